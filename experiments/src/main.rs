@@ -10,6 +10,7 @@ mod av_desync;
 mod bandwidth;
 #[cfg(test)]
 mod claims;
+mod clock;
 mod demands;
 mod frequency_switch;
 mod grace_os;

@@ -56,7 +56,7 @@ pub(crate) fn write(out: &Path, since: SystemTime, taken: &str) -> anyhow::Resul
                 )?;
                 // The script below has changed the file for the table before.
                 let text = fs::read_to_string(&readme)?;
-                let text = with_block(&text, &name, &block)
+                let text = with_block(&text, &format!("figures: {name}"), &block)
                     .with_context(|| format!("in {}", readme.display()))?;
                 fs::write(&readme, text)
                     .with_context(|| format!("cannot write {}", readme.display()))?;
@@ -140,14 +140,14 @@ fn keep(published: &Path, kept: &PathBuf, taken: &str) -> anyhow::Result<String>
     Ok(block)
 }
 
-/// The text with `block` between the markers of `name`.
-fn with_block(text: &str, name: &str, block: &str) -> anyhow::Result<String> {
-    let marker = format!("<!-- figures: {name} -->\n");
+/// The text with `block` between the marker `name` and the next [`END`].
+pub(crate) fn with_block(text: &str, name: &str, block: &str) -> anyhow::Result<String> {
+    let marker = format!("<!-- {name} -->\n");
     let Some((before, rest)) = text.split_once(&marker) else {
-        bail!("there is no place for the table {name}");
+        bail!("there is no {}", marker.trim_end());
     };
     let Some((_, after)) = rest.split_once(END) else {
-        bail!("the table {name} has no {END}");
+        bail!("no {END} follows {}", marker.trim_end());
     };
     Ok(format!("{before}{marker}{block}{END}{after}"))
 }
@@ -161,10 +161,10 @@ mod tests {
         let text =
             "a\n<!-- figures: one -->\nold\n<!-- end -->\nb\n<!-- figures: two -->\n<!-- end -->\n";
         assert_eq!(names(text), ["one", "two"]);
-        let new = with_block(text, "one", "| x |\n").unwrap();
+        let new = with_block(text, "figures: one", "| x |\n").unwrap();
         assert_eq!(new, text.replace("old\n", "| x |\n"));
-        assert!(with_block(text, "three", "").is_err());
-        assert!(with_block("<!-- figures: one -->\n", "one", "").is_err());
+        assert!(with_block(text, "figures: three", "").is_err());
+        assert!(with_block("<!-- figures: one -->\n", "figures: one", "").is_err());
     }
 
     #[test]

@@ -19,11 +19,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::machine::Machine;
 use crate::media::Clip;
+use crate::readme;
 use crate::results::Ran;
 
 use cell::Bed;
@@ -107,13 +109,6 @@ struct Plan {
 
 impl Plan {
     fn of(args: &Args) -> Self {
-        let all = |chosen: &[Program]| -> Vec<Program> {
-            if chosen.is_empty() {
-                Program::ALL.to_vec()
-            } else {
-                chosen.to_vec()
-            }
-        };
         if args.quick {
             return Self {
                 programs: vec![
@@ -128,20 +123,10 @@ impl Plan {
                 time: Duration::from_secs(5),
             };
         }
-        let situations = if args.situations.is_empty() {
-            Situation::ALL.to_vec()
-        } else {
-            args.situations.clone()
-        };
-        let plain = if args.ways.is_empty() {
-            way::Plain::ALL.to_vec()
-        } else {
-            args.ways.clone()
-        };
         Self {
-            programs: all(&args.programs),
-            situations,
-            ways: way::all(&plain, &args.variants),
+            programs: chosen_or_all(&args.programs),
+            situations: chosen_or_all(&args.situations),
+            ways: way::all(&chosen_or_all(&args.ways), &args.variants),
             runs: args.runs,
             time: Duration::from_secs(args.seconds),
         }
@@ -167,6 +152,13 @@ impl Plan {
 }
 
 /// Runs it.
+fn chosen_or_all<T: ValueEnum>(chosen: &[T]) -> Vec<T> {
+    match chosen {
+        [] => T::value_variants().to_vec(),
+        _ => chosen.to_vec(),
+    }
+}
+
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     machine.need_root()?;
     let plan = Plan::of(args);
@@ -251,26 +243,23 @@ fn publish(
     kept: &[Kept],
 ) -> anyhow::Result<()> {
     let from = format!(
-        "Of each cell {} of {} s, {} hogs; {}, {}, {} CPUs, load before {}; {}, {}",
+        "Of each cell {} of {} s, {} hogs on {} CPUs, load before {}. {}",
         match plan.runs {
             1 => "one run".to_owned(),
             runs => format!("{runs} runs"),
         },
         plan.time.as_secs(),
         args.hogs as usize * Machine::cpus(),
-        facts.kernel(),
-        facts.cpu(),
         Machine::cpus(),
         facts.load_before(),
-        commit(),
-        date(),
+        readme::taken(&facts),
     );
     let ways: Vec<&str> = plan.ways.iter().map(Way::name).collect();
     let mut all = Vec::new();
     for &situation in &plan.situations {
         let text = tables::of(kept, situation, &plan.programs, &ways);
         println!("\n{}\n\n{text}", situation.title());
-        all.push((situation, format!("{from}.\n\n{text}")));
+        all.push((situation.name(), format!("{from}\n\n{text}")));
         tables::draw(machine.out(), kept, situation, &plan.programs, &ways)?;
     }
     let figures = json!({
@@ -278,47 +267,24 @@ fn publish(
         "ran": Ran::Live(facts),
         "from": from,
         "ours": kept,
-        "tables": all.iter().map(|(s, text)| (s.name(), text)).collect::<Vec<_>>(),
+        "tables": all,
     });
     let path = machine.file("programs.json");
     fs::write(&path, serde_json::to_string_pretty(&figures)? + "\n")
         .with_context(|| format!("cannot write {}", path.display()))?;
     println!("figures: {}", path.display());
-    if let Some(readme) = &args.write_readme {
-        let mut text = fs::read_to_string(readme)
-            .with_context(|| format!("cannot read {}", readme.display()))?;
+    if let Some(file) = &args.write_readme {
+        let mut text =
+            fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
         for (situation, table) in &all {
-            text = tables::between_markers(&text, situation.name(), table).with_context(|| {
-                format!(
-                    "{} has no markers for {}",
-                    readme.display(),
-                    situation.name()
-                )
-            })?;
+            let marker = format!("table: {situation}");
+            text = readme::with_block(&text, &marker, &format!("{}\n", table.trim_end()))
+                .with_context(|| format!("in {}", file.display()))?;
         }
-        fs::write(readme, text).with_context(|| format!("cannot write {}", readme.display()))?;
+        fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
     }
     if kept.is_empty() {
         bail!("nothing was measured");
     }
     Ok(())
-}
-
-/// What the figures are of, as git tells it.
-fn commit() -> String {
-    said("git", &["describe", "--always", "--dirty"])
-        .map_or_else(|| "no commit".to_owned(), |name| format!("commit {name}"))
-}
-
-fn date() -> String {
-    said("date", &["+%Y-%m-%d"]).unwrap_or_default()
-}
-
-fn said(program: &str, arguments: &[&str]) -> Option<String> {
-    let output = std::process::Command::new(program)
-        .args(arguments)
-        .output()
-        .ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    output.status.success().then(|| text.trim().to_owned())
 }

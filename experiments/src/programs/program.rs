@@ -98,25 +98,6 @@ pub(super) struct Around<'a> {
 }
 
 impl Program {
-    /// All of them.
-    pub(super) const ALL: [Self; 15] = [
-        Self::Mplayer,
-        Self::Mpv,
-        Self::MpvGl,
-        Self::Gst,
-        Self::Chromium,
-        Self::Doom,
-        Self::Grab,
-        Self::PwCat,
-        Self::Jack,
-        Self::CyclicPinned,
-        Self::CyclicFree,
-        Self::Loop,
-        Self::Transcode,
-        Self::Gcc,
-        Self::Sort,
-    ];
-
     /// In the tables.
     pub(super) const fn name(self) -> &'static str {
         match self {

@@ -26,17 +26,9 @@ pub(super) enum Situation {
 }
 
 impl Situation {
-    /// All of them.
-    pub(super) const ALL: [Self; 4] = [Self::Idle, Self::Hogs, Self::Build, Self::Two];
-
     /// As on the command line.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Hogs => "hogs",
-            Self::Build => "build",
-            Self::Two => "two",
-        }
+    pub(super) fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 
     /// Above its table.

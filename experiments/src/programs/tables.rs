@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use anyhow::bail;
-
 use super::program::Program;
 use super::situation::Situation;
 use super::{Done, Kept, Outcome};
@@ -193,22 +191,6 @@ pub(super) fn draw(
     .draw(out, &format!("programs-{}", situation.name()))
 }
 
-/// `text` with `table` in place of what stands between the markers of that name.
-pub(super) fn between_markers(text: &str, name: &str, table: &str) -> anyhow::Result<String> {
-    let (begin, end) = (format!("<!-- table: {name} -->"), "<!-- end -->");
-    let parts = text.split_once(&begin).and_then(|(before, rest)| {
-        let (_, after) = rest.split_once(end)?;
-        Some((before, after))
-    });
-    let Some((before, after)) = parts else {
-        bail!("no {begin} with {end} after it");
-    };
-    Ok(format!(
-        "{before}{begin}\n{}\n{end}{after}",
-        table.trim_end()
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,13 +231,5 @@ mod tests {
             text.contains("| mpv --vo=x11, 1080p25 | 100% | 97% |"),
             "{text}"
         );
-    }
-
-    #[test]
-    fn a_table_goes_between_its_markers_and_nowhere_else() {
-        let text = "a\n<!-- table: idle -->\nold\n<!-- end -->\nb\n";
-        let new = between_markers(text, "idle", "new").unwrap();
-        assert_eq!(new, "a\n<!-- table: idle -->\nnew\n<!-- end -->\nb\n");
-        assert!(between_markers(text, "hogs", "new").is_err());
     }
 }

@@ -29,16 +29,6 @@ pub(super) enum Plain {
 }
 
 impl Plain {
-    /// All of them.
-    pub(super) const ALL: [Self; 6] = [
-        Self::Nothing,
-        Self::Nice,
-        Self::Chrt,
-        Self::Weight,
-        Self::Deadline,
-        Self::Rtkit,
-    ];
-
     const fn name(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",

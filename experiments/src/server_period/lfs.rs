@@ -5,7 +5,8 @@ use onbeat_decide::predictor::{Kind, Parameters, build};
 use onbeat_model::{Demand, Instant, Job, Reservation, Span, TaskId};
 use serde::{Deserialize, Serialize};
 
-use super::served::{Task, execute, now, reserve, sleep_until};
+use super::served::{Task, reserve};
+use crate::clock::{execute, now, sleep_until};
 
 /// One job under LFS.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]

@@ -8,14 +8,13 @@
 //! To be run on the one CPU of a guest in virtual time, with the kernel's admission test off:
 //! together they take the whole CPU.
 
-use std::io;
 use std::thread::JoinHandle;
 
 use anyhow::Context;
 use onbeat_act::attributes::Attributes;
 use onbeat_model::{Reservation, Span};
-use rustix::thread::clock_nanosleep_absolute;
-use rustix::time::{ClockId, Timespec, clock_gettime};
+
+use crate::clock::{execute, now, sleep_until};
 
 /// An opponent wakes so long before the task's release.
 const LEAD: Span = Span::from_us(200);
@@ -82,35 +81,4 @@ fn oppose(all_else: Reservation, task: Task, release: Span) -> anyhow::Result<()
 pub(super) fn reserve(server: Reservation) -> anyhow::Result<()> {
     let attributes = Attributes::reserved(server, false);
     attributes.set(0).context("cannot be reserved")
-}
-
-/// Takes `time` of CPU time.
-pub(super) fn execute(time: Span) {
-    let end = clock(ClockId::ThreadCPUTime) + time;
-    while clock(ClockId::ThreadCPUTime) < end {
-        std::hint::spin_loop();
-    }
-}
-
-/// The time since the machine's start.
-pub(super) fn now() -> Span {
-    clock(ClockId::Monotonic)
-}
-
-fn clock(which: ClockId) -> Span {
-    let time = clock_gettime(which);
-    let [seconds, ns] = [time.tv_sec, time.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
-    Span::from_secs(seconds) + Span::from_ns(ns)
-}
-
-/// Sleeps until the time since the machine's start is `at`.
-pub(super) fn sleep_until(at: Span) {
-    let ns = at.as_ns();
-    let at = Timespec {
-        tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
-        tv_nsec: (ns % 1_000_000_000) as _,
-    };
-    while clock_nanosleep_absolute(ClockId::Monotonic, &at)
-        .is_err_and(|error| io::Error::from(error).kind() == io::ErrorKind::Interrupted)
-    {}
 }

@@ -5,11 +5,11 @@
 //! as possible, this one is run.
 
 use std::thread;
-use std::time::Duration;
 
 use anyhow::Context;
-use rustix::thread::clock_nanosleep_absolute;
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use onbeat_model::Span;
+
+use crate::clock::{execute, now, sleep_until};
 
 /// What it is run with.
 #[derive(Debug, clap::Args)]
@@ -32,13 +32,13 @@ pub(crate) struct Args {
 const STACK: usize = 64 << 10;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let begin = now(ClockId::Monotonic) + Duration::from_millis(500);
-    let period = Duration::from_micros(args.period);
-    let end = begin + Duration::from_secs(args.seconds);
+    let begin = now() + Span::from_ms(500);
+    let period = Span::from_us(args.period);
+    let end = begin + Span::from_secs(args.seconds);
     let threads: Vec<_> = (0..args.threads)
         .map(|number| {
-            let first = begin + period * number / args.threads;
-            let work = Duration::from_micros(args.run);
+            let first = begin + period * u64::from(number) / u64::from(args.threads);
+            let work = Span::from_us(args.run);
             let thread = thread::Builder::new().stack_size(STACK);
             thread.spawn(move || beat(first, end, period, work))
         })
@@ -52,22 +52,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// A job at `first` and after each `period`; what is overdue at once.
-fn beat(first: Duration, end: Duration, period: Duration, work: Duration) {
+fn beat(first: Span, end: Span, period: Span, work: Span) {
     let mut release = first;
     while release < end {
-        let until = Timespec {
-            tv_sec: release.as_secs().cast_signed(),
-            tv_nsec: release.subsec_nanos().into(),
-        };
-        // A signal only makes it early.
-        let _ = clock_nanosleep_absolute(ClockId::Monotonic, &until);
-        let done = now(ClockId::ThreadCPUTime) + work;
-        while now(ClockId::ThreadCPUTime) < done {}
+        sleep_until(release);
+        execute(work);
         release += period;
     }
-}
-
-fn now(clock: ClockId) -> Duration {
-    let now = clock_gettime(clock);
-    Duration::new(now.tv_sec.cast_unsigned(), now.tv_nsec as u32)
 }
