@@ -175,11 +175,7 @@ fn run_in(machine: &Machine, args: &Args, way: &Way, encoder: &Path) -> anyhow::
     let onbeat = Onbeat::new(machine, &format!("{NAME}.{run}"))?;
     let mut command = match way.options {
         None => Command::new(encoder),
-        Some(options) => {
-            let mut all = vec!["--quiet".to_owned()];
-            all.extend(options.iter().map(|&option| option.to_owned()));
-            onbeat.run(&all, encoder)
-        }
+        Some(options) => onbeat.run(options, encoder),
     };
     let log = machine.file(&format!("{NAME}.{run}.jobs"));
     command

@@ -92,7 +92,7 @@ fn starts(
     for _ in 0..starts {
         let rt_app = RtApp::new(std::slice::from_ref(&task), calibration, time)?;
         let onbeat = Onbeat::new(machine, "lock-time")?;
-        let command = onbeat.run(&["--quiet".to_owned()], "rt-app");
+        let command = onbeat.run([""; 0], "rt-app");
         // The hogs run throughout, not anew for each start.
         rt_app.run(machine, command, (0, Duration::ZERO), Duration::ZERO)?;
         let after_ns = onbeat

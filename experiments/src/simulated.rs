@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use onbeat_model::{Instant, Name, Span, Task, TaskId};
 use onbeat_sim::loop_adapter::FIRST_TID;
 use onbeat_sim::observe::Completion;
-use onbeat_sim::workload::{Arrival, Demand};
-use onbeat_sim::{Cpus, Observer, Work, Workload};
+use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
+use onbeat_sim::workload::{Arrival, Demand, JobSpec};
+use onbeat_sim::{Cpus, Machine, Observer, Work, Workload};
 
 /// The one CPU.
 pub(crate) fn one_cpu() -> Cpus {
@@ -32,6 +33,36 @@ pub(crate) fn hog(from: Span) -> Workload {
         first: Some(Instant::ZERO + from),
     };
     Workload::new(arrival, Demand::Constant(Work::ENDLESS))
+}
+
+/// A machine of one CPU with these programs, and so many hogs from a time on.
+pub(crate) fn machine<O: Observer>(
+    programs: impl IntoIterator<Item = (Class, Workload)>,
+    (hogs, from): (usize, Span),
+    observer: O,
+) -> Machine<Linux, O> {
+    let fair = Class::Fair(Fair::nice(0));
+    let hogs = std::iter::repeat_with(|| (fair, hog(from))).take(hogs);
+    let (classes, workloads): (Vec<Class>, Vec<Workload>) =
+        programs.into_iter().chain(hogs).unzip();
+    let linux = Linux::new(
+        Config::global(1),
+        classes.into_iter().map(|class| (class, 0)),
+    );
+    let mut machine = Machine::new(&one_cpu(), linux, observer);
+    for (tid, workload) in (FIRST_TID..).zip(workloads) {
+        machine.add(TaskId::recorded(tid), workload);
+    }
+    machine
+}
+
+/// The nearest-rank quantile of the jobs' demands; zero if there are none.
+pub(crate) fn quantile<'a>(jobs: impl Iterator<Item = &'a JobSpec>, rho: f64) -> Span {
+    let mut demands: Vec<Span> = jobs.map(|job| job.demand.as_span()).collect();
+    demands.sort_unstable();
+    let rank = (rho * demands.len() as f64).ceil() as usize;
+    let found = demands.get(rank.saturating_sub(1));
+    found.copied().unwrap_or_default()
 }
 
 /// When the jobs of the first task ended, by their release.

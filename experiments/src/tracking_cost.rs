@@ -17,7 +17,7 @@ use anyhow::Context;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::machine::{Machine, Onbeat, Program, ThreadFigures};
+use crate::machine::{Machine, Onbeat, Program, ThreadFigures, cpu_ns, status};
 use crate::results::{Ran, Table, or_dash, percent, publish};
 use crate::rt_app::Calibration;
 use crate::soak::service::{Bus, Service};
@@ -102,8 +102,7 @@ impl Keeping {
             return Ok(Self::Service(service, program, bus));
         }
         let onbeat = Onbeat::new(machine, "tracking-cost")?;
-        let options = ["--quiet", "--children"].map(str::to_owned);
-        let command = crowd.command(onbeat.run(&options, "sh"));
+        let command = crowd.command(onbeat.run(["--children"], "sh"));
         Ok(Self::Run(onbeat, Program::start(command, &messages)?))
     }
 
@@ -280,25 +279,16 @@ fn own_cpu(pid: u32) -> anyhow::Result<Duration> {
     let threads = fs::read_dir(format!("/proc/{pid}/task"))
         .context("onbeat ended early: its messages are in tracking-cost.stderr")?;
     let ns = threads
-        .filter_map(|entry| fs::read_to_string(entry.ok()?.path().join("schedstat")).ok())
-        .filter_map(|text| text.split_whitespace().next()?.parse::<u64>().ok())
+        .filter_map(|entry| cpu_ns(&entry.ok()?.path()))
         .sum();
     Ok(Duration::from_nanos(ns))
 }
 
 /// The most memory that the process has had.
 fn memory_mib(pid: u32) -> anyhow::Result<f64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))
+    let kilobytes = status(pid, "VmHWM")
         .context("onbeat ended early: its messages are in tracking-cost.stderr")?;
-    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kilobytes = most.and_then(|text| {
-        text.trim()
-            .trim_end_matches("kB")
-            .trim()
-            .parse::<f64>()
-            .ok()
-    });
-    Ok(kilobytes.context("the kernel does not tell onbeat's memory")? / 1024.0)
+    Ok(kilobytes as f64 / 1024.0)
 }
 
 fn table(all: &[Figures]) -> Table {

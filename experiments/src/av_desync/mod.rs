@@ -145,12 +145,11 @@ fn play_in(machine: &Machine, args: &Args, clip: &Clip, way: Way) -> anyhow::Res
         Way::Idle | Way::Busy => Command::new("mplayer"),
         Way::HandSet => by_hand(),
         Way::Onbeat => {
-            let mut options = vec!["--quiet".to_owned()];
+            let mut options = args.options.clone();
             if !args.player_alone {
                 options.extend(["--also".to_owned(), display.pid().to_string()]);
             }
-            options.extend(args.options.iter().cloned());
-            onbeat.run(&options, "mplayer")
+            onbeat.run(options, "mplayer")
         }
     };
     let played = play(

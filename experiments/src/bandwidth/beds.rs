@@ -5,6 +5,8 @@ use onbeat_model::{Instant, Span};
 use onbeat_sim::workload::{Demand, Frames, JobSpec};
 use onbeat_sim::{Work, Workload};
 
+use crate::simulated::quantile;
+
 /// For how long each run lasts.
 pub(super) const DURATION: Span = Span::from_secs(60);
 /// When the hogs come.
@@ -129,13 +131,7 @@ impl Program {
 
     /// What the share `rho` of all its jobs need at most.
     pub(super) fn quantile(&self, rho: f64) -> Span {
-        let mut demands: Vec<Span> = self.jobs.iter().map(|job| job.demand.as_span()).collect();
-        demands.sort_unstable();
-        let rank = (rho * demands.len() as f64).ceil() as usize;
-        demands
-            .get(rank.saturating_sub(1))
-            .copied()
-            .unwrap_or_default()
+        quantile(self.jobs.iter(), rho)
     }
 
     /// The share of a CPU that its jobs need from `from` on.

@@ -4,14 +4,14 @@ use onbeat_control::{AllocationSettings, Controller, EstimationSettings, Next, S
 use onbeat_decide::hysteresis::Thresholds;
 use onbeat_decide::predictor::{Kind, Parameters};
 use onbeat_lfspp::written::{self, Method as Written};
-use onbeat_model::{Bandwidth, Follow, Instant, Reservation, Sensor, Span, TaskId};
-use onbeat_sim::loop_adapter::{FIRST_TID, Heard, SimulatedActuator, SimulatedSensor, seams};
-use onbeat_sim::policy::linux::{Class, Config, Deadline, Fair, Fixed, Linux, Order};
+use onbeat_model::{Bandwidth, Follow, Instant, Reservation, Sensor, Span};
+use onbeat_sim::loop_adapter::{Heard, SimulatedActuator, SimulatedSensor, seams};
+use onbeat_sim::policy::linux::{Class, Deadline, Fair, Fixed, Linux, Order};
 use onbeat_sim::{Machine, Observer, Workload};
 
 use super::beds::{Bed, DURATION, HOGS, HOGS_FROM, Program};
 use super::margin::{Margin, Reserved};
-use crate::simulated::{Ends, hog, one_cpu, tasks};
+use crate::simulated::{Ends, machine, tasks};
 
 /// The share of jobs that are to be in time, by all methods that can be told one.
 pub(super) const RHO: f64 = 0.99;
@@ -214,26 +214,15 @@ impl Run {
         observer: O,
         marks: bool,
     ) -> Machine<Linux, O> {
-        let classes = self.programs.iter().map(|program| (class(program), 0));
-        let as_any = (Class::Fair(Fair::nice(0)), 0);
-        let linux = Linux::new(
-            Config::global(1),
-            classes.chain(std::iter::repeat_n(as_any, HOGS)),
-        );
-        let mut machine = Machine::new(&one_cpu(), linux, observer);
         let programs = self.programs.iter().map(|program| {
             let workload = Workload::listed(program.jobs.clone().into(), Some(program.period));
-            if marks {
-                workload.marking(PERMILLE)
-            } else {
-                workload
-            }
+            let workload = match marks {
+                true => workload.marking(PERMILLE),
+                false => workload,
+            };
+            (class(program), workload)
         });
-        let hogs = std::iter::repeat_with(|| hog(HOGS_FROM));
-        for (tid, workload) in (FIRST_TID..).zip(programs.chain(hogs.take(HOGS))) {
-            machine.add(TaskId::recorded(tid), workload);
-        }
-        machine
+        machine(programs, (HOGS, HOGS_FROM), observer)
     }
 
     /// The loop is pointed at the programs, not at the hogs.

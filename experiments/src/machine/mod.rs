@@ -3,6 +3,7 @@
 mod display;
 mod hogs;
 mod onbeat;
+mod proc;
 mod program;
 
 use std::fs;
@@ -18,6 +19,7 @@ use serde::Serialize;
 pub(crate) use display::Display;
 pub(crate) use hogs::Hogs;
 pub(crate) use onbeat::{LFSPP, Onbeat, Report, ThreadFigures, binary};
+pub(crate) use proc::{cpu_ns, find_program, status};
 pub(crate) use program::Program;
 
 /// How often everything that waits looks whether it is to stop.

@@ -87,14 +87,17 @@ impl Onbeat {
         })
     }
 
-    /// `onbeat run OPTIONS -- PROGRAM`; the program's arguments can be added to it.
-    pub(crate) fn run(&self, options: &[String], program: impl AsRef<OsStr>) -> Command {
+    /// `onbeat run --quiet OPTIONS -- PROGRAM`; the program's arguments can be added to it.
+    pub(crate) fn run(
+        &self,
+        options: impl IntoIterator<Item = impl AsRef<OsStr>>,
+        program: impl AsRef<OsStr>,
+    ) -> Command {
         let mut command = Command::new(&self.binary);
         // What an earlier run left must not be taken for this one's; it may not exist.
         let _ = fs::remove_file(&self.report);
         command
-            .arg("run")
-            .arg("--report")
+            .args(["run", "--quiet", "--report"])
             .arg(&self.report)
             .arg("--log")
             .arg(&self.log)

@@ -67,7 +67,7 @@ fn play_in(machine: &Machine, args: &Args, clip: &Clip, way: Way) -> anyhow::Res
     let onbeat = Onbeat::new(machine, &name)?;
     let command = match way.option() {
         None => Command::new("mplayer"),
-        Some(option) => onbeat.run(&["--quiet".to_owned(), option.to_owned()], "mplayer"),
+        Some(option) => onbeat.run([option], "mplayer"),
     };
     let played = play(
         machine,

@@ -12,7 +12,7 @@ use super::done::{Done, spread};
 use super::program::{Around, Measure, Program};
 use super::situation::{Load, Situation};
 use super::way::{Plain, Way};
-use crate::machine::{Display, Machine, Program as Running};
+use crate::machine::{Display, Machine, Program as Running, find_program};
 use crate::media::Clip;
 use crate::pipelines::Pipewire;
 
@@ -58,7 +58,7 @@ impl<'a> Bed<'a> {
         way: &Way,
     ) -> anyhow::Result<Done> {
         for command in program.needs() {
-            if !is_there(command) {
+            if find_program(command).is_none() {
                 bail!("{command} is not installed");
             }
         }
@@ -241,14 +241,6 @@ struct Messages {
     said: PathBuf,
     began: SystemTime,
     began_ms: u32,
-}
-
-fn is_there(command: &str) -> bool {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let games = Path::new("/usr/games").to_owned();
-    std::env::split_paths(&folders)
-        .chain([games])
-        .any(|folder| folder.join(command).is_file())
 }
 
 fn read(path: &Path) -> String {

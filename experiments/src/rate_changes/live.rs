@@ -93,8 +93,8 @@ fn run_one(
     let onbeat = Onbeat::new(machine, &run)?;
     let mut command = match method {
         Method::Default | Method::ByHand => Command::new(program),
-        Method::Onbeat => onbeat.run(&["--quiet".to_owned()], program),
-        Method::OnbeatHard => onbeat.run(&["--quiet", "--hard"].map(str::to_owned), program),
+        Method::Onbeat => onbeat.run([""; 0], program),
+        Method::OnbeatHard => onbeat.run(["--hard"], program),
     };
     let log = machine.file(&format!("{run}.{method:?}.jobs"));
     let rate = |rate: Rate| {

@@ -4,6 +4,8 @@ use onbeat_model::{Instant, Span};
 use onbeat_sim::workload::{Arrival, Demand, Film, JobSpec};
 use onbeat_sim::{Work, Workload};
 
+use crate::simulated::quantile;
+
 /// For how long each run lasts.
 pub(super) const DURATION: Span = Span::from_secs(20);
 /// When the first run's program changes its rate.
@@ -129,11 +131,7 @@ impl Program {
     pub(super) fn quantile(&self, rho: f64, is_after: bool) -> Span {
         let jobs = self.jobs.iter();
         let of_rate = jobs.filter(|job| (job.release >= self.changed) == is_after);
-        let mut demands: Vec<Span> = of_rate.map(|job| job.demand.as_span()).collect();
-        demands.sort_unstable();
-        let rank = (rho * demands.len() as f64).ceil() as usize;
-        let found = demands.get(rank.saturating_sub(1));
-        found.copied().unwrap_or_default()
+        quantile(of_rate, rho)
     }
 }
 

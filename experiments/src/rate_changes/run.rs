@@ -1,14 +1,14 @@
 //! One run of a program beside hogs in the simulated machine.
 
 use onbeat_control::{Controller, Next, Settings, drive};
-use onbeat_model::{Follow, Instant, Reservation, Sensor, Span, TaskId};
+use onbeat_model::{Follow, Instant, Reservation, Sensor, Span};
 use onbeat_sim::loop_adapter::{FIRST_TID, Heard, seams};
-use onbeat_sim::policy::linux::{Class, Config, Deadline, Fair, Linux};
+use onbeat_sim::policy::linux::{Class, Deadline, Fair, Linux};
 use onbeat_sim::{Machine, Observer, Workload};
 
 use super::following::{Following, is_same};
 use super::programs::{DURATION, Program};
-use crate::simulated::{Ends, hog, one_cpu, tasks};
+use crate::simulated::{Ends, tasks};
 
 /// When the hogs come. By then the program has its reservation.
 const HOGS_FROM: Span = Span::from_secs(3);
@@ -118,16 +118,8 @@ fn under_onbeat(program: &Program, is_hard: bool) -> (Following, Ends) {
 
 /// One CPU, the program and the hogs.
 fn machine<O: Observer>(program: &Program, class: Class, observer: O) -> Machine<Linux, O> {
-    let hogs = std::iter::repeat_n(Class::Fair(Fair::nice(0)), HOGS);
-    let classes = std::iter::once(class).chain(hogs).map(|class| (class, 0));
-    let mut machine = Machine::new(&one_cpu(), Linux::new(Config::global(1), classes), observer);
     let workload = Workload::listed(program.jobs.clone().into(), Some(program.periods[0]));
-    let workloads =
-        std::iter::once(workload).chain(std::iter::repeat_with(|| hog(HOGS_FROM)).take(HOGS));
-    for (tid, workload) in (FIRST_TID..).zip(workloads) {
-        machine.add(TaskId::recorded(tid), workload);
-    }
-    machine
+    crate::simulated::machine([(class, workload)], (HOGS, HOGS_FROM), observer)
 }
 
 fn ends() -> Instant {

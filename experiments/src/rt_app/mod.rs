@@ -10,10 +10,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use onbeat_sense::identity::children;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::machine::{Hogs, Machine, Program};
+use crate::machine::{Hogs, Machine, Program, cpu_ns};
 
 pub(crate) use log::{Jobs, Log};
 
@@ -218,24 +219,11 @@ fn executed_by_name(pid: u32) -> BTreeMap<String, u64> {
             continue;
         };
         for thread in threads.filter_map(|entry| Some(entry.ok()?.path())) {
-            let read = |name: &str| fs::read_to_string(thread.join(name)).unwrap_or_default();
-            let statistics = read("schedstat");
-            let ns = statistics
-                .split_whitespace()
-                .next()
-                .and_then(|ns| ns.parse::<u64>().ok());
-            if let Some(ns) = ns {
-                *executed.entry(read("comm").trim().to_owned()).or_default() += ns;
+            let comm = fs::read_to_string(thread.join("comm")).unwrap_or_default();
+            if let Some(ns) = cpu_ns(&thread) {
+                *executed.entry(comm.trim().to_owned()).or_default() += ns;
             }
         }
     }
     executed
-}
-
-fn children(pid: u32) -> Vec<u32> {
-    fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))
-        .unwrap_or_default()
-        .split_whitespace()
-        .filter_map(|child| child.parse().ok())
-        .collect()
 }

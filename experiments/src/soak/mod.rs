@@ -19,7 +19,7 @@ use onbeat_act::attributes::{Attributes, Policy};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::machine::{Hogs, Machine, Program};
+use crate::machine::{Hogs, Machine, Program, find_program, status};
 use crate::results::{Ran, Table, publish, quantile};
 use crate::rt_app::{Calibration, RtApp, Task};
 use service::{Bus, Taken};
@@ -255,19 +255,13 @@ fn policies(visitors: &[Visitor]) -> BTreeMap<u32, bool> {
 
 /// How often the thread has blocked; none if it has ended.
 fn blocked(tid: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
-    let mut lines = status.lines();
-    let count = lines.find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
-    count.trim().parse().ok()
+    status(tid, "voluntary_ctxt_switches")
 }
 
 /// The path of a program, as the service sees it.
 pub(crate) fn which(name: &str) -> anyhow::Result<String> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut all = std::env::split_paths(&path).map(|folder| folder.join(name));
-    let found = all.find(|file| file.is_file());
-    let found =
-        found.with_context(|| format!("no {name}: scripts/setup.sh experiments installs it"))?;
+    let found = find_program(name)
+        .with_context(|| format!("no {name}: scripts/setup.sh experiments installs it"))?;
     Ok(fs::canonicalize(found)?.to_string_lossy().into_owned())
 }
 

@@ -13,7 +13,7 @@ use anyhow::{Context, bail};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::machine::{Machine, Program, binary};
+use crate::machine::{Machine, Program, binary, status};
 
 /// How long it may take to serve, on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -137,11 +137,8 @@ impl Service {
         let count = |folder: &str| -> anyhow::Result<usize> {
             Ok(fs::read_dir(format!("{of}/{folder}"))?.count())
         };
-        let status = fs::read_to_string(format!("{of}/status")).context("the service has ended")?;
-        let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let memory = memory.and_then(|text| text.trim().trim_end_matches("kB").trim().parse().ok());
         Ok(Taken {
-            memory_kb: memory.context("the kernel does not tell the service's memory")?,
+            memory_kb: status(self.program.pid(), "VmRSS").context("the service has ended")?,
             files: count("fd")?,
             threads: count("task")?,
             map_entries: map_entries(self.program.pid())?,

@@ -73,15 +73,11 @@ fn run_in(
         args.hogs.unwrap_or(HOGS),
         Duration::from_secs(args.hogs_after),
     );
-    let mut options = vec!["--quiet".to_owned()];
-    options.extend(args.options.iter().cloned());
+    let options = args.options.iter().map(String::as_str);
     let command = match way {
         Way::Default | Way::HandSet => Command::new("rt-app"),
-        Way::Onbeat => onbeat.run(&options, "rt-app"),
-        Way::Lfspp => {
-            options.extend(LFSPP.map(str::to_owned));
-            onbeat.run(&options, "rt-app")
-        }
+        Way::Onbeat => onbeat.run(options, "rt-app"),
+        Way::Lfspp => onbeat.run(options.chain(LFSPP), "rt-app"),
     };
     let used = rt_app.run(machine, command, hogs, leave_out)?;
     let threads = match way {

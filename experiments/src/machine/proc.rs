@@ -1,0 +1,50 @@
+//! What `/proc` and PATH tell of programs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The CPU time that a thread has had, or the first thread of a process; `folder` is its own in
+/// `/proc`.
+pub(crate) fn cpu_ns(folder: &Path) -> Option<u64> {
+    let told = fs::read_to_string(folder.join("schedstat")).ok()?;
+    told.split_whitespace().next()?.parse().ok()
+}
+
+/// A figure of `/proc/PID/status`, without its unit.
+pub(crate) fn status(pid: u32, name: &str) -> Option<u64> {
+    let told = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let figure = told
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    figure.split_whitespace().next()?.parse().ok()
+}
+
+/// The file of a program: in PATH, or among the games.
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/games".into()]);
+    folders
+        .map(|folder| folder.join(name))
+        .find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_s_cpu_time_grows() {
+        let own = || cpu_ns(Path::new("/proc/self")).unwrap();
+        let before = own();
+        while own() < before + 1_000_000 {}
+        assert_eq!(cpu_ns(Path::new("/proc/0")), None);
+    }
+
+    #[test]
+    fn a_figure_of_a_process_has_its_name_and_no_unit() {
+        let own = std::process::id();
+        assert!(status(own, "VmHWM") >= status(own, "VmRSS"));
+        assert_eq!(status(own, "Vm"), None);
+        assert!(find_program("sh").is_some_and(|file| file.is_absolute()));
+    }
+}
