@@ -1,7 +1,7 @@
 //! Refusals for lack of room: other programs hold reservations, or a thread's owner may have no
 //! more.
 
-use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Reservation};
+use onbeat_model::{Actuator, Bandwidth, Refusal, Reservation};
 
 use super::{Books, Effects, Enforcer, as_counted};
 use crate::Why;
@@ -50,7 +50,6 @@ impl<A: Actuator> Enforcer<A> {
         slot: Slot,
         target: Reservation,
         why: Why,
-        now: Instant,
     ) {
         let Some(task) = books.task(slot) else {
             return;
@@ -69,7 +68,7 @@ impl<A: Actuator> Enforcer<A> {
             }
             let counted = as_counted(less, books.scale, &self.capacity);
             if self.actuator.reserve(task.id, counted).is_ok() {
-                self.reserved(books, slot, less, why, now);
+                self.reserved(books, slot, less, why);
                 break;
             }
         }
@@ -77,17 +76,13 @@ impl<A: Actuator> Enforcer<A> {
         books.arbiter.look_at_all();
         let pause = FIRST_RETRY.doubled(self.admission.tries, LONGEST_RETRY);
         self.admission.tries += 1;
-        books.timers.set(now + pause, TimerEvent::Widen);
+        books.timers.set(books.now + pause, TimerEvent::Widen);
     }
 
     /// Holds the requests that changed against what their threads' owners may have, before other
     /// requests are compressed for them. Returns what that means for threads whose requests were
     /// taken back.
-    pub(crate) fn keep_within_quotas(
-        &mut self,
-        books: &mut Books<'_>,
-        now: Instant,
-    ) -> Vec<(Slot, Effects)> {
+    pub(crate) fn keep_within_quotas(&mut self, books: &mut Books<'_>) -> Vec<(Slot, Effects)> {
         let mut withdrawn = Vec::new();
         for slot in books.arbiter.changed().to_vec() {
             let server = self.servers.get(slot);
@@ -106,9 +101,9 @@ impl<A: Actuator> Enforcer<A> {
             };
             if is_first {
                 let told = (What::Refused, Why::Refused(refusal));
-                books.enter(slot, told, (held, Some(wanted)), now);
+                books.enter(slot, told, (held, Some(wanted)));
             }
-            let (_, effects) = self.ask_for_less(books, slot, (wanted, left), now);
+            let (_, effects) = self.ask_for_less(books, slot, (wanted, left));
             withdrawn.push((slot, effects));
         }
         withdrawn
@@ -122,16 +117,15 @@ impl<A: Actuator> Enforcer<A> {
         slot: Slot,
         target: (Reservation, Bandwidth),
         why: Why,
-        now: Instant,
     ) -> Effects {
-        let (less, effects) = self.ask_for_less(books, slot, target, now);
+        let (less, effects) = self.ask_for_less(books, slot, target);
         let Some(less) = less else {
             return effects;
         };
         let refusals = self.servers.get(slot).refusals;
         let raises = less.bandwidth() > bandwidth(self.held(slot));
         if raises && self.put_in_force(books, slot, less).is_ok() {
-            self.reserved(books, slot, less, why, now);
+            self.reserved(books, slot, less, why);
             // It is refused more than that.
             self.servers.get_mut(slot).refusals = refusals;
         }
@@ -145,14 +139,13 @@ impl<A: Actuator> Enforcer<A> {
         books: &mut Books<'_>,
         slot: Slot,
         (target, left): (Reservation, Bandwidth),
-        now: Instant,
     ) -> (Option<Reservation>, Effects) {
         let Some(thread) = books.tasks.get(slot) else {
             return (None, Effects::default());
         };
         let server = self.servers.get_mut(slot);
         server.ceiling = Some(left);
-        let until = now + FIRST_RETRY.doubled(server.refusals, LONGEST_RETRY);
+        let until = books.now + FIRST_RETRY.doubled(server.refusals, LONGEST_RETRY);
         server.refusals += 1;
         books.timers.set(until, TimerEvent::Retry(thread.task.id));
         let ceiling = thread.ceiling(server.ceiling);

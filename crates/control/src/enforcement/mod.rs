@@ -99,6 +99,7 @@ pub(crate) struct Books<'a> {
     pub(crate) log: &'a mut Log,
     /// The factor by which the scheduler counts runtimes.
     pub(crate) scale: Option<f64>,
+    pub(crate) now: Instant,
 }
 
 /// The effects of an enforcement on the rest of the loop.
@@ -143,11 +144,10 @@ impl Books<'_> {
         slot: Slot,
         (what, why): (What, Why),
         (old, new): (Option<Reservation>, Option<Reservation>),
-        at: Instant,
     ) {
         if let Some(thread) = self.tasks.get_mut(slot) {
             let entry = Entry {
-                at,
+                at: self.now,
                 task: thread.task,
                 what,
                 why,
@@ -256,20 +256,15 @@ impl<A: Actuator> Enforcer<A> {
     }
 
     /// The thread is gone.
-    pub(crate) fn ended(&mut self, books: &mut Books<'_>, slot: Slot, now: Instant) {
-        self.change(books, slot, now, Enforcement::released);
+    pub(crate) fn ended(&mut self, books: &mut Books<'_>, slot: Slot) {
+        self.change(books, slot, Enforcement::released);
         if let Some(thread) = books.tasks.get(slot) {
             self.actuator.ended(thread.task.id);
         }
     }
 
     /// Puts an adjustment in force.
-    pub(crate) fn apply(
-        &mut self,
-        books: &mut Books<'_>,
-        adjustment: Adjustment,
-        now: Instant,
-    ) -> Effects {
+    pub(crate) fn apply(&mut self, books: &mut Books<'_>, adjustment: Adjustment) -> Effects {
         let Adjustment {
             slot, target, why, ..
         } = adjustment;
@@ -278,14 +273,14 @@ impl<A: Actuator> Enforcer<A> {
             return Effects::default();
         }
         let Some(target) = target else {
-            return self.release(books, slot, why, now);
+            return self.release(books, slot, why);
         };
         let effects = match self.put_in_force(books, slot, target) {
             Ok(()) => {
-                self.reserved(books, slot, target, why, now);
+                self.reserved(books, slot, target, why);
                 Effects::default()
             }
-            Err(refusal) => self.refused(books, slot, target, (why, refusal), now),
+            Err(refusal) => self.refused(books, slot, target, (why, refusal)),
         };
         Effects {
             is_asked: true,
@@ -300,7 +295,6 @@ impl<A: Actuator> Enforcer<A> {
         slot: Slot,
         target: Reservation,
         why: Why,
-        now: Instant,
     ) {
         let server = self.servers.get_mut(slot);
         let old = server.held();
@@ -313,8 +307,8 @@ impl<A: Actuator> Enforcer<A> {
         } else {
             What::Reserved
         };
-        self.change(books, slot, now, |state| state.reserve(target));
-        books.enter(slot, (what, why), (old, Some(target)), now);
+        self.change(books, slot, |state| state.reserve(target));
+        books.enter(slot, (what, why), (old, Some(target)));
     }
 
     fn refused(
@@ -323,7 +317,6 @@ impl<A: Actuator> Enforcer<A> {
         slot: Slot,
         target: Reservation,
         (why, refusal): (Why, Refusal),
-        now: Instant,
     ) -> Effects {
         let Some(task) = books.task(slot) else {
             return Effects::default();
@@ -340,23 +333,23 @@ impl<A: Actuator> Enforcer<A> {
             Refusal::NoRoom { .. } => {
                 if self.admission.tries == 0 {
                     let told = (What::Refused, Why::Refused(refusal));
-                    books.enter(slot, told, change, now);
+                    books.enter(slot, told, change);
                 }
-                self.step_down(books, slot, target, why, now);
+                self.step_down(books, slot, target, why);
                 Effects::default()
             }
             Refusal::OverQuota { left, .. } => {
                 if server.ceiling.is_none() {
                     let told = (What::Refused, Why::Refused(refusal));
-                    books.enter(slot, told, change, now);
+                    books.enter(slot, told, change);
                 }
-                self.cap(books, slot, (target, left), why, now)
+                self.cap(books, slot, (target, left), why)
             }
-            Refusal::TakenOver { .. } => self.yield_to_other(books, slot, Some(refusal), now),
-            Refusal::Gone => self.let_go(books, slot, now),
+            Refusal::TakenOver { .. } => self.yield_to_other(books, slot, Some(refusal)),
+            Refusal::Gone => self.let_go(books, slot),
             _ => {
                 let first = server.refusals == 0;
-                let until = now + FIRST_RETRY.doubled(server.refusals, LONGEST_RETRY);
+                let until = books.now + FIRST_RETRY.doubled(server.refusals, LONGEST_RETRY);
                 server.refusals += 1;
                 server.state.back_off(until, None);
                 let effects = if held.is_none() {
@@ -367,7 +360,7 @@ impl<A: Actuator> Enforcer<A> {
                 books.timers.set(until, TimerEvent::Retry(task.id));
                 if first {
                     let told = (What::Refused, Why::Refused(refusal));
-                    books.enter(slot, told, change, now);
+                    books.enter(slot, told, change);
                 }
                 effects
             }
@@ -375,9 +368,9 @@ impl<A: Actuator> Enforcer<A> {
     }
 
     /// Notes that the thread is gone. The sensor tells of its end later.
-    pub(crate) fn let_go(&mut self, books: &mut Books<'_>, slot: Slot, now: Instant) -> Effects {
+    pub(crate) fn let_go(&mut self, books: &mut Books<'_>, slot: Slot) -> Effects {
         let effects = books.withdraw(slot);
-        self.change(books, slot, now, Enforcement::gone);
+        self.change(books, slot, Enforcement::gone);
         Effects {
             may_end: true,
             ..effects
@@ -390,16 +383,15 @@ impl<A: Actuator> Enforcer<A> {
         books: &mut Books<'_>,
         slot: Slot,
         refusal: Option<Refusal>,
-        now: Instant,
     ) -> Effects {
         let effects = books.withdraw(slot);
         let old = self.held(slot);
-        self.change(books, slot, now, Enforcement::yield_to_other);
+        self.change(books, slot, Enforcement::yield_to_other);
         let refusal = refusal.unwrap_or(Refusal::TakenOver {
             now: "noticed by itself".to_owned(),
         });
         let told = (What::TakenOver, Why::Refused(refusal));
-        books.enter(slot, told, (old, None), now);
+        books.enter(slot, told, (old, None));
         effects
     }
 
@@ -410,7 +402,6 @@ impl<A: Actuator> Enforcer<A> {
         books: &mut Books<'_>,
         slot: Slot,
         (task, runs): (TaskId, bool),
-        now: Instant,
     ) -> Effects {
         let standing = if runs {
             self.actuator.standing_of_running(task)
@@ -419,24 +410,18 @@ impl<A: Actuator> Enforcer<A> {
         };
         match standing {
             Standing::Held(_) => Effects::default(),
-            Standing::TakenOver => self.yield_to_other(books, slot, None, now),
-            Standing::Gone => self.let_go(books, slot, now),
+            Standing::TakenOver => self.yield_to_other(books, slot, None),
+            Standing::Gone => self.let_go(books, slot),
             Standing::Own => {
-                self.change(books, slot, now, Enforcement::released);
+                self.change(books, slot, Enforcement::released);
                 books.arbiter.ask(slot, Why::GivenBackByKernel);
                 Effects::default()
             }
         }
     }
 
-    /// Accounts for a change of the thread's reservation at `now`.
-    fn change(
-        &mut self,
-        books: &mut Books<'_>,
-        slot: Slot,
-        now: Instant,
-        change: impl FnOnce(&mut Enforcement),
-    ) {
+    /// Accounts for a change of the thread's reservation.
+    fn change(&mut self, books: &mut Books<'_>, slot: Slot, change: impl FnOnce(&mut Enforcement)) {
         let server = self.servers.get_mut(slot);
         let before = server.held();
         change(&mut server.state);
@@ -444,7 +429,7 @@ impl<A: Actuator> Enforcer<A> {
         self.in_force = self.in_force - bandwidth(before) + bandwidth(held);
         if let Some(thread) = books.tasks.get_mut(slot) {
             let held = held.map(|held| held.bandwidth());
-            thread.account.holding.holds(held, now);
+            thread.account.holding.holds(held, books.now);
         }
     }
 

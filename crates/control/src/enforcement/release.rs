@@ -2,7 +2,7 @@
 //! time that the actuator says. A failed release is tried again, with pauses that double up to 30
 //! s, until it succeeds or the thread is gone or taken over.
 
-use onbeat_model::{Actuator, Instant, Refusal, Reservation};
+use onbeat_model::{Actuator, Refusal, Reservation};
 
 use super::state::{Enforcement, PendingRelease};
 use super::{Books, Effects, Enforcer};
@@ -14,13 +14,7 @@ use crate::tuning::enforcement::{FIRST_RETRY, LONGEST_RETRY};
 
 impl<A: Actuator> Enforcer<A> {
     /// Withdraws the thread's request, and releases its reservation.
-    pub(crate) fn withdraw(
-        &mut self,
-        books: &mut Books<'_>,
-        slot: Slot,
-        why: Why,
-        now: Instant,
-    ) -> Effects {
+    pub(crate) fn withdraw(&mut self, books: &mut Books<'_>, slot: Slot, why: Why) -> Effects {
         let server = self.servers.get(slot);
         if server.fixed.is_some() && why != Why::Finished {
             return Effects::default();
@@ -28,19 +22,13 @@ impl<A: Actuator> Enforcer<A> {
         let is_held = server.held().is_some();
         let withdrawn = books.withdraw(slot);
         if is_held {
-            withdrawn.and(self.release(books, slot, why, now))
+            withdrawn.and(self.release(books, slot, why))
         } else {
             withdrawn
         }
     }
 
-    pub(crate) fn release(
-        &mut self,
-        books: &mut Books<'_>,
-        slot: Slot,
-        why: Why,
-        now: Instant,
-    ) -> Effects {
+    pub(crate) fn release(&mut self, books: &mut Books<'_>, slot: Slot, why: Why) -> Effects {
         let Some(task) = books.task(slot) else {
             return Effects::default();
         };
@@ -55,20 +43,20 @@ impl<A: Actuator> Enforcer<A> {
             }
             // If onbeat ends before that, the actuator releases the thread when it is dropped.
             Err(Refusal::Settling { .. }) => {
-                let pending = PendingRelease::new(why.clone(), old, now);
-                self.change(books, slot, now, |state| state.release_failed(pending));
+                let pending = PendingRelease::new(why.clone(), old, books.now);
+                self.change(books, slot, |state| state.release_failed(pending));
                 let told = (What::Released, why);
-                books.enter(slot, told, (old, None), now);
+                books.enter(slot, told, (old, None));
                 Effects::default()
             }
-            Ok(()) | Err(Refusal::Gone) => self.gave_back(books, slot, why, old, now),
-            Err(refusal @ Refusal::TakenOver { .. }) => self.yielded(books, slot, refusal, now),
+            Ok(()) | Err(Refusal::Gone) => self.gave_back(books, slot, why, old),
+            Err(refusal @ Refusal::TakenOver { .. }) => self.yielded(books, slot, refusal),
             Err(refusal) => {
-                let due = now + FIRST_RETRY;
+                let due = books.now + FIRST_RETRY;
                 let pending = PendingRelease::new(why, old, due);
-                self.change(books, slot, now, |state| state.release_failed(pending));
+                self.change(books, slot, |state| state.release_failed(pending));
                 let told = (What::Refused, Why::Refused(refusal));
-                books.enter(slot, told, (old, None), now);
+                books.enter(slot, told, (old, None));
                 books.timers.set(due, TimerEvent::GiveBack(task.id));
                 Effects::default()
             }
@@ -76,43 +64,32 @@ impl<A: Actuator> Enforcer<A> {
     }
 
     /// Tries a failed release again.
-    pub(crate) fn give_back_again(
-        &mut self,
-        books: &mut Books<'_>,
-        slot: Slot,
-        now: Instant,
-    ) -> Effects {
+    pub(crate) fn give_back_again(&mut self, books: &mut Books<'_>, slot: Slot) -> Effects {
         let Some(task) = books.task(slot).map(|task| task.id) else {
             return Effects::default();
         };
         let pending = self.servers.get_mut(slot).state.pending_release();
-        let Some(pending) = pending.filter(|pending| pending.due <= now) else {
+        let Some(pending) = pending.filter(|pending| pending.due <= books.now) else {
             return Effects::default();
         };
         match self.actuator.release(task) {
             Ok(()) | Err(Refusal::Gone) => {
                 let (why, old) = (pending.why.clone(), pending.old);
-                self.gave_back(books, slot, why, old, now)
+                self.gave_back(books, slot, why, old)
             }
-            Err(refusal @ Refusal::TakenOver { .. }) => self.yielded(books, slot, refusal, now),
+            Err(refusal @ Refusal::TakenOver { .. }) => self.yielded(books, slot, refusal),
             Err(refusal) => {
                 pending.tries += 1;
                 let pause = FIRST_RETRY.doubled(pending.tries, LONGEST_RETRY);
-                pending.due = refusal.retry_at().unwrap_or(now + pause);
+                pending.due = refusal.retry_at().unwrap_or(books.now + pause);
                 books.timers.set(pending.due, TimerEvent::GiveBack(task));
                 Effects::default()
             }
         }
     }
 
-    fn yielded(
-        &mut self,
-        books: &mut Books<'_>,
-        slot: Slot,
-        refusal: Refusal,
-        now: Instant,
-    ) -> Effects {
-        let effects = self.yield_to_other(books, slot, Some(refusal), now);
+    fn yielded(&mut self, books: &mut Books<'_>, slot: Slot, refusal: Refusal) -> Effects {
+        let effects = self.yield_to_other(books, slot, Some(refusal));
         Effects {
             may_end: true,
             ..effects
@@ -125,11 +102,10 @@ impl<A: Actuator> Enforcer<A> {
         slot: Slot,
         why: Why,
         old: Option<Reservation>,
-        now: Instant,
     ) -> Effects {
-        self.change(books, slot, now, Enforcement::released);
+        self.change(books, slot, Enforcement::released);
         let told = (What::Released, why);
-        books.enter(slot, told, (old, None), now);
+        books.enter(slot, told, (old, None));
         Effects {
             may_end: true,
             ..Effects::default()

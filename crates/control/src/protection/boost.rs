@@ -209,7 +209,7 @@ impl Protector {
         pleading.judged.missed();
         pleading.missed = mark.at;
         self.boosts.count(pleading, mark.at);
-        self.deserve(around, slot, BoostWhy::MissedDeadline, mark.at)
+        self.deserve(around, slot, BoostWhy::MissedDeadline)
     }
 
     /// Looks at a thread that has notified. Returns a refusal as [`plead`](Self::plead) does.
@@ -217,9 +217,9 @@ impl Protector {
         &mut self,
         around: &mut Around<'_, A>,
         slot: Slot,
-        now: Instant,
         executed: Option<Span>,
     ) -> Option<Refusal> {
+        let now = around.now;
         let thread = around.tasks.get(slot)?;
         let pleading = self.threads.get_mut(slot).pleading.as_mut()?;
         pleading.look(now, executed);
@@ -234,7 +234,7 @@ impl Protector {
             self.stop_pleading(slot);
             return None;
         }
-        let refusal = self.deserve(around, slot, BoostWhy::Decayed, now);
+        let refusal = self.deserve(around, slot, BoostWhy::Decayed);
         let goes_on = self.of(slot).pleading.as_ref().is_some_and(|pleading| {
             pleading.in_force.is_some() || now.since(pleading.missed) < REMEMBERED
         });
@@ -266,9 +266,8 @@ impl Protector {
         around: &mut Around<'_, A>,
         slot: Slot,
         why: BoostWhy,
-        now: Instant,
     ) -> Option<Refusal> {
-        let refusal = self.put_boost(around, slot, None, why, now);
+        let refusal = self.put_boost(around, slot, None, why);
         self.stop_pleading(slot);
         refusal
     }
@@ -279,12 +278,11 @@ impl Protector {
         around: &mut Around<'_, A>,
         slot: Slot,
         why: BoostWhy,
-        now: Instant,
     ) -> Option<Refusal> {
         let cpus = around.enforcer.capacity().cpus;
         let dilution = ordinary::dilution(self.boosts.deserved, cpus);
         let pleading = self.of(slot).pleading.as_ref()?;
-        let boost = pleading.seen(now).boost(dilution);
+        let boost = pleading.seen(around.now).boost(dilution);
         let why = match why {
             BoostWhy::Decayed if dilution < 1.0 => BoostWhy::Shared,
             why => why,
@@ -294,7 +292,7 @@ impl Protector {
         if boost == pleading.in_force && why == BoostWhy::MissedDeadline {
             return None;
         }
-        self.put_boost(around, slot, boost, why, now)
+        self.put_boost(around, slot, boost, why)
     }
 
     fn put_boost<A: Actuator>(
@@ -303,7 +301,6 @@ impl Protector {
         slot: Slot,
         new: Option<Boost>,
         why: BoostWhy,
-        now: Instant,
     ) -> Option<Refusal> {
         let task = around.tasks.get(slot)?.task;
         let thread = self.threads.get_mut(slot);
@@ -330,7 +327,7 @@ impl Protector {
                     _ => BoostWhat::BoostChanged,
                 };
                 if old != new {
-                    self.enter_change(task, what, why, (old, new), now);
+                    self.enter_change(task, what, why, (old, new), around.now);
                 }
                 None
             }
@@ -346,7 +343,7 @@ impl Protector {
                         pleading.refused = true;
                         if refusal != Refusal::NoBoosts {
                             let (what, why) = (BoostWhat::BoostRefused, BoostWhy::Refused(refusal));
-                            self.enter_change(task, what, why, (old, new), now);
+                            self.enter_change(task, what, why, (old, new), around.now);
                         }
                         None
                     }

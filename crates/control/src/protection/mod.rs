@@ -70,6 +70,7 @@ pub(crate) struct Around<'a, A> {
     pub(crate) timers: &'a mut Timers<TimerEvent>,
     /// Whether applications are protected at all.
     pub(crate) protects: bool,
+    pub(crate) now: Instant,
 }
 
 /// How one thread is protected.
@@ -239,12 +240,8 @@ impl Protector {
     }
 
     /// Protects a thread that is tracked from now on, if its application is protected.
-    pub(crate) fn enter<A: Actuator>(
-        &mut self,
-        around: &mut Around<'_, A>,
-        slot: Slot,
-        now: Instant,
-    ) {
+    pub(crate) fn enter<A: Actuator>(&mut self, around: &mut Around<'_, A>, slot: Slot) {
+        let now = around.now;
         let thread = around.tasks.get(slot).filter(|_| around.protects);
         let Some(application) = thread.map(Thread::application) else {
             return;
@@ -267,7 +264,7 @@ impl Protector {
             self.review_at(around, now + QUARTER);
         }
         if let Some(why) = why {
-            self.protect(around, slot, why, now);
+            self.protect(around, slot, why);
         }
     }
 
@@ -321,14 +318,14 @@ impl Protector {
         &mut self,
         around: &mut Around<'_, A>,
         crowd: u64,
-        now: Instant,
         executed: &mut dyn FnMut(TaskId) -> Option<Span>,
     ) {
+        let now = around.now;
         if now < self.next || self.applications.is_empty() {
             return;
         }
         if self.goes_first {
-            self.count(around, now, executed);
+            self.count(around, executed);
         }
         let pause = QUARTER * crowd;
         let begins = self.applications.any_begins(now);
@@ -344,7 +341,7 @@ impl Protector {
         if begins && over < pause {
             if now.since(self.glanced) >= GLANCE {
                 self.glanced = now;
-                self.glance(around, now);
+                self.glance(around);
             }
             return;
         }
@@ -382,7 +379,7 @@ impl Protector {
         self.applications.review(now, over, cpus);
         for (slot, thread) in tasks.iter() {
             let computes = computing.binary_search(&slot).is_ok();
-            self.review_one(around, (slot, thread), computes, now);
+            self.review_one(around, (slot, thread), computes);
         }
     }
 
@@ -391,7 +388,6 @@ impl Protector {
     fn count<A: Actuator>(
         &mut self,
         around: &mut Around<'_, A>,
-        now: Instant,
         executed: &mut dyn FnMut(TaskId) -> Option<Span>,
     ) {
         let tasks = around.tasks;
@@ -408,43 +404,42 @@ impl Protector {
         }
         for (slot, thread) in first {
             let application = self.application(slot);
-            if application.is_none_or(|application| !application.goes_first(now)) {
-                self.goes_first_no_more(around, (slot, thread), now);
+            if application.is_none_or(|application| !application.goes_first(around.now)) {
+                self.goes_first_no_more(around, (slot, thread));
             }
         }
-        self.goes_first = self.applications.any_goes_first(now);
+        self.goes_first = self.applications.any_goes_first(around.now);
     }
 
     fn goes_first_no_more<A: Actuator>(
         &mut self,
         around: &mut Around<'_, A>,
         (slot, thread): (Slot, &Thread),
-        now: Instant,
     ) {
         let application = self.application(slot);
-        let is_protected = application.is_some_and(|it| it.protects(now).is_some());
+        let is_protected = application.is_some_and(|it| it.protects(around.now).is_some());
         if !is_protected && !thread.estimator.is_on_probation() {
-            self.unprotect(around, slot, BoostWhy::NoBeat, now);
+            self.unprotect(around, slot, BoostWhy::NoBeat);
             return;
         }
         if let State::InForce { boost, .. } = &mut self.threads.get_mut(slot).state {
             let old = std::mem::replace(boost, PROTECTED);
             let change = (Some(old), Some(PROTECTED));
             let (what, why) = (BoostWhat::BoostChanged, BoostWhy::HasBegun);
-            self.enter_change(thread.task, what, why, change, now);
-            self.look_at(around, (slot, thread), now);
+            self.enter_change(thread.task, what, why, change, around.now);
+            self.look_at(around, (slot, thread));
         }
     }
 
     /// Looks at the nice values of the protected threads that ran since the last glance. One that
     /// goes first and sets a limit on how long it may is to lose that at once.
-    fn glance<A: Actuator>(&mut self, around: &mut Around<'_, A>, now: Instant) {
+    fn glance<A: Actuator>(&mut self, around: &mut Around<'_, A>) {
         let tasks = around.tasks;
         for (slot, thread) in tasks.iter() {
-            let ran = thread.estimator.last_heard() + GLANCE * 2 >= now;
+            let ran = thread.estimator.last_heard() + GLANCE * 2 >= around.now;
             let protection = self.of(slot);
             if protection.goes_first() || ran && protection.is_in_force() {
-                self.look_at(around, (slot, thread), now);
+                self.look_at(around, (slot, thread));
             }
         }
     }
@@ -454,8 +449,8 @@ impl Protector {
         around: &mut Around<'_, A>,
         (slot, thread): (Slot, &Thread),
         computes: bool,
-        now: Instant,
     ) {
+        let now = around.now;
         let application = self.application(slot);
         let why = application.and_then(|application| application.protects(now));
         let in_vain = application.is_some_and(|application| application.is_in_vain(now));
@@ -465,19 +460,19 @@ impl Protector {
         let on_trial = thread.estimator.is_on_probation();
         if !protection.is_in_force() {
             if let Some(why) = why.or(on_trial.then_some(BoostWhy::OnTrial)) {
-                self.protect(around, slot, why, now);
+                self.protect(around, slot, why);
             }
             return;
         }
         if thread.estimator.last_heard() + QUARTER >= now {
-            self.look_at(around, (slot, thread), now);
+            self.look_at(around, (slot, thread));
         }
         // A thread that goes first is bounded by its application's account.
         if computes && !on_trial && !self.of(slot).goes_first() {
-            self.unprotect(around, slot, BoostWhy::Computes, now);
+            self.unprotect(around, slot, BoostWhy::Computes);
             self.threads.get_mut(slot).suspend(now);
         } else if why.is_none() && !on_trial {
-            self.unprotect(around, slot, BoostWhy::NoBeat, now);
+            self.unprotect(around, slot, BoostWhy::NoBeat);
         }
     }
 
@@ -486,7 +481,6 @@ impl Protector {
         &mut self,
         around: &mut Around<'_, A>,
         (slot, thread): (Slot, &Thread),
-        now: Instant,
     ) {
         let State::InForce { boost, .. } = self.of(slot).state else {
             return;
@@ -494,7 +488,7 @@ impl Protector {
         if around.enforcer.boost(thread.task.id, Some(boost)).is_err() {
             self.threads.get_mut(slot).state = State::Declined;
             let (what, why) = (BoostWhat::BoostEnded, BoostWhy::Changed);
-            self.enter_change(thread.task, what, why, (Some(boost), None), now);
+            self.enter_change(thread.task, what, why, (Some(boost), None), around.now);
         }
     }
 
@@ -504,7 +498,6 @@ impl Protector {
         around: &mut Around<'_, A>,
         slot: Slot,
         why: BoostWhy,
-        now: Instant,
     ) {
         let Some(thread) = around.tasks.get(slot) else {
             return;
@@ -525,7 +518,7 @@ impl Protector {
         }
         // A thread with a share or a priority of its own may have a reservation all the same.
         let application = self.application(slot);
-        let boost = application.map_or(PROTECTED, |application| application.boost(now));
+        let boost = application.map_or(PROTECTED, |application| application.boost(around.now));
         let boosted = around.enforcer.boost(thread.task.id, Some(boost));
         let protection = self.threads.get_mut(slot);
         if let Err(refusal) = boosted {
@@ -542,7 +535,7 @@ impl Protector {
         let before = std::mem::replace(&mut protection.was_in_force, true);
         self.protected += u64::from(!before);
         let change = (None, Some(boost));
-        self.enter_change(thread.task, BoostWhat::Boosted, why, change, now);
+        self.enter_change(thread.task, BoostWhat::Boosted, why, change, around.now);
     }
 
     /// Ends all boosts of a thread whose user has used too much, until then; or for good, of a
@@ -552,10 +545,9 @@ impl Protector {
         around: &mut Around<'_, A>,
         slot: Slot,
         (why, until): (BoostWhy, Option<Instant>),
-        now: Instant,
     ) -> Option<Refusal> {
-        let refusal = self.end_boost(around, slot, why.clone(), now);
-        self.unprotect(around, slot, why, now);
+        let refusal = self.end_boost(around, slot, why.clone());
+        self.unprotect(around, slot, why);
         let state = &mut self.threads.get_mut(slot).state;
         *state = match (*state, until) {
             (State::None, Some(until)) => State::Suspended { until },
@@ -571,7 +563,6 @@ impl Protector {
         around: &mut Around<'_, A>,
         slot: Slot,
         why: BoostWhy,
-        now: Instant,
     ) {
         let protection = self.threads.get_mut(slot);
         let State::InForce { boost: old, .. } = protection.state else {
@@ -591,27 +582,22 @@ impl Protector {
             BoostWhat::BoostEnded,
             why,
             (Some(old), None),
-            now,
+            around.now,
         );
     }
 
     /// Notes that a reservation has taken the boost's place, or boosts again if it was refused.
-    pub(crate) fn replaced<A: Actuator>(
-        &mut self,
-        around: &mut Around<'_, A>,
-        slot: Slot,
-        now: Instant,
-    ) {
+    pub(crate) fn replaced<A: Actuator>(&mut self, around: &mut Around<'_, A>, slot: Slot) {
         let protection = self.threads.get_mut(slot);
         let State::InForce { boost, .. } = protection.state else {
             return;
         };
         protection.state = State::None;
         if around.enforcer.held(slot).is_none() {
-            self.protect(around, slot, BoostWhy::KeepsBeat, now);
+            self.protect(around, slot, BoostWhy::KeepsBeat);
         } else if let Some(thread) = around.tasks.get(slot) {
             let (what, why) = (BoostWhat::BoostEnded, BoostWhy::Reserved);
-            self.enter_change(thread.task, what, why, (Some(boost), None), now);
+            self.enter_change(thread.task, what, why, (Some(boost), None), around.now);
         }
     }
 }

@@ -117,8 +117,8 @@ impl<A: Actuator> Controller<A> {
                 }
                 self.join_application(slot);
                 if is_new {
-                    let (protector, mut around) = self.protecting();
-                    protector.enter(&mut around, slot, at);
+                    let (protector, mut around) = self.protecting(at);
+                    protector.enter(&mut around, slot);
                     self.join_probation(slot, at);
                 }
             }
@@ -293,7 +293,7 @@ impl<A: Actuator> Controller<A> {
             Marked::Led(outcome) => self.follow(slot, mark.task, outcome, mark.at),
         }
         if mark.said == Said::MissedDeadline {
-            let (protector, mut around) = self.protecting();
+            let (protector, mut around) = self.protecting(mark.at);
             let refusal = protector.plead(&mut around, slot, mark);
             self.yield_if(slot, refusal, mark.at);
         }
@@ -476,39 +476,41 @@ impl<A: Actuator> Controller<A> {
     }
 
     /// The enforcer, and what it writes to.
-    fn enforcing(&mut self) -> (&mut Enforcer<A>, Books<'_>) {
+    fn enforcing(&mut self, now: Instant) -> (&mut Enforcer<A>, Books<'_>) {
         let books = Books {
             tasks: &mut self.tasks,
             arbiter: &mut self.arbiter,
             timers: &mut self.timers,
             log: &mut self.records.log,
             scale: self.governor.as_ref().and_then(SpeedGovernor::scale),
+            now,
         };
         (&mut self.enforcer, books)
     }
 
     /// The protector, and what it acts with.
-    fn protecting(&mut self) -> (&mut Protector, Around<'_, A>) {
+    fn protecting(&mut self, now: Instant) -> (&mut Protector, Around<'_, A>) {
         let around = Around {
             tasks: &self.tasks,
             enforcer: &mut self.enforcer,
             pipelines: &self.pipelines,
             timers: &mut self.timers,
             protects: self.settings.protects,
+            now,
         };
         (&mut self.protector, around)
     }
 
     fn protect(&mut self, slot: Slot, why: BoostWhy, now: Instant) {
-        let (protector, mut around) = self.protecting();
-        protector.protect(&mut around, slot, why, now);
+        let (protector, mut around) = self.protecting(now);
+        protector.protect(&mut around, slot, why);
     }
 
     /// Ends all that protects or boosts the thread.
     fn unprotect(&mut self, slot: Slot, why: &BoostWhy, now: Instant) {
-        let (protector, mut around) = self.protecting();
-        protector.unprotect(&mut around, slot, why.clone(), now);
-        let refusal = protector.end_boost(&mut around, slot, why.clone(), now);
+        let (protector, mut around) = self.protecting(now);
+        protector.unprotect(&mut around, slot, why.clone());
+        let refusal = protector.end_boost(&mut around, slot, why.clone());
         self.yield_if(slot, refusal, now);
     }
 
@@ -521,15 +523,15 @@ impl<A: Actuator> Controller<A> {
             self.dismiss(slot, now);
         }
         if effects.is_asked {
-            let (protector, mut around) = self.protecting();
-            protector.replaced(&mut around, slot, now);
+            let (protector, mut around) = self.protecting(now);
+            protector.replaced(&mut around, slot);
         }
     }
 
     /// Puts the changed requests in force, except that of the thread in `passed_over`.
     fn settle(&mut self, now: Instant, passed_over: Option<Slot>) {
-        let (enforcer, mut books) = self.enforcing();
-        for (slot, effects) in enforcer.keep_within_quotas(&mut books, now) {
+        let (enforcer, mut books) = self.enforcing(now);
+        for (slot, effects) in enforcer.keep_within_quotas(&mut books) {
             self.follow_up(slot, effects, now);
         }
         let admitted = self.enforcer.admitted();
@@ -548,7 +550,7 @@ impl<A: Actuator> Controller<A> {
             let slot = adjustment.slot;
             if Some(slot) != passed_over {
                 self.enforce(slot, now, |enforcer, books| {
-                    enforcer.apply(books, adjustment, now)
+                    enforcer.apply(books, adjustment)
                 });
             }
         }
@@ -563,7 +565,7 @@ impl<A: Actuator> Controller<A> {
         now: Instant,
         then: impl FnOnce(&mut Enforcer<A>, &mut Books<'_>) -> Effects,
     ) {
-        let (enforcer, mut books) = self.enforcing();
+        let (enforcer, mut books) = self.enforcing(now);
         let effects = then(enforcer, &mut books);
         self.follow_up(slot, effects, now);
     }
@@ -571,7 +573,7 @@ impl<A: Actuator> Controller<A> {
     /// Withdraws the thread's request, and releases its reservation.
     fn withdraw(&mut self, slot: Slot, why: Why, now: Instant) {
         self.enforce(slot, now, |enforcer, books| {
-            enforcer.withdraw(books, slot, why, now)
+            enforcer.withdraw(books, slot, why)
         });
     }
 
@@ -579,7 +581,7 @@ impl<A: Actuator> Controller<A> {
     fn yield_if(&mut self, slot: Slot, refusal: Option<Refusal>, now: Instant) {
         if refusal.is_some() {
             self.enforce(slot, now, |enforcer, books| {
-                enforcer.yield_to_other(books, slot, refusal, now)
+                enforcer.yield_to_other(books, slot, refusal)
             });
         }
     }
@@ -653,8 +655,8 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         self.withdraw_request(slot);
-        let (enforcer, mut books) = self.enforcing();
-        enforcer.ended(&mut books, slot, now);
+        let (enforcer, mut books) = self.enforcing(now);
+        enforcer.ended(&mut books, slot);
         self.tasks.leave(task);
         if let Some(thread) = self.tasks.get_mut(slot) {
             thread.finish_job();

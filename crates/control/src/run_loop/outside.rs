@@ -149,7 +149,7 @@ impl<A: Actuator> Controller<A> {
         self.arbiter.put_fixed(slot, task, wanted);
         self.arbiter.look_at_all();
         self.settle(now, Some(slot));
-        let (enforcer, mut books) = self.enforcing();
+        let (enforcer, mut books) = self.enforcing(now);
         if let Err(refusal) = enforcer.put_in_force(&books, slot, wanted) {
             self.enforcer.fix(slot, fixed_before);
             match (fixed_before, &refusal) {
@@ -157,23 +157,21 @@ impl<A: Actuator> Controller<A> {
                     self.yield_if(slot, Some(refusal.clone()), now);
                 }
                 (_, Refusal::Gone) => {
-                    self.enforce(slot, now, |enforcer, books| {
-                        enforcer.let_go(books, slot, now)
-                    });
+                    self.enforce(slot, now, |enforcer, books| enforcer.let_go(books, slot));
                 }
                 (Some(before), _) => self.arbiter.put_fixed(slot, task, before),
                 (None, _) => self.back_to_rhythm(slot),
             }
             return Err(refusal);
         }
-        enforcer.reserved(&mut books, slot, wanted, Why::AskedFor, now);
+        enforcer.reserved(&mut books, slot, wanted, Why::AskedFor);
         if let Some(thread) = self.tasks.get_mut(slot)
             && !std::mem::replace(&mut thread.looked_after, true)
         {
             self.timers.set(now + LOOK_AT_FIXED, TimerEvent::Look(task));
         }
-        let (protector, mut around) = self.protecting();
-        protector.replaced(&mut around, slot, now);
+        let (protector, mut around) = self.protecting(now);
+        protector.replaced(&mut around, slot);
         Ok(())
     }
 
@@ -241,8 +239,8 @@ impl<A: Actuator> Controller<A> {
             Some(_) => BoostWhy::OverQuota,
             None => BoostWhy::AsksForPriority,
         };
-        let (protector, mut around) = self.protecting();
-        let refusal = protector.give_up(&mut around, slot, (why, until), now);
+        let (protector, mut around) = self.protecting(now);
+        let refusal = protector.give_up(&mut around, slot, (why, until));
         self.yield_if(slot, refusal, now);
     }
 

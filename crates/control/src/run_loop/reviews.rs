@@ -35,7 +35,7 @@ impl<A: Actuator> Controller<A> {
             TimerEvent::GiveBack(task) => {
                 if let Some(slot) = self.tasks.find(task) {
                     self.enforce(slot, now, |enforcer, books| {
-                        enforcer.give_back_again(books, slot, now)
+                        enforcer.give_back_again(books, slot)
                     });
                 }
             }
@@ -50,15 +50,15 @@ impl<A: Actuator> Controller<A> {
             TimerEvent::Boost(task) => {
                 let executed = executed(task);
                 if let Some(slot) = self.tasks.find(task) {
-                    let (protector, mut around) = self.protecting();
-                    let refusal = protector.look_at_boost(&mut around, slot, now, executed);
+                    let (protector, mut around) = self.protecting(now);
+                    let refusal = protector.look_at_boost(&mut around, slot, executed);
                     self.yield_if(slot, refusal, now);
                 }
             }
             TimerEvent::Protection => {
                 let crowd = crowd(self.tasks.len());
-                let (protector, mut around) = self.protecting();
-                protector.review(&mut around, crowd, now, executed);
+                let (protector, mut around) = self.protecting(now);
+                protector.review(&mut around, crowd, executed);
             }
             TimerEvent::Widen => {
                 self.enforcer.widen();
@@ -103,7 +103,7 @@ impl<A: Actuator> Controller<A> {
         self.timers.set(at, TimerEvent::Look(task));
         if self.enforcer.take_check_due(slot, checked_every, now) {
             self.enforce(slot, now, |enforcer, books| {
-                enforcer.reconcile(books, slot, (task, runs), now)
+                enforcer.reconcile(books, slot, (task, runs))
             });
         }
     }
@@ -122,7 +122,7 @@ impl<A: Actuator> Controller<A> {
         } else if self.enforcer.held(slot).is_some() {
             let why = why.unwrap_or(Why::RhythmLost);
             self.enforce(slot, now, |enforcer, books| {
-                enforcer.release(books, slot, why, now)
+                enforcer.release(books, slot, why)
             });
         } else {
             self.consider(slot, why);
