@@ -61,100 +61,41 @@ pub struct Caller {
 /// Where the answer goes.
 pub type Reply<T> = Sender<Result<T, Fault>>;
 
-/// What is asked.
+/// A caller, and the task that the call is about.
+#[derive(Debug)]
+pub struct About {
+    /// Who asks.
+    pub caller: Caller,
+    /// For which process or thread.
+    pub target: Target,
+}
+
+/// What is asked, and where the answer goes. A caller sees threads of his own; root sees all.
 #[derive(Debug)]
 pub enum Request {
-    /// Track a process, or one thread.
-    Track {
-        /// Who asks.
-        caller: Caller,
-        /// Whom to track.
-        target: Target,
-        /// The processes that it starts, too.
-        children: bool,
-        /// The answer.
-        reply: Reply<()>,
-    },
+    /// Track a process, or one thread; if true, with the processes that it starts.
+    Track(About, bool, Reply<()>),
     /// No longer.
-    Untrack {
-        /// Who asks.
-        caller: Caller,
-        /// Whom to let go.
-        target: Target,
-        /// The answer.
-        reply: Reply<()>,
-    },
+    Untrack(About, Reply<()>),
     /// Give a thread just this reservation.
-    Reserve {
-        /// Who asks.
-        caller: Caller,
-        /// Which thread.
-        target: Target,
-        /// What it is to have.
-        reservation: Reservation,
-        /// The answer.
-        reply: Reply<()>,
-    },
+    Reserve(About, Reservation, Reply<()>),
     /// Take it back.
-    Release {
-        /// Who asks.
-        caller: Caller,
-        /// Which thread.
-        target: Target,
-        /// The answer.
-        reply: Reply<()>,
-    },
+    Release(About, Reply<()>),
     /// Give a thread what RealtimeKit gives, and something better if it can be had.
-    Prioritise {
-        /// Who asks.
-        caller: Caller,
-        /// Which thread.
-        target: Target,
-        /// What RealtimeKit would give it.
-        priority: Priority,
-        /// The answer.
-        reply: Reply<()>,
-    },
+    Prioritise(About, Priority, Reply<()>),
     /// Give every thread back what it had before it asked for a priority.
-    Reset {
-        /// The answer.
-        reply: Reply<()>,
-    },
+    Reset(Reply<()>),
     /// Which threads there are.
-    List {
-        /// Who asks: he sees his own, root all.
-        caller: Caller,
-        /// The answer.
-        reply: Reply<Vec<Item>>,
-    },
+    List(Caller, Reply<Vec<Item>>),
     /// Which applications those work for.
-    ListApplications {
-        /// The caller, who sees those of his own threads; root sees all.
-        caller: Caller,
-        /// The answer.
-        reply: Reply<Vec<Application>>,
-    },
+    ListApplications(Caller, Reply<Vec<Application>>),
     /// How things stand, and what happened since.
-    Look {
-        /// Who asks: he sees his own, root all.
-        caller: Caller,
-        /// What is wanted.
-        query: MonitorQuery,
-        /// The answer.
-        reply: Reply<MonitorReply>,
-    },
+    Look(Caller, MonitorQuery, Reply<MonitorReply>),
     /// How much there is of everything.
-    Count {
-        /// Who asks.
-        caller: Caller,
-        /// The answer.
-        reply: Reply<Figures>,
-    },
-    /// Read the configuration anew.
-    Reload {
-        /// The answer: what takes effect only when the service is started anew.
-        reply: Reply<Vec<&'static str>>,
-    },
+    Count(Caller, Reply<Figures>),
+    /// Read the configuration anew. The answer: what takes effect only when the service is started
+    /// anew.
+    Reload(Reply<Vec<&'static str>>),
     /// A connection is gone.
     Left(Arc<str>),
     /// The bus is gone, or has turned us away: nobody can ask any more, nor be heard leaving.

@@ -17,8 +17,7 @@ use super::wire::{Error, Properties, Times, body, children, counted, described, 
 use crate::fault::Fault;
 use crate::monitor::Figures;
 use crate::publisher::Change;
-use crate::request::{Caller, Request, RequestSender};
-use crate::target::Target;
+use crate::request::{About, Caller, Request, RequestSender};
 
 /// Where the object is.
 pub(super) const PATH: &str = "/org/onbeat/Manager1";
@@ -71,12 +70,8 @@ impl Manager {
             .callers
             .target(&caller, (task, None), &header, connection)
             .await?;
-        let request = |reply| Request::Track {
-            caller,
-            target,
-            children,
-            reply,
-        };
+        let about = About { caller, target };
+        let request = |reply| Request::Track(about, children, reply);
         Ok(self.requests.ask(request).await?)
     }
 
@@ -89,12 +84,8 @@ impl Manager {
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> Result<(), Error> {
-        let (caller, target) = self.about(task, &header, connection).await?;
-        let request = |reply| Request::Untrack {
-            caller,
-            target,
-            reply,
-        };
+        let about = self.about(task, &header, connection).await?;
+        let request = |reply| Request::Untrack(about, reply);
         Ok(self.requests.ask(request).await?)
     }
 
@@ -110,16 +101,11 @@ impl Manager {
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> Result<(), Error> {
-        let (caller, target) = self.about(thread, &header, connection).await?;
+        let about = self.about(thread, &header, connection).await?;
         let [runtime, deadline, period] = [runtime_ns, deadline_ns, period_ns].map(Span::from_ns);
         let reservation = Reservation::new(runtime, deadline, period)
             .map_err(|error| Fault::Invalid(error.to_string()))?;
-        let request = |reply| Request::Reserve {
-            caller,
-            target,
-            reservation,
-            reply,
-        };
+        let request = |reply| Request::Reserve(about, reservation, reply);
         Ok(self.requests.ask(request).await?)
     }
 
@@ -131,12 +117,8 @@ impl Manager {
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> Result<(), Error> {
-        let (caller, target) = self.about(thread, &header, connection).await?;
-        let request = |reply| Request::Release {
-            caller,
-            target,
-            reply,
-        };
+        let about = self.about(thread, &header, connection).await?;
+        let request = |reply| Request::Release(about, reply);
         Ok(self.requests.ask(request).await?)
     }
 
@@ -150,7 +132,7 @@ impl Manager {
         let caller = self.callers.of(&header, connection).await?;
         let items = self
             .requests
-            .ask(|reply| Request::List { caller, reply })
+            .ask(|reply| Request::List(caller, reply))
             .await?;
         Ok(items.iter().map(described).collect())
     }
@@ -166,7 +148,7 @@ impl Manager {
         let caller = self.callers.of(&header, connection).await?;
         let applications = self
             .requests
-            .ask(|reply| Request::ListApplications { caller, reply })
+            .ask(|reply| Request::ListApplications(caller, reply))
             .await?;
         Ok(applications.iter().map(summed).collect())
     }
@@ -235,7 +217,7 @@ impl Manager {
         self.callers
             .permit(&caller, Action::Reload, &header, connection)
             .await?;
-        Ok(self.requests.ask(|reply| Request::Reload { reply }).await?)
+        Ok(self.requests.ask(Request::Reload).await?)
     }
 
     /// Something was done to a thread: "reserved", "changed", "released", "refused" or
@@ -267,18 +249,18 @@ impl Manager {
         task: u32,
         header: &Header<'_>,
         connection: &Connection,
-    ) -> Result<(Caller, Target), Fault> {
+    ) -> Result<About, Fault> {
         let caller = self.callers.of(header, connection).await?;
         let target = self
             .callers
             .target(&caller, (task, None), header, connection)
             .await?;
-        Ok((caller, target))
+        Ok(About { caller, target })
     }
 
     async fn figures(&self, caller: Caller) -> Result<Figures, Fault> {
         self.requests
-            .ask(|reply| Request::Count { caller, reply })
+            .ask(|reply| Request::Count(caller, reply))
             .await
     }
 }

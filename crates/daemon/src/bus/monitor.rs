@@ -66,11 +66,7 @@ impl Monitor {
         };
         let seen = self
             .requests
-            .ask(|reply| Request::Look {
-                caller,
-                query,
-                reply,
-            })
+            .ask(|reply| Request::Look(caller, query, reply))
             .await?;
         let jobs = |jobs: &Vec<Done>| jobs.iter().map(job).collect();
         Ok((

@@ -12,7 +12,7 @@ use super::caller::Callers;
 use super::limits::{InForce, Limits};
 use super::polkit::Action;
 use crate::fault::Fault;
-use crate::request::{Request, RequestSender};
+use crate::request::{About, Request, RequestSender};
 
 /// Where the object is.
 pub(super) const PATH: &str = "/org/freedesktop/RealtimeKit1";
@@ -69,12 +69,8 @@ impl RealtimeKit {
         if let Priority::RealTime(_) = priority {
             within_rttime(target.task.pid, self.limits()?.rttime).map_err(error)?;
         }
-        let request = |reply| Request::Prioritise {
-            caller,
-            target,
-            priority,
-            reply,
-        };
+        let about = About { caller, target };
+        let request = |reply| Request::Prioritise(about, priority, reply);
         self.requests.ask(request).await.map_err(error)
     }
 
@@ -174,7 +170,7 @@ impl RealtimeKit {
             let text = "only root may reset the threads of others".to_owned();
             return Err(fdo::Error::AccessDenied(text));
         }
-        let reset = self.requests.ask(|reply| Request::Reset { reply }).await;
+        let reset = self.requests.ask(Request::Reset).await;
         reset.map_err(error)
     }
 

@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::fault::Fault;
 use crate::monitor::{self, MonitorReply};
 use crate::registry::{Holder, Shared};
-use crate::request::{Reply, Request, answer};
+use crate::request::{About, Reply, Request, answer};
 
 /// The parts of the service, each with what it still has to do.
 pub(super) struct Handler {
@@ -89,68 +89,47 @@ impl Handler {
         turn: &mut Turn<'_, S, A>,
     ) {
         match request {
-            Request::Track {
-                caller,
-                target,
-                children,
-                reply,
-            } => answer(&reply, tracking::track(&caller, &target, children, turn)),
-            Request::Untrack {
-                caller,
-                target,
-                reply,
-            } => answer(&reply, tracking::untrack(&caller, &target, turn)),
-            Request::Reserve {
-                caller,
-                target,
-                reservation,
-                reply,
-            } => self
-                .reservations
-                .reserve(caller, target, reservation, reply, turn),
-            Request::Release {
-                caller,
-                target,
-                reply,
-            } => answer(&reply, self.reservations.release(&caller, &target, turn)),
-            Request::Prioritise {
-                caller,
-                target,
-                priority,
-                reply,
-            } => {
+            Request::Track(About { caller, target }, children, reply) => {
+                answer(&reply, tracking::track(&caller, &target, children, turn));
+            }
+            Request::Untrack(About { caller, target }, reply) => {
+                answer(&reply, tracking::untrack(&caller, &target, turn));
+            }
+            Request::Reserve(about, reservation, reply) => {
+                self.reservations.reserve(about, reservation, reply, turn);
+            }
+            Request::Release(About { caller, target }, reply) => {
+                answer(&reply, self.reservations.release(&caller, &target, turn));
+            }
+            Request::Prioritise(About { caller, target }, priority, reply) => {
                 let prioritised = self.priorities.prioritise(&caller, &target, priority, turn);
                 answer(&reply, prioritised);
             }
-            Request::Reset { reply } => {
+            Request::Reset(reply) => {
                 forget_holder(&Holder::RealtimeKit, turn);
                 self.priorities.lower_all(turn.registry);
                 answer(&reply, Ok(()));
             }
-            Request::List { caller, reply } => {
+            Request::List(caller, reply) => {
                 turn.controller.hear_all(turn.now);
                 let items = monitor::list(&caller.account, turn.registry, turn.controller);
                 answer(&reply, Ok(items));
             }
-            Request::ListApplications { caller, reply } => {
+            Request::ListApplications(caller, reply) => {
                 turn.controller.hear_all(turn.now);
                 let (registry, controller) = (turn.registry, &*turn.controller);
                 let applications =
                     monitor::applications(&caller.account, registry, controller, turn.now);
                 answer(&reply, Ok(applications));
             }
-            Request::Look {
-                caller,
-                query,
-                reply,
-            } => {
+            Request::Look(caller, query, reply) => {
                 turn.controller.hear_all(turn.now);
                 let (registry, controller) = (turn.registry, &*turn.controller);
                 let seen =
                     MonitorReply::of(&caller.account, &query, registry, controller, turn.now);
                 answer(&reply, Ok(seen));
             }
-            Request::Count { caller, reply } => {
+            Request::Count(caller, reply) => {
                 turn.publish();
                 let (registry, controller) = (turn.registry, &*turn.controller);
                 let figures = turn
@@ -158,7 +137,7 @@ impl Handler {
                     .count(&caller.account, registry, controller, turn.now);
                 answer(&reply, Ok(figures));
             }
-            Request::Reload { reply } => self.reloads.push(reply),
+            Request::Reload(reply) => self.reloads.push(reply),
             Request::Left(name) => forget_holder(&Holder::Client(name), turn),
             Request::BusGone => self.is_cut_off = true,
         }

@@ -11,7 +11,7 @@ use super::turn::Turn;
 use crate::account::Account;
 use crate::fault::Fault;
 use crate::registry::{ExplicitReservation, Holder};
-use crate::request::{Caller, Reply, answer};
+use crate::request::{About, Caller, Reply, answer};
 use crate::target::{Status, Target};
 
 /// A period of four seconds, the longest there is, and some.
@@ -20,8 +20,7 @@ const LONGEST_WAIT: Span = Span::from_secs(6);
 /// A caller that waits for a reservation.
 #[derive(Debug)]
 struct Waiting {
-    caller: Caller,
-    target: Target,
+    about: About,
     reservation: Reservation,
     reply: Reply<()>,
     again_at: Instant,
@@ -38,15 +37,13 @@ pub(super) struct Reservations {
 impl Reservations {
     pub(super) fn reserve<S: Sensor, A: Actuator>(
         &mut self,
-        caller: Caller,
-        target: Target,
+        about: About,
         reservation: Reservation,
         reply: Reply<()>,
         turn: &mut Turn<'_, S, A>,
     ) {
         let wait = Waiting {
-            caller,
-            target,
+            about,
             reservation,
             reply,
             again_at: turn.now,
@@ -68,15 +65,16 @@ impl Reservations {
     }
 
     fn try_to_reserve<S: Sensor, A: Actuator>(&mut self, wait: Waiting, turn: &mut Turn<'_, S, A>) {
-        let tid = wait.target.task.id.tid;
-        if wait.caller.client.is_gone() || !wait.target.is_alive() {
+        let About { caller, target } = &wait.about;
+        let tid = target.task.id.tid;
+        if caller.client.is_gone() || !target.is_alive() {
             let fault = Fault::NoSuchTask(format!("there is no task {tid} any more"));
             return answer(&wait.reply, Err(fault));
         }
-        if let Err(fault) = self.in_order(&wait.caller, &wait.target, turn.now) {
+        if let Err(fault) = self.in_order(caller, target, turn.now) {
             return answer(&wait.reply, Err(fault));
         }
-        match grant(&wait.caller, &wait.target, wait.reservation, turn) {
+        match grant(caller, target, wait.reservation, turn) {
             Err(Refusal::Settling { until }) if until < wait.until => self.waiting.push(Waiting {
                 again_at: until,
                 ..wait
