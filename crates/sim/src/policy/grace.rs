@@ -104,7 +104,7 @@ impl Grace {
     fn enqueue(&mut self, task: TaskIndex) {
         let entity = &mut self.tasks[task];
         // Among equal deadlines the least certain job is first: what it leaves serves the others.
-        let outlook = entity.outlook.as_ref();
+        let outlook = entity.promise.outlook.as_ref();
         let uncertainty = outlook.map_or(Span::ZERO, Outlook::uncertainty);
         let place = (entity.rules.key(), Reverse(uncertainty));
         entity.queued = Some(place);
@@ -125,7 +125,7 @@ impl Grace {
     fn claims(&mut self, task: TaskIndex, now: Instant) {
         let in_use = self.settings.scheme.speeds() == Speeds::InUse;
         let share = self.tasks[task].claim(in_use, now);
-        let before = std::mem::replace(&mut self.tasks[task].share, share);
+        let before = std::mem::replace(&mut self.tasks[task].claim.share, share);
         let cpu = &mut self.cpus[self.tasks[task].cpu];
         cpu.shares = cpu.shares - before + share;
     }
@@ -142,7 +142,7 @@ impl Grace {
             .filter_map(|(number, task)| match task.class {
                 Class::RealTime { period, rho } => {
                     let rho = rho.unwrap_or(settings.rho);
-                    let stretched = task.margin.as_ref().map_or(1.0, Margin::factor);
+                    let stretched = task.promise.margin.as_ref().map_or(1.0, Margin::factor);
                     Known::of(number, (&task.demand, stretched), period, rho, settings)
                 }
                 Class::BestEffort => None,
@@ -161,8 +161,8 @@ impl Grace {
         if self.settings.scheme.speeds() == Speeds::Joint {
             for (task, budget) in known.iter().map(Known::budget) {
                 let sorted = self.tasks[task].demand.sorted();
-                self.tasks[task].outlook = Some(Outlook::new(sorted, 1.0, budget));
-                self.tasks[task].lasting = budget;
+                self.tasks[task].promise.outlook = Some(Outlook::new(sorted, 1.0, budget));
+                self.tasks[task].promise.lasting = budget;
             }
         }
         calendar.reschedule(cpu);
@@ -199,7 +199,7 @@ impl Policy for Grace {
     fn put_back(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar) {
         self.cpus[cpu].running = None;
         let entity = &mut self.tasks[task];
-        if std::mem::take(&mut entity.overran) && !entity.rules.is_real_time() {
+        if std::mem::take(&mut entity.job.overran) && !entity.rules.is_real_time() {
             calendar.tell_exhausted(task);
         }
         self.enqueue(task);
@@ -242,7 +242,7 @@ impl Policy for Grace {
             entity.rules.takes_turn(ran.as_ns(), now_ns);
         }
         if entity.rules.charge(work.as_span().as_ns(), now_ns) {
-            entity.overran = true;
+            entity.job.overran = true;
             calendar.reschedule(cpu);
         }
     }
@@ -257,7 +257,7 @@ impl Policy for Grace {
         }
         let entity = &self.tasks[task];
         let now_ns = calendar.now().as_ns();
-        if !entity.under_way || now_ns < entity.rules.period_end_ns() {
+        if !entity.job.under_way || now_ns < entity.rules.period_end_ns() {
             return;
         }
         self.moved(task, |rules| rules.period_ends(now_ns));
@@ -276,11 +276,11 @@ impl Policy for Grace {
         let entity = &mut self.tasks[task];
         let before = entity.rules.period_end_ns();
         entity.rules.job_begins(release.as_ns());
-        entity.under_way = true;
-        entity.released = release;
+        entity.job.under_way = true;
+        entity.job.released = release;
         let period_end_ns = entity.rules.period_end_ns();
         if period_end_ns > before {
-            entity.held = Span::from_ns(entity.rules.left());
+            entity.job.held = Span::from_ns(entity.rules.left());
         }
         if entity.class != Class::BestEffort && (period_end_ns > before || before == 0) {
             calendar.set_timer(Instant::from_ns(period_end_ns), task as u64);
@@ -290,16 +290,17 @@ impl Policy for Grace {
 
     fn job_ends(&mut self, task: TaskIndex, demand: Work, calendar: &mut Calendar) {
         let entity = &mut self.tasks[task];
-        entity.under_way = false;
-        entity.overran = false;
+        entity.job.under_way = false;
+        entity.job.overran = false;
         entity.rules.job_ends();
-        entity.last = demand.as_span().as_ns();
+        entity.job.demand_ns = demand.as_span().as_ns();
         entity.demand.record(demand.as_span());
         entity.jobs += 1;
         let cpu = entity.cpu;
         entity.find_zero_lag();
-        if self.settings.scheme.speeds() == Speeds::InUse && entity.zero_lag > calendar.now() {
-            calendar.set_timer(entity.zero_lag, task as u64 | ZERO_LAG);
+        if self.settings.scheme.speeds() == Speeds::InUse && entity.claim.zero_lag > calendar.now()
+        {
+            calendar.set_timer(entity.claim.zero_lag, task as u64 | ZERO_LAG);
         }
         let caught_up = entity.learns_margin(demand.as_span());
         self.claims(task, calendar.now());

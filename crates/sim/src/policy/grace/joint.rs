@@ -46,7 +46,7 @@ impl Grace {
         if lasts < LEAST {
             return (highest.as_khz(), rules.until());
         }
-        let next = running.outlook.as_ref().map_or(LEAST, |outlook| {
+        let next = running.promise.outlook.as_ref().map_or(LEAST, |outlook| {
             outlook.next(Span::from_ns(rules.done())).as_ns()
         });
         let until = next.max(LEAST).min(lasts);
@@ -66,13 +66,13 @@ impl Grace {
             let job = Progress {
                 done: Span::from_ns(task.rules.done()),
                 left: Span::from_ns(task.rules.left()),
-                late: Instant::from_ns(task.rules.period_end_ns()) > task.released + period,
+                late: Instant::from_ns(task.rules.period_end_ns()) > task.job.released + period,
             };
             Some(Standing {
-                outlook: task.outlook.as_ref()?,
+                outlook: task.promise.outlook.as_ref()?,
                 period,
                 ends_in: Instant::from_ns(task.rules.period_end_ns()).since(now),
-                job: task.under_way.then_some(job),
+                job: task.job.under_way.then_some(job),
             })
         })
     }

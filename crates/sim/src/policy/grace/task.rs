@@ -16,31 +16,46 @@ pub(super) struct Task {
     pub(super) cpu: CpuIndex,
     /// Where it stands in line, if it does.
     pub(super) queued: Option<Place>,
-    /// Released and not done.
-    pub(super) under_way: bool,
-    /// When the last job was.
-    pub(super) released: Instant,
     pub(super) gone: bool,
-    /// Used up its budget since it was put on the CPU.
-    pub(super) overran: bool,
+    /// How many jobs are done, and what the last ones took.
+    pub(super) jobs: usize,
     pub(super) demand: Demand,
-    /// Where the scheme looks at it.
+    pub(super) job: LastJob,
+    pub(super) promise: Promise,
+    pub(super) claim: Claim,
+}
+
+/// The job that was released last.
+#[derive(Debug, Default)]
+pub(super) struct LastJob {
+    pub(super) released: Instant,
+    /// It is not done.
+    pub(super) under_way: bool,
+    /// It used up its budget since it was put on the CPU.
+    pub(super) overran: bool,
+    /// The budget that its period began with.
+    pub(super) held: Span,
+    /// The demand of the job that was done last.
+    pub(super) demand_ns: u64,
+}
+
+/// What decides about the next job's budget and speed, where the scheme looks at it.
+#[derive(Debug)]
+pub(super) struct Promise {
     pub(super) outlook: Option<Outlook>,
-    /// Where the scheme wants one.
     pub(super) forecast: Option<Forecast>,
     pub(super) allowance: Allowance,
-    /// Where it is asked for.
     pub(super) margin: Option<Margin>,
     /// The grant when all tasks were looked at.
     pub(super) lasting: Span,
-    /// The budget that its present period began with.
-    pub(super) held: Span,
-    pub(super) jobs: usize,
-    /// The demand of the last job.
-    pub(super) last: u64,
+}
+
+/// What it claims of its CPU where unused budgets are reclaimed.
+#[derive(Debug, Default)]
+pub(super) struct Claim {
     /// When its budget, at the rate that is promised to it, would have been used up so far.
     pub(super) zero_lag: Instant,
-    /// Its weight where unused budgets are reclaimed.
+    /// Its weight.
     pub(super) share: u64,
 }
 
@@ -61,29 +76,26 @@ impl Task {
             class,
             cpu,
             queued: None,
-            under_way: false,
-            released: Instant::ZERO,
             gone: false,
-            overran: false,
-            demand: Demand::new(settings.window),
-            outlook: None,
-            forecast: (settings.scheme == Scheme::JointForecast)
-                .then(|| Forecast::new(settings.window)),
-            allowance: Allowance::new(rho),
-            margin: settings.margin.then(|| Margin::new(rho)),
-            lasting: Span::ZERO,
-            held: Span::ZERO,
             jobs: 0,
-            last: 0,
-            zero_lag: Instant::ZERO,
-            share: 0,
+            demand: Demand::new(settings.window),
+            job: LastJob::default(),
+            promise: Promise {
+                outlook: None,
+                forecast: (settings.scheme == Scheme::JointForecast)
+                    .then(|| Forecast::new(settings.window)),
+                allowance: Allowance::new(rho),
+                margin: settings.margin.then(|| Margin::new(rho)),
+                lasting: Span::ZERO,
+            },
+            claim: Claim::default(),
         }
     }
 
     /// From a job that demanded this; true if its budget was too small, and a larger one is due.
     pub(super) fn learns_margin(&mut self, demand: Span) -> bool {
         let budget = Span::from_ns(self.rules.plan().budget());
-        let Some(margin) = self.margin.as_mut().filter(|_| !budget.is_zero()) else {
+        let Some(margin) = self.promise.margin.as_mut().filter(|_| !budget.is_zero()) else {
             return false;
         };
         let overran = demand > budget;
@@ -97,7 +109,7 @@ impl Task {
         if let Class::RealTime { period, .. } = self.class {
             let unused = period.scale(left as f64 / budget as f64);
             let end = Instant::from_ns(self.rules.period_end_ns());
-            self.zero_lag = Instant::ZERO + (end.since(Instant::ZERO) - unused);
+            self.claim.zero_lag = Instant::ZERO + (end.since(Instant::ZERO) - unused);
         }
     }
 
@@ -107,10 +119,10 @@ impl Task {
         match self.class {
             Class::RealTime { period, .. } if !self.gone && self.rules.plan().budget() > 0 => {
                 let budget = self.rules.plan().budget();
-                let work = match (self.under_way, in_use) {
+                let work = match (self.job.under_way, in_use) {
                     (true, _) => budget,
-                    (false, false) => self.last,
-                    (false, true) if self.zero_lag > now => budget,
+                    (false, false) => self.job.demand_ns,
+                    (false, true) if self.claim.zero_lag > now => budget,
                     (false, true) => 0,
                 };
                 rules::share(work, period.as_ns())
@@ -124,7 +136,7 @@ impl Task {
         match self.class {
             Class::RealTime { period, .. } if !self.gone => {
                 let next = Span::from_ns(self.rules.plan().budget());
-                next.max(self.held).ratio(period)
+                next.max(self.job.held).ratio(period)
             }
             _ => 0.0,
         }
@@ -140,7 +152,8 @@ impl Task {
         others: f64,
         settings: &Settings,
     ) {
-        let (Some(forecast), Class::RealTime { period, .. }) = (&mut self.forecast, self.class)
+        let (Some(forecast), Class::RealTime { period, .. }) =
+            (&mut self.promise.forecast, self.class)
         else {
             return;
         };
@@ -148,17 +161,19 @@ impl Task {
         if self.jobs < settings.profile {
             return;
         }
-        self.allowance.job(now > self.released + period);
+        self.promise.allowance.job(now > self.job.released + period);
         let Some(next) = forecast.next() else { return };
         let factor = next.demand.ratio(forecast::ONE);
-        let Some(budget) = next.factors.quantile(self.allowance.within()) else {
+        let Some(budget) = next.factors.quantile(self.promise.allowance.within()) else {
             return;
         };
-        let most = period.scale((1.0 - others).max(0.0)).max(self.lasting);
+        let most = period
+            .scale((1.0 - others).max(0.0))
+            .max(self.promise.lasting);
         let budget = budget
             .scale(factor)
             .clamp(Span::from_ns(1), most.max(Span::from_ns(1)));
-        self.outlook = Some(Outlook::new(next.factors.sorted(), factor, budget));
+        self.promise.outlook = Some(Outlook::new(next.factors.sorted(), factor, budget));
         let plan = rules::Plan::new(period.as_ns(), budget.as_ns(), []);
         self.rules.set_plan(&plan);
     }
