@@ -74,27 +74,6 @@ pub trait Observer {
 
 impl Observer for () {}
 
-impl<O: Observer + ?Sized> Observer for Box<O> {
-    fn job(&mut self, job: &Completion) {
-        (**self).job(job);
-    }
-    fn ran(&mut self, stretch: &Stretch) {
-        (**self).ran(stretch);
-    }
-    fn burst(&mut self, burst: &Burst) {
-        (**self).burst(burst);
-    }
-    fn exhausted(&mut self, task: TaskIndex, at: Instant) {
-        (**self).exhausted(task, at);
-    }
-    fn said(&mut self, mark: &Mark) {
-        (**self).said(mark);
-    }
-    fn exited(&mut self, task: TaskIndex, at: Instant) {
-        (**self).exited(task, at);
-    }
-}
-
 impl<O: Observer> Observer for Option<O> {
     fn job(&mut self, job: &Completion) {
         if let Some(observer) = self {

@@ -19,6 +19,7 @@ mod jobs;
 use onbeat_decide::predictor::{Kind, Parameters};
 use onbeat_lfspp::written::Method;
 use onbeat_model::{Ladder, Name, Span};
+use serde::Deserialize;
 
 use crate::machine::Cpus;
 use crate::policy::linux::{Class, Config};
@@ -93,7 +94,8 @@ pub struct Onbeat {
 ///
 /// Busy at speed f: `fixed + (1 - fixed) * (f / f_max)^exponent`; idle: `idle`. With `fixed` zero
 /// and an exponent of 3 this is the model of GRACE-OS, section 4.3 (eq. 13).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Power {
     /// The part that does not depend on the speed.
     pub fixed: f64,

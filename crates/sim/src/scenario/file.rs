@@ -6,6 +6,8 @@ use onbeat_model::Span;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::Power;
+
 /// A length of time with its unit, as in `"40ms"`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Time(pub Span);
@@ -167,32 +169,6 @@ pub enum Scheduling {
     Global,
     /// Each CPU is a domain, and each task names its own.
     Partitioned,
-}
-
-/// `[machine.power]`.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Power {
-    /// The part of the full power that does not depend on the speed.
-    pub fixed: f64,
-    /// How the rest grows with the speed.
-    pub exponent: f64,
-    /// The power of an idle CPU.
-    pub idle: f64,
-    /// An idle CPU draws what a busy one does at its speed.
-    pub idle_at_speed: bool,
-}
-
-impl Default for Power {
-    fn default() -> Self {
-        let default = super::Power::default();
-        Self {
-            fixed: default.fixed,
-            exponent: default.exponent,
-            idle: default.idle,
-            idle_at_speed: default.idle_at_speed,
-        }
-    }
 }
 
 /// `[onbeat]`.

@@ -11,7 +11,7 @@ use toml::Spanned;
 use super::file::{self, File};
 use super::recorded;
 use super::scheduler::Ruling;
-use super::{Group, Onbeat, Power, Scenario, Scheduler, feedback, scheduler, task};
+use super::{Group, Onbeat, Scenario, Scheduler, feedback, scheduler, task};
 use crate::Work;
 use crate::machine::{Costs, Cpus};
 use crate::policy::linux::Config;
@@ -115,12 +115,7 @@ impl Reader<'_> {
             cpus,
             scheduler,
             config,
-            power: Power {
-                fixed: power.fixed,
-                exponent: power.exponent,
-                idle: power.idle,
-                idle_at_speed: power.idle_at_speed,
-            },
+            power,
             groups,
             onbeat: file.onbeat.as_ref().map(|o| self.onbeat(o)).transpose()?,
             feedback: self.feedback(file)?,
