@@ -2,7 +2,7 @@
 //! points at which its jobs speed up. What they are is not decided here; what the scheduler tells
 //! of jobs is passed on.
 
-use libbpf_rs::{Link, MapCore, MapFlags, ProgramInput};
+use libbpf_rs::{Link, MapCore, MapFlags};
 use onbeat_model::{Span, Speed};
 
 use crate::opened::is_section;
@@ -119,25 +119,8 @@ impl Call {
     }
 
     fn run(mut self, running: &mut Running, name: &'static str) -> Result<(), Error> {
-        let mut programs = running.object().progs_mut();
-        let program = programs
-            .find(|program| program.name() == name)
-            .ok_or(Error::Malformed {
-                name: "grace",
-                what: name,
-            })?;
-        // SAFETY: `self` is a plain C structure of whole numbers without padding, exclusively
-        // borrowed; any bytes that the kernel writes to it are valid numbers.
-        let bytes = unsafe {
-            std::slice::from_raw_parts_mut((&raw mut self).cast::<u8>(), size_of::<Self>())
-        };
-        program
-            .test_run(ProgramInput {
-                context_in: Some(bytes),
-                ..ProgramInput::default()
-            })
-            .map_err(Error::kernel("talk to the scheduler"))?;
-        Ok(())
+        // SAFETY: a plain C structure of whole numbers without padding.
+        unsafe { running.call(name, &mut self) }.map(drop)
     }
 }
 

@@ -12,9 +12,6 @@ pub use actuator::GroupActuator;
 use actuator::admissible;
 pub use group::{Budget, Group, NoBudget, ParseGroupError, Whom};
 
-use std::mem::size_of;
-
-use libbpf_rs::ProgramInput;
 use onbeat_act::kernel;
 use onbeat_model::{Bandwidth, Span};
 
@@ -289,25 +286,8 @@ fn call(
         call.deadline_ns = budget.deadline().as_ns();
         call.period_ns = budget.period().as_ns();
     }
-    let mut programs = running.object().progs_mut();
-    let program = programs
-        .find(|program| program.name() == name)
-        .ok_or(Error::Malformed {
-            name: "reserve",
-            what: name,
-        })?;
-    // SAFETY: `call` is a plain C structure of whole numbers without padding, exclusively borrowed;
-    // any bytes that the kernel writes to it are valid numbers.
-    let bytes =
-        unsafe { std::slice::from_raw_parts_mut((&raw mut call).cast::<u8>(), size_of::<Call>()) };
-    let input = ProgramInput {
-        context_in: Some(bytes),
-        ..ProgramInput::default()
-    };
-    let answer = program
-        .test_run(input)
-        .map_err(Error::kernel("talk to the scheduler"))?
-        .return_value;
+    // SAFETY: a plain C structure of whole numbers without padding.
+    let answer = unsafe { running.call(name, &mut call) }?;
     Ok((call, answer))
 }
 

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use libbpf_rs::{Link, MapCore, MapFlags, Object, ProgramMut};
+use libbpf_rs::{Link, MapCore, MapFlags, Object, ProgramInput, ProgramMut};
 
 use crate::Error;
 use crate::kernel;
@@ -158,6 +158,37 @@ impl Running {
     /// The loaded object, for what only one scheduler has.
     pub const fn object(&mut self) -> &mut Object {
         &mut self.object
+    }
+
+    /// Has its program `name` read and write `call`, and gives back what that returns.
+    ///
+    /// # Safety
+    /// `C` is a plain C structure without padding, for which all bytes are valid.
+    pub(crate) unsafe fn call<C>(
+        &mut self,
+        name: &'static str,
+        call: &mut C,
+    ) -> Result<u32, Error> {
+        let program = self
+            .object
+            .progs_mut()
+            .find(|program| program.name() == name)
+            .ok_or(Error::Malformed {
+                name: self.name,
+                what: name,
+            })?;
+        // SAFETY: the caller's promise; `call` is exclusively borrowed.
+        let bytes = unsafe {
+            std::slice::from_raw_parts_mut((&raw mut *call).cast::<u8>(), size_of::<C>())
+        };
+        let input = ProgramInput {
+            context_in: Some(bytes),
+            ..ProgramInput::default()
+        };
+        let output = program.test_run(input);
+        Ok(output
+            .map_err(Error::kernel("talk to the scheduler"))?
+            .return_value)
     }
 
     /// Ends it, and waits until the kernel is back at its own scheduler.
