@@ -108,52 +108,14 @@ impl Kind {
     /// Its abilities, wherever it works.
     #[must_use]
     pub const fn abilities(self) -> Abilities {
-        match self {
-            Self::Bpf => Abilities {
-                bursts: true,
-                wakeups: true,
-                exhausted: true,
-                marks: true,
-                running: true,
-                unprivileged: false,
-                calls: false,
-            },
-            Self::BpfSyscalls => Abilities {
-                bursts: false,
-                wakeups: false,
-                exhausted: true,
-                marks: true,
-                running: true,
-                unprivileged: false,
-                calls: true,
-            },
-            Self::Tracefs => Abilities {
-                bursts: true,
-                wakeups: true,
-                exhausted: false,
-                marks: false,
-                running: true,
-                unprivileged: false,
-                calls: false,
-            },
-            Self::Perf => Abilities {
-                bursts: true,
-                wakeups: false,
-                exhausted: false,
-                marks: false,
-                running: true,
-                unprivileged: true,
-                calls: false,
-            },
-            Self::Ptrace | Self::Preload => Abilities {
-                bursts: true,
-                wakeups: false,
-                exhausted: false,
-                marks: false,
-                running: false,
-                unprivileged: true,
-                calls: matches!(self, Self::Ptrace),
-            },
+        Abilities {
+            bursts: !matches!(self, Self::BpfSyscalls),
+            wakeups: matches!(self, Self::Bpf | Self::Tracefs),
+            exhausted: matches!(self, Self::Bpf | Self::BpfSyscalls),
+            marks: matches!(self, Self::Bpf | Self::BpfSyscalls),
+            running: !matches!(self, Self::Ptrace | Self::Preload),
+            unprivileged: matches!(self, Self::Perf | Self::Ptrace | Self::Preload),
+            calls: matches!(self, Self::BpfSyscalls | Self::Ptrace),
         }
     }
 
