@@ -7,11 +7,19 @@
 #ifndef ONBEAT_RECORD_H
 #define ONBEAT_RECORD_H
 
-/*
- * A thread: its number in the low bits (the kernel's PID_MAX_LIMIT is 1 << 22), above them the
- * clock ticks since boot at which it started.
- */
-#define ID_TID_BITS 22
+enum record_bits {
+	/*
+	 * A thread: its number in the low bits (the kernel's PID_MAX_LIMIT is 1 << 22), above them
+	 * the clock ticks since boot at which it started.
+	 */
+	ID_TID_BITS = 22,
+	/*
+	 * In `waker`: no thread did it, but a timer, and the other bits are how long before the
+	 * wakeup it was to expire, in ns. A thread's number is below; it is the task's own after its
+	 * wait for a disk.
+	 */
+	WOKEN_BY_TIMER = 1U << 31,
+};
 
 enum record_kind {
 	RECORD_TRACKED,
@@ -30,12 +38,6 @@ enum record_kind {
 	RECORD_CALLED,   /* the kernel: one of the system calls that are asked for */
 	RECORD_EXECUTED, /* a program of a name that is asked for; by a task that is not tracked */
 };
-
-/*
- * In `waker`: no thread did it, but a timer, and the other bits are how long before the wakeup it
- * was to expire, in ns. A thread's number is below; it is the task's own after its wait for a disk.
- */
-#define WOKEN_BY_TIMER (1U << 31)
 
 /*
  * Every record has this size: with the ring buffer's own header of 8 bytes it is one cache line,

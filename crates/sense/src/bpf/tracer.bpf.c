@@ -163,8 +163,9 @@ const volatile s64 tick_from_rq = 0;
 
 struct shared shared;
 
-/* Not read. With it, the type is in the programs' BTF. */
+/* Not read. With them, the types are in the programs' BTF. */
 const volatile struct record a_record = {};
+const volatile enum record_bits some_bits = 0;
 
 static __always_inline u32 tid_of(u64 id)
 {

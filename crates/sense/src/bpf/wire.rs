@@ -4,15 +4,12 @@ use std::mem::offset_of;
 
 use onbeat_model::{Burst, Event, Instant, Mark, Name, Said, Span, Task, TaskId};
 
-use super::skeleton::types::{record, record_kind as Kind};
+use super::skeleton::types::{record, record_bits as Bits, record_kind as Kind};
 use crate::probes::Probe;
 
-/// A thread's number takes the low bits of its packed identity, its start the others.
-const TID_BITS: u32 = 22;
+const TID_BITS: u32 = Bits::ID_TID_BITS.0;
+const WOKEN_BY_TIMER: u32 = Bits::WOKEN_BY_TIMER.0;
 const SIZE: usize = size_of::<record>();
-
-/// In place of a waker: a timer woke the thread, this number of nanoseconds after its expiry.
-const WOKEN_BY_TIMER: u32 = 1 << 31;
 
 /// The kind of record that the program writes of a call: the cookie of its probe.
 pub(super) const fn of_probe(probe: Probe) -> Option<u32> {
