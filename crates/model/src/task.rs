@@ -118,6 +118,18 @@ pub enum Follow {
     Children,
 }
 
+impl Follow {
+    /// What is followed beside a process whose children are wanted, or not.
+    #[must_use]
+    pub const fn with(children: bool) -> Self {
+        if children {
+            Self::Children
+        } else {
+            Self::Threads
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -340,7 +340,7 @@ impl RuleScan {
 /// What is followed beside what `rule` names.
 fn followed(rule: &Rule) -> Follow {
     if rule.threads.is_empty() {
-        tracking::follow(rule.children)
+        Follow::with(rule.children)
     } else {
         Follow::Alone
     }

@@ -15,15 +15,6 @@ use crate::registry::{Holder, Registry, TrackedProcess};
 use crate::request::Caller;
 use crate::target::Target;
 
-/// What is followed beside a process whose children are wanted, or not.
-pub(super) const fn follow(children: bool) -> Follow {
-    if children {
-        Follow::Children
-    } else {
-        Follow::Threads
-    }
-}
-
 /// Whether the whole process is meant, not one thread of it.
 fn is_whole(target: &Target, follow: Follow) -> bool {
     target.is_process() && follow != Follow::Alone
@@ -42,7 +33,13 @@ pub(super) fn track<S: Sensor, A: Actuator>(
         return Err(Fault::NotHeld("the caller has left the bus".to_owned()));
     }
     let holder = Holder::Client(Arc::clone(&caller.client.name));
-    track_for(holder, &caller.account, target, follow(children), turn)
+    track_for(
+        holder,
+        &caller.account,
+        target,
+        Follow::with(children),
+        turn,
+    )
 }
 
 /// Tracks `target`, charged to `account`, for as long as `holder` is there.
@@ -201,7 +198,7 @@ impl MissedStarts {
             let follow = registry
                 .processes
                 .get(&id)
-                .map(|process| follow(process.wants_children()));
+                .map(|process| Follow::with(process.wants_children()));
             drop(registry);
             let Some(follow) = follow else {
                 continue;

@@ -201,11 +201,7 @@ impl Keeper<'_> {
     }
 
     fn follow(&mut self, pid: u32) -> anyhow::Result<()> {
-        let follow = if self.prepared.options.children {
-            Follow::Children
-        } else {
-            Follow::Threads
-        };
+        let follow = Follow::with(self.prepared.options.children);
         self.sensor
             .track(pid, follow)
             .with_context(|| format!("cannot track process {pid}"))

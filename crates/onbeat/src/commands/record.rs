@@ -29,11 +29,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     };
     let parser = start_tracer::parser(Parser::start_ahead)?;
     let mut sensor = start_tracer::start(args.tracing.choice(), &wants, &parser, args.quiet)?;
-    let follow = if args.children {
-        Follow::Children
-    } else {
-        Follow::Threads
-    };
+    let follow = Follow::with(args.children);
     for &pid in &args.pids {
         sensor.track(pid, follow)?;
     }

@@ -107,11 +107,7 @@ fn replayed(recording: Recording, args: &ReplayArgs) -> anyhow::Result<Replay> {
     if args.pids.is_empty() {
         replay.track_all();
     }
-    let follow = if args.children {
-        Follow::Children
-    } else {
-        Follow::Threads
-    };
+    let follow = Follow::with(args.children);
     for &pid in &args.pids {
         replay.track(pid, follow)?;
     }

@@ -35,11 +35,7 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
     let mut tracer = start_tracer::start(args.tracing.choice(), &wants, &parser, args.quiet)
         .context("cannot trace")?;
     let mut perfetto = args.perfetto.as_deref().map(create).transpose()?;
-    let follow = if args.children {
-        Follow::Children
-    } else {
-        Follow::Threads
-    };
+    let follow = Follow::with(args.children);
     let gated =
         Gated::prepared(&args.command, tracer.preparation()).context("cannot start a process")?;
     let pid = gated.pid();
