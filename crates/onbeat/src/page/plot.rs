@@ -17,9 +17,19 @@ pub(super) struct Plot<'a> {
 
 /// The figure; `legend` says what it is, in the colour of `class`.
 pub(super) struct Mark<'a> {
-    pub(super) class: &'a str,
-    pub(super) legend: &'a str,
-    pub(super) shape: Shape,
+    class: &'a str,
+    legend: &'a str,
+    shape: Shape,
+}
+
+impl<'a> Mark<'a> {
+    pub(super) const fn new(class: &'a str, legend: &'a str, shape: Shape) -> Self {
+        Self {
+            class,
+            legend,
+            shape,
+        }
+    }
 }
 
 /// How.

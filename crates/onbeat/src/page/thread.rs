@@ -63,26 +63,11 @@ fn responses(thread: &Thread, jobs: &[Job], begin: u64) -> String {
         )
     };
     let mut marks = vec![
-        Mark {
-            class: "blue",
-            legend: "a job in time",
-            shape: dots(false),
-        },
-        Mark {
-            class: "red",
-            legend: "a job that was late",
-            shape: dots(true),
-        },
+        Mark::new("blue", "a job in time", dots(false)),
+        Mark::new("red", "a job that was late", dots(true)),
     ];
     if let Some(period) = thread.period_ns {
-        marks.insert(
-            0,
-            Mark {
-                class: "grey",
-                legend: "the period",
-                shape: Shape::Level(ms(period)),
-            },
-        );
+        marks.insert(0, Mark::new("grey", "the period", Shape::Level(ms(period))));
     }
     Plot {
         title: "Response times",
@@ -110,16 +95,12 @@ fn budgets(run: &Run, thread: &Thread, jobs: &[Job], begin: u64) -> String {
         x_label: "time (s)",
         y_label: "CPU time in a period (ms)",
         marks: vec![
-            Mark {
-                class: "blue",
-                legend: "what a job took",
-                shape: Shape::Dots(demands.collect()),
-            },
-            Mark {
-                class: "orange",
-                legend: "what was reserved",
-                shape: Shape::Steps(budget.collect()),
-            },
+            Mark::new("blue", "what a job took", Shape::Dots(demands.collect())),
+            Mark::new(
+                "orange",
+                "what was reserved",
+                Shape::Steps(budget.collect()),
+            ),
         ],
         y_at_least: 0.0,
     }
@@ -134,17 +115,13 @@ fn distribution(thread: &Thread, jobs: &[Job]) -> String {
         .iter()
         .zip(1..)
         .map(|(&time, rank)| (time, f64::from(rank) / count * 100.0));
-    let mut marks = vec![Mark {
-        class: "blue",
-        legend: "share of jobs that took no longer",
-        shape: Shape::Line(shares.collect()),
-    }];
+    let mut marks = vec![Mark::new(
+        "blue",
+        "share of jobs that took no longer",
+        Shape::Line(shares.collect()),
+    )];
     if let Some(period) = thread.period_ns {
-        marks.push(Mark {
-            class: "grey",
-            legend: "the period",
-            shape: Shape::Upright(ms(period)),
-        });
+        marks.push(Mark::new("grey", "the period", Shape::Upright(ms(period))));
     }
     Plot {
         title: "Distribution of response times",
@@ -177,19 +154,15 @@ fn spectrum(thread: &Thread, history: &History) -> String {
             let hz = LOWEST_HZ + (chunk * together) as f64 * STEP_HZ;
             (hz, amplitudes.iter().copied().fold(0.0, f64::max))
         });
-    let mut marks = vec![Mark {
-        class: "green",
-        legend: "amplitude of the wakeups",
-        shape: Shape::Line(points.collect()),
-    }];
+    let mut marks = vec![Mark::new(
+        "green",
+        "amplitude of the wakeups",
+        Shape::Line(points.collect()),
+    )];
     if let Some(hz) = frequency {
         marks.insert(
             0,
-            Mark {
-                class: "grey",
-                legend: "the thread's frequency",
-                shape: Shape::Upright(hz),
-            },
+            Mark::new("grey", "the thread's frequency", Shape::Upright(hz)),
         );
     }
     Plot {
