@@ -83,8 +83,9 @@ impl fmt::Display for CannotExecute {
 }
 
 impl CannotExecute {
-    /// The exit code of onbeat.
-    pub(crate) fn code(&self) -> ExitCode {
+    /// Says so; gives the exit code of onbeat.
+    pub(crate) fn tell(&self) -> ExitCode {
+        eprintln!("onbeat: {self}");
         ExitCode::from(match self.error.kind() {
             io::ErrorKind::NotFound => NOT_FOUND,
             _ => CANNOT_EXECUTE,
@@ -337,7 +338,7 @@ mod tests {
     fn status_of(command: &[&str]) -> Result<Option<Status>, ExitCode> {
         let command: Vec<OsString> = command.iter().map(OsString::from).collect();
         let gated = Gated::fork(&command).unwrap();
-        let mut child = gated.open().map_err(|error| error.code())?;
+        let mut child = gated.open().map_err(|error| error.tell())?;
         Ok(child.wait())
     }
 

@@ -12,6 +12,7 @@ mod guard;
 mod history;
 mod live_view;
 mod manual;
+mod output;
 mod own_time;
 mod page;
 mod progress;

@@ -1,10 +1,11 @@
 //! Starts the tracer that a command hears programs by, and says so where it is not the best.
 
 use std::io;
+use std::path::Path;
 
 use anyhow::Context;
 use onbeat_sense::bpf::Parser;
-use onbeat_sense::tracer::{self, Error, Kind, Started, Tracer, Wants};
+use onbeat_sense::tracer::{self, Error, Kind, Limitation, Started, Tracer, Wants};
 
 /// The parser of programs' files: for root a process without rights, because the files may be
 /// another user's. To be called before this process has a second thread.
@@ -33,4 +34,13 @@ pub(crate) fn start(
         eprintln!("onbeat: using the {taken} tracer because {better} does not work here: {why}");
     }
     Ok(tracer)
+}
+
+/// Prepares for the process `pid`, which is about to execute `program`; says what cannot be heard
+/// of it.
+pub(crate) fn expect(tracer: &mut Tracer, pid: u32, program: &Path) {
+    if let Some(why) = Limitation::of(tracer.kind(), program) {
+        eprintln!("onbeat: {} {why}", program.display());
+    }
+    tracer.expect(pid, program);
 }

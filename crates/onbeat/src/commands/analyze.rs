@@ -4,22 +4,20 @@ use std::collections::HashSet;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use anyhow::Context;
 use onbeat_model::{Instant, TaskId};
 use onbeat_sense::replay::{self, Recording};
 
 use crate::analysis::{self, FEWEST_WAKEUPS, Finding, Line};
 use crate::cli::AnalyzeArgs;
-use crate::commands::keep::{create, write_report};
+use crate::commands::keep::write_report;
 use crate::history::History;
+use crate::output::{Output, warn};
 use crate::table::{Align, Table};
 
 /// Reads, analyses, prints.
 pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
     let recording = replay::read(&args.file)?;
-    for warning in &recording.warnings {
-        eprintln!("onbeat: {}: {warning}", args.file.display());
-    }
+    warn(&args.file, &recording.warnings);
     if args.report.is_some() || args.perfetto.is_some() {
         write_history(&recording, args)?;
     }
@@ -50,9 +48,8 @@ fn write_history(recording: &Recording, args: &AnalyzeArgs) -> anyhow::Result<()
         let elapsed_ns = recording.ended.since(recording.began);
         write_report(path, &history.report(elapsed_ns, recording.lost))?;
     }
-    if let Some(path) = &args.perfetto {
-        let written = history.write_timeline(create(path)?);
-        written.with_context(|| format!("cannot write {}", path.display()))?;
+    if let Some(output) = Output::of(args.perfetto.as_deref())? {
+        output.write(|file| history.write_timeline(file))?;
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::cli::{ComparisonOptions, Policy, SimArgs};
 use crate::commands::sim::{outputs, percent};
+use crate::output::warn;
 use crate::progress::Progress;
 use crate::table::{Align, Table};
 
@@ -106,9 +107,7 @@ fn read(options: &ComparisonOptions) -> anyhow::Result<Threads> {
     let mut all: Option<Threads> = None;
     for file in &options.from {
         let threads = Threads::read(file)?;
-        for warning in &threads.warnings {
-            eprintln!("onbeat: {}: {warning}", file.display());
-        }
+        warn(file, &threads.warnings);
         all = Some(match all {
             Some(others) => others.beside(threads),
             None => threads,

@@ -5,7 +5,7 @@ mod telling;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ use onbeat_sense::bpf::{self, Parser};
 use onbeat_sense::energy::{self, Energy};
 use onbeat_sense::identity;
 use onbeat_sense::preparation::Preparation;
-use onbeat_sense::tracer::{self, Limitation, Tracer, Wants};
+use onbeat_sense::tracer::{self, Tracer, Wants};
 use serde::Serialize;
 
 use crate::cli::{KeepOptions, Pipelines, StateDirectory, Through};
@@ -34,6 +34,7 @@ use crate::config::Config;
 use crate::guard;
 use crate::history::{Dropped, History, Place, Tap, ThreadHistory};
 use crate::live_view::LiveView;
+use crate::output::{Output, create};
 use crate::own_time::OwnTime;
 use crate::run_table;
 use crate::start_tracer;
@@ -46,7 +47,7 @@ pub(crate) struct Prepared<'a> {
     config: Config,
     parser: Parser,
     log: Option<BufWriter<File>>,
-    perfetto: Option<BufWriter<File>>,
+    perfetto: Option<Output>,
     metrics: Option<Metrics>,
     view: Option<LiveView>,
     /// If a program is protected already.
@@ -125,7 +126,7 @@ impl<'a> Prepared<'a> {
         let parser = start_tracer::parser(Parser::start_ahead)?;
         let config = config_of(options)?;
         let log = options.log.as_deref().map(create).transpose()?;
-        let perfetto = options.perfetto.as_deref().map(create).transpose()?;
+        let perfetto = Output::of(options.perfetto.as_deref())?;
         let metrics = options.metrics.as_ref().map(Metrics::open).transpose()?;
         if let Some(metrics) = metrics.as_ref().filter(|_| !options.quiet) {
             eprintln!("onbeat: metrics are at {}", metrics.place());
@@ -247,11 +248,8 @@ impl Keeper<'_> {
 
     /// The tracked process `pid` is about to execute `program`.
     pub(crate) fn expect(&mut self, pid: u32, program: &Path) {
-        if let Some(why) = Limitation::of(self.sensor.kind(), program) {
-            eprintln!("onbeat: {} {why}", program.display());
-        }
         // The dynamic linker, which says what the program maps.
-        own::start_ahead(|| self.sensor.expect(pid, program));
+        own::start_ahead(|| start_tracer::expect(&mut self.sensor, pid, program));
     }
 
     /// Runs the loop until `next` says stop, or nothing tracked is left, then gives everything back
@@ -355,14 +353,8 @@ impl Keeper<'_> {
         if let Some(path) = &self.prepared.options.report {
             write_report(path, &closing)?;
         }
-        if let Some((output, path)) = self
-            .prepared
-            .perfetto
-            .take()
-            .zip(self.prepared.options.perfetto.as_deref())
-        {
-            let written = history.write_timeline(output);
-            written.with_context(|| format!("cannot write {}", path.display()))?;
+        if let Some(output) = self.prepared.perfetto.take() {
+            output.write(|file| history.write_timeline(file))?;
         }
         if let Some(error) = self.sensor.deaf() {
             eprintln!(
@@ -431,17 +423,11 @@ fn cpufreq(state: &Path) -> anyhow::Result<Cpufreq> {
 
 /// One object, as `--report` has it.
 pub(crate) fn write_report(path: &Path, report: &impl Serialize) -> anyhow::Result<()> {
-    let mut file = create(path)?;
-    serde_json::to_writer(&mut file, report)
-        .map_err(io::Error::from)
-        .and_then(|()| writeln!(file))
-        .and_then(|()| file.flush())
-        .with_context(|| format!("cannot write {}", path.display()))
-}
-
-pub(crate) fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
-    let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(BufWriter::new(file))
+    Output::create(path)?.write(|mut file| {
+        serde_json::to_writer(&mut file, report)?;
+        writeln!(file)?;
+        file.flush()
+    })
 }
 
 /// The settings of `--config`, and the flags that win over them.
@@ -536,6 +522,7 @@ impl Origins {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
     use std::process::{Command, Stdio};
 
     use super::*;

@@ -14,6 +14,7 @@ use onbeat_sim::comparison::{Thread, Threads};
 use serde::Serialize;
 
 use crate::cli::PlanArgs;
+use crate::output::warn;
 use crate::table::{Align, Table};
 use without_onbeat::{chrt_for_command, chrt_for_thread, rt_app, rt_app_task};
 
@@ -50,9 +51,7 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
     let mut lines = Vec::new();
     for file in &args.files {
         let threads = Threads::read(file)?;
-        for warning in &threads.warnings {
-            eprintln!("onbeat: {}: {warning}", file.display());
-        }
+        warn(file, &threads.warnings);
         for thread in &threads.list {
             match plan(&threads, thread, file, args.misses.as_cpus(), &capacity) {
                 Ok(line) => lines.push(line),

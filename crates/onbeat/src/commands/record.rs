@@ -7,7 +7,7 @@ use anyhow::Context;
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span};
 use onbeat_sense::bpf::Parser;
 use onbeat_sense::record::{Facts, Writer};
-use onbeat_sense::tracer::{Limitation, Wants};
+use onbeat_sense::tracer::Wants;
 
 use crate::child::{Child, Gated};
 use crate::cli::RecordArgs;
@@ -40,10 +40,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
             .context("cannot start a process")?;
         sensor.track(gated.pid(), follow)?;
         if let Some(program) = gated.executable() {
-            if let Some(why) = Limitation::of(sensor.kind(), &program) {
-                eprintln!("onbeat: {} {why}", program.display());
-            }
-            sensor.expect(gated.pid(), &program);
+            start_tracer::expect(&mut sensor, gated.pid(), &program);
         }
         Some(gated)
     };

@@ -11,10 +11,11 @@ use onbeat_control::{Controller, DryRun, Entry, Next, Settings, What, drive};
 use onbeat_model::{Bandwidth, Capacity, Follow, Instant, Sensor};
 use onbeat_sense::replay::{self, Format, Recording, Replay};
 
-use super::keep::{Closing, create, tell, write_report};
+use super::keep::{Closing, tell, write_report};
 use crate::cli::ReplayArgs;
 use crate::config::Config;
 use crate::history::{History, Tap};
+use crate::output::{Output, create, warn};
 use crate::own_time::OwnTime;
 use crate::run_table;
 use crate::table::{Align, Table};
@@ -22,15 +23,13 @@ use crate::table::{Align, Table};
 /// Reads, decides, prints.
 pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let recording = replay::read(&args.file)?;
-    for warning in &recording.warnings {
-        eprintln!("onbeat: {}: {warning}", args.file.display());
-    }
+    warn(&args.file, &recording.warnings);
     let actuator = DryRun::new(capacity(&recording, args.cpus));
     let config = args.config.read()?.without_a_machine("onbeat replay")?;
     let mut controller = Controller::new(settings(config, &recording), actuator);
     let began = recording.began;
     let mut replayed = replayed(recording, args)?;
-    let perfetto = args.perfetto.as_deref().map(create).transpose()?;
+    let perfetto = Output::of(args.perfetto.as_deref())?;
     let mut log = Some(Log {
         file: args.log.as_deref().map(create).transpose()?,
         output: args.json.then(|| BufWriter::new(io::stdout().lock())),
@@ -63,9 +62,8 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.report {
         write_report(path, &closing)?;
     }
-    if let Some((output, path)) = perfetto.zip(args.perfetto.as_deref()) {
-        let written = history.write_timeline(output);
-        written.with_context(|| format!("cannot write {}", path.display()))?;
+    if let Some(output) = perfetto {
+        output.write(|file| history.write_timeline(file))?;
     }
     if !args.json {
         let mut output = BufWriter::new(io::stdout().lock());

@@ -70,10 +70,7 @@ fn by_group(args: &ReserveArgs, budget: Budget, signals: &Signals) -> anyhow::Re
 fn start_and_wait(gated: Gated, signals: &Signals) -> ExitCode {
     match gated.open() {
         Ok(mut child) => wait(&mut child, signals).code(),
-        Err(failure) => {
-            eprintln!("onbeat: {failure}");
-            failure.code()
-        }
+        Err(failure) => failure.tell(),
     }
 }
 

@@ -48,10 +48,7 @@ pub(super) fn start(
     Ok(match kept? {
         Ok(program) if is_watched => program.end().code(),
         Ok(program) => program.code(),
-        Err(failure) => {
-            eprintln!("onbeat: {failure}");
-            failure.code()
-        }
+        Err(failure) => failure.tell(),
     })
 }
 

@@ -139,10 +139,7 @@ fn interrupted(signal: i32) -> ExitCode {
 fn start(gated: Gated, signals: &Signals, held: &mut Held) -> ExitCode {
     let child = match gated.open() {
         Ok(child) => child,
-        Err(failure) => {
-            eprintln!("onbeat: {failure}");
-            return failure.code();
-        }
+        Err(failure) => return failure.tell(),
     };
     let mut program = Program::new(child);
     while program.attend(signals) == Next::Continue {

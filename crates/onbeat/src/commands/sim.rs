@@ -1,6 +1,5 @@
 //! `onbeat sim`: simulated machines, as tables or as JSON lines.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -14,6 +13,7 @@ use serde::Serialize;
 
 use crate::cli::SimArgs;
 use crate::commands::compare;
+use crate::output::create;
 use crate::progress::Progress;
 use crate::table::{Align, Table};
 
@@ -85,14 +85,10 @@ fn simulate(planned: &Planned, args: &SimArgs, progress: &Progress) -> anyhow::R
 
 /// The files that the flags name.
 pub(super) fn outputs(args: &SimArgs) -> anyhow::Result<Outputs> {
-    let create = |path: &Path| -> anyhow::Result<Box<dyn Write>> {
-        let file =
-            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Box::new(BufWriter::new(file)))
-    };
+    let open = |path: &Path| -> anyhow::Result<Box<dyn Write>> { Ok(Box::new(create(path)?)) };
     Ok(Outputs {
-        jobs: args.jobs.as_deref().map(create).transpose()?,
-        timeline: args.timeline.as_deref().map(create).transpose()?,
+        jobs: args.jobs.as_deref().map(open).transpose()?,
+        timeline: args.timeline.as_deref().map(open).transpose()?,
     })
 }
 

@@ -94,19 +94,10 @@ fn look_at(
     std::thread::spawn(move || follow(feeder));
     let mut model = Model::new(source);
     let look = Look::of_environment();
-    show(&mut model, &feed, &look, || told_to_end(signals)).context("cannot use the terminal")
-}
-
-fn told_to_end(signals: &Signals) -> bool {
-    while let Some(signal) = signals.next() {
-        if matches!(
-            signal.number,
-            libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT
-        ) {
-            return true;
-        }
-    }
-    false
+    show(&mut model, &feed, &look, || {
+        signals.next_that_ends().is_some()
+    })
+    .context("cannot use the terminal")
 }
 
 /// How things stand with the service, or stood at the end of a run.

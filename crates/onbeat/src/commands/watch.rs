@@ -7,13 +7,14 @@ use anyhow::Context;
 use onbeat_control::Next;
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span};
 use onbeat_sense::bpf::Parser;
-use onbeat_sense::tracer::{Kind, Limitation, Tracer, Wants};
+use onbeat_sense::tracer::{Kind, Tracer, Wants};
 
-use super::keep::{create, write_report};
+use super::keep::write_report;
 use super::run::Program;
 use crate::child::Gated;
 use crate::cli::WatchArgs;
 use crate::history::{History, RecordedThread};
+use crate::output::Output;
 use crate::signals::Signals;
 use crate::start_tracer;
 use crate::watch_table;
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
     let parser = start_tracer::parser(Parser::start_ahead)?;
     let mut tracer = start_tracer::start(args.tracing.choice(), &wants, &parser, args.quiet)
         .context("cannot trace")?;
-    let mut perfetto = args.perfetto.as_deref().map(create).transpose()?;
+    let perfetto = Output::of(args.perfetto.as_deref())?;
     let follow = Follow::with(args.children);
     let gated =
         Gated::prepared(&args.command, tracer.preparation()).context("cannot start a process")?;
@@ -43,25 +44,18 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
         .track(pid, follow)
         .with_context(|| format!("cannot track process {pid}"))?;
     if let Some(program) = gated.executable() {
-        if let Some(why) = Limitation::of(tracer.kind(), &program) {
-            eprintln!("onbeat: {} {why}", program.display());
-        }
-        tracer.expect(pid, &program);
+        start_tracer::expect(&mut tracer, pid, &program);
     }
     let mut program = match gated.open() {
         Ok(child) => Program::new(child),
-        Err(failure) => {
-            eprintln!("onbeat: {failure}");
-            return Ok(failure.code());
-        }
+        Err(failure) => return Ok(failure.tell()),
     };
     let heard = Heard::listen(&mut tracer, &mut program, &signals, !args.quiet)?;
     if let Some(path) = &args.report {
         write_report(path, &heard.history.report(heard.lasted, heard.lost))?;
     }
-    if let Some((output, path)) = perfetto.take().zip(args.perfetto.as_deref()) {
-        let written = heard.history.write_timeline(output);
-        written.with_context(|| format!("cannot write {}", path.display()))?;
+    if let Some(output) = perfetto {
+        output.write(|file| heard.history.write_timeline(file))?;
     }
     heard.tell(args, &tracer)?;
     Ok(program.code())

@@ -77,10 +77,7 @@ pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
             chooser.choose(gated.pid())?;
             match gated.open() {
                 Ok(child) => program = Some(child),
-                Err(failure) => {
-                    eprintln!("onbeat: {failure}");
-                    return Ok(failure.code());
-                }
+                Err(failure) => return Ok(failure.tell()),
             }
         }
     }

@@ -1,0 +1,46 @@
+//! What commands write to files, and say of those that they read.
+
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+/// A file that is opened before all else, and written at the end.
+pub(crate) struct Output {
+    path: PathBuf,
+    file: BufWriter<File>,
+}
+
+impl Output {
+    pub(crate) fn create(path: &Path) -> anyhow::Result<Self> {
+        let path = path.to_owned();
+        let file = create(&path)?;
+        Ok(Self { path, file })
+    }
+
+    /// That of an option.
+    pub(crate) fn of(path: Option<&Path>) -> anyhow::Result<Option<Self>> {
+        path.map(Self::create).transpose()
+    }
+
+    pub(crate) fn write(
+        self,
+        write: impl FnOnce(BufWriter<File>) -> io::Result<()>,
+    ) -> anyhow::Result<()> {
+        write(self.file).with_context(|| format!("cannot write {}", self.path.display()))
+    }
+}
+
+pub(crate) fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
+    let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(BufWriter::new(file))
+}
+
+/// Tells what is amiss in the recording at `path`.
+pub(crate) fn warn(path: &Path, warnings: &[impl Display]) {
+    for warning in warnings {
+        eprintln!("onbeat: {}: {warning}", path.display());
+    }
+}
