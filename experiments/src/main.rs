@@ -118,7 +118,7 @@ enum Experiment {
     /// Global EDF against partitioned EDF, up to the admission bound
     SeveralCpus(several_cpus::Args),
     /// How long a player must be watched until its rate is found (LFS++, Fig. 11 and 12)
-    PeriodDetection(period_detection::Args),
+    PeriodDetection,
     /// Programs that change their rate: how soon the reservation follows, and which jobs are late
     /// meanwhile; simulated, or live with --live
     RateChanges(rate_changes::Args),
@@ -198,7 +198,7 @@ fn start(machine: &Machine, experiment: Experiment) -> anyhow::Result<()> {
         Experiment::Predictors(args) => predictors::run(machine, &args),
         Experiment::MissesAgainstBandwidth(args) => bandwidth::run(machine, &args),
         Experiment::Demands(args) => demands::run(machine, &args),
-        Experiment::PeriodDetection(args) => period_detection::run(machine, &args),
+        Experiment::PeriodDetection => period_detection::run(machine),
         Experiment::WakeupsVsSyscalls(args) => wakeups_vs_syscalls::run(machine, &args),
         Experiment::FrequencySwitch(args) => frequency_switch::run(machine, &args),
         Experiment::MdnDeadlines(args) => mdn::run_deadlines(machine, &args),

@@ -13,13 +13,8 @@ use crate::results::{Ran, Table, publish};
 
 const NAME: &str = "period-detection";
 
-/// What it is run with.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// Stretches of each recording that are analysed, for each tracing time
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    stretches: u64,
-}
+/// Stretches of each recording that are analysed, for each tracing time.
+const STRETCHES: u64 = 100;
 
 /// The recordings: file, thread, and frequency in Hz.
 const RECORDINGS: [(&str, &str, f64); 4] = [
@@ -56,7 +51,7 @@ struct Found {
 }
 
 /// Analyses all recordings, and publishes table, JSON and plots.
-pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     let out = machine.out();
     let mut all = Vec::new();
     for (recording, thread, true_hz) in RECORDINGS {
@@ -68,7 +63,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         for (analyser, name) in ANALYSERS {
             for tracing_ms in TIMES_MS {
                 let length = Span::from_ms(tracing_ms);
-                let stretches = player.stretches(length, args.stretches);
+                let stretches = player.stretches(length, STRETCHES);
                 let found = stretches.into_iter().map(|stretch| {
                     let heard = match analyser {
                         Analyser::Lfspp => Heard::Wakeups,

@@ -17,15 +17,15 @@ const NAME: &str = "wakeups-vs-syscalls";
 const OVER_TIME: &str = "wakeups-vs-syscalls-over-time";
 const OVER_LOAD: &str = "wakeups-vs-syscalls-over-load";
 
+/// Stretches of each recording that are analysed.
+const STRETCHES: u64 = 50;
+
 /// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Only the recordings of tests/traces, without the guest and its load
     #[arg(long)]
     recorded: bool,
-    /// Stretches of each recording that are analysed
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    stretches: u64,
     /// For how long each load is recorded, in the guest's time
     #[arg(long, value_name = "RUN_SECONDS", default_value_t = 8,
           value_parser = clap::value_parser!(u64).range(2..=600))]
@@ -91,7 +91,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
                 true_hz,
                 observed_ms,
                 load_percent: 0,
-                stretches: args.stretches,
+                stretches: STRETCHES,
             };
             over_time.extend(many.heard_every_way(&player));
         }
@@ -127,7 +127,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
             true_hz: 25.0,
             observed_ms: LOADED_MS,
             load_percent,
-            stretches: args.stretches,
+            stretches: STRETCHES,
         };
         over_load.extend(many.heard_every_way(&player));
     }

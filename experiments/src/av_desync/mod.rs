@@ -28,9 +28,6 @@ pub(crate) struct Args {
     /// Only this run; may be given several times
     #[arg(long, value_enum, value_name = "RUN")]
     only: Vec<Way>,
-    /// Keep only the player on the beat, not the display server
-    #[arg(long)]
-    player_alone: bool,
     /// A further option for `onbeat run`, as in --option=--hard; may be given several
     /// times
     #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true)]
@@ -146,9 +143,7 @@ fn play_in(machine: &Machine, args: &Args, clip: &Clip, way: Way) -> anyhow::Res
         Way::HandSet => by_hand(),
         Way::Onbeat => {
             let mut options = args.options.clone();
-            if !args.player_alone {
-                options.extend(["--also".to_owned(), display.pid().to_string()]);
-            }
+            options.extend(["--also".to_owned(), display.pid().to_string()]);
             onbeat.run(options, "mplayer")
         }
     };
