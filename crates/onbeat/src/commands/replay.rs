@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use onbeat_act::kernel;
-use onbeat_control::{Controller, DryRun, Entry, Next, Settings, What, drive};
+use onbeat_control::{Controller, DryRun, Entry, Next, Settings, drive};
 use onbeat_model::{Bandwidth, Capacity, Follow, Instant, Sensor};
 use onbeat_sense::replay::{self, Format, Recording, Replay};
 
@@ -152,20 +152,10 @@ fn table<'a>(decisions: impl IntoIterator<Item = &'a Entry>, began: Instant) -> 
             format!("{:.3} s", entry.at.since(began).as_secs_f64()),
             entry.task.id.to_string(),
             entry.task.comm.to_text(),
-            word(entry.what).to_owned(),
+            entry.what.name().replace('-', " "),
             reservation,
             entry.why.to_string(),
         ]);
     }
     table
-}
-
-const fn word(what: What) -> &'static str {
-    match what {
-        What::Reserved => "reserved",
-        What::Changed => "changed",
-        What::Released => "released",
-        What::Refused => "refused",
-        What::TakenOver => "taken over",
-    }
 }
