@@ -368,9 +368,10 @@ fn default_slice_ns() -> u64 {
     })
 }
 
-/// `struct sched_attr` of `include/uapi/linux/sched/types.h`, version 1.
+/// `struct sched_attr` of `include/uapi/linux/sched/types.h`, version 1. Its size is entered where it
+/// is given to the kernel.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct RawAttributes {
     size: u32,
     policy: u32,
@@ -386,23 +387,6 @@ struct RawAttributes {
 
 const RAW_SIZE: u32 = size_of::<RawAttributes>() as u32;
 const _: () = assert!(RAW_SIZE == 56, "the layout of sched_attr, version 1");
-
-impl Default for RawAttributes {
-    fn default() -> Self {
-        Self {
-            size: RAW_SIZE,
-            policy: 0,
-            flags: 0,
-            nice: 0,
-            priority: 0,
-            runtime_ns: 0,
-            deadline_ns: 0,
-            period_ns: 0,
-            utilisation_min: 0,
-            utilisation_max: 0,
-        }
-    }
-}
 
 fn get_raw(tid: u32) -> io::Result<RawAttributes> {
     let mut raw = RawAttributes::default();

@@ -53,7 +53,7 @@ pub(super) struct Case<'a> {
 }
 
 /// What came out, of the time after all first plans.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Outcome {
     /// In seconds.
     pub(super) duration: f64,
@@ -244,18 +244,7 @@ impl<'a> Case<'a> {
 fn counted(codecs: &[&Codec], jobs: &[Completion], late: &[u64], duration: Span) -> Outcome {
     let mut outcome = Outcome {
         duration: duration.as_secs_f64(),
-        jobs: 0,
-        missed: 0,
-        miss_ratios: Vec::new(),
-        overran: 0,
-        speeds: Vec::new(),
-        idle: 0.0,
-        idle_at: Vec::new(),
-        changes_per_job: 0.0,
-        energy: 0.0,
-        energy_with_idle: 0.0,
-        least_as_late: None,
-        clairvoyant: Vec::new(),
+        ..Outcome::default()
     };
     for (task, codec) in codecs.iter().enumerate() {
         let of = jobs.iter().filter(|job| job.task == task);

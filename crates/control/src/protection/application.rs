@@ -68,7 +68,7 @@ impl Applications {
 }
 
 /// One application.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Application {
     /// The number of its threads.
     threads: usize,
@@ -98,15 +98,9 @@ struct Recent {
 impl Application {
     fn new(began: Instant) -> Self {
         Self {
-            threads: 0,
             began,
-            used: Span::ZERO,
-            clock: Outside::default(),
             proved: began,
-            keeps_until: Instant::ZERO,
-            recent: Recent::default(),
-            waited: false,
-            in_vain_until: Instant::ZERO,
+            ..Self::default()
         }
     }
 

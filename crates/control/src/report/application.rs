@@ -26,7 +26,7 @@ pub enum Means {
 }
 
 /// The sums over the members of one application.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Application {
     /// Its first process.
     pub pid: u32,
@@ -124,16 +124,7 @@ impl Applications {
             sums: Application {
                 pid: member.application,
                 comm: member.comm,
-                members: 0,
-                living: 0,
-                by_reservation: 0,
-                by_nice: 0,
-                refused: 0,
-                jobs: 0,
-                missed: 0,
-                executed: Span::ZERO,
-                bandwidth_used: Bandwidth::ZERO,
-                bandwidth_reserved: Bandwidth::ZERO,
+                ..Application::default()
             },
             is_named: false,
             since: member.since,

@@ -17,7 +17,7 @@ const WINDOW: u64 = 1024;
 const KEEP_RANKS: usize = 8;
 
 /// The large excesses of the last jobs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Excess {
     permitted: f64,
     jobs: u64,
@@ -39,12 +39,7 @@ impl Excess {
     pub(super) fn new(permitted: f64) -> Self {
         let mut new = Self {
             permitted: permitted.clamp(0.0, 1.0),
-            jobs: 0,
-            oldest: 0,
-            answer: Span::ZERO,
-            large: VecDeque::new(),
-            sorted: Vec::new(),
-            most: 0,
+            ..Self::default()
         };
         new.most = new.least_kept();
         new
