@@ -1,4 +1,4 @@
-//! What a periodic thread does: it sleeps until a time, and takes CPU time.
+//! The steps of a periodic thread: it sleeps until a time, and takes CPU time.
 
 use std::io;
 

@@ -126,7 +126,7 @@ pub(crate) fn publish(
     Ok(())
 }
 
-/// A share in per cent, with so many digits behind the point.
+/// A share in per cent, with `digits` digits behind the point.
 pub(crate) fn percent(share: f64, digits: usize) -> String {
     format!("{:.digits$}%", share * 100.0)
 }

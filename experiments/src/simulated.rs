@@ -35,7 +35,7 @@ pub(crate) fn hog(from: Span) -> Workload {
     Workload::new(arrival, Demand::Constant(Work::ENDLESS))
 }
 
-/// A machine of one CPU with these programs, and so many hogs from a time on.
+/// A machine of one CPU with these programs, and `hogs` hogs from a time on.
 pub(crate) fn machine<O: Observer>(
     programs: impl IntoIterator<Item = (Class, Workload)>,
     (hogs, from): (usize, Span),

@@ -37,7 +37,7 @@ pub(crate) struct MeanDeviation {
 }
 
 impl MeanDeviation {
-    /// Of these figures, all that there are; zero if there are none.
+    /// That of these figures; zero if there are none.
     pub(crate) fn of(figures: impl Iterator<Item = f64> + Clone) -> Self {
         let count = figures.clone().count().max(1) as f64;
         let mean = figures.clone().sum::<f64>() / count;

@@ -368,8 +368,8 @@ fn default_slice_ns() -> u64 {
     })
 }
 
-/// `struct sched_attr` of `include/uapi/linux/sched/types.h`, version 1. Its size is entered where it
-/// is given to the kernel.
+/// `struct sched_attr` of `include/uapi/linux/sched/types.h`, version 1. Its size is entered where
+/// it is given to the kernel.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct RawAttributes {

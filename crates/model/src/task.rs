@@ -119,7 +119,7 @@ pub enum Follow {
 }
 
 impl Follow {
-    /// What is followed beside a process whose children are wanted, or not.
+    /// Beside a process whose children are wanted, or not.
     #[must_use]
     pub const fn with(children: bool) -> Self {
         if children {

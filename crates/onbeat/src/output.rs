@@ -1,4 +1,4 @@
-//! What commands write to files, and say of those that they read.
+//! Files that commands write, and warnings about those that they read.
 
 use std::fmt::Display;
 use std::fs::File;

@@ -173,8 +173,8 @@ impl Machine {
         Ok(true)
     }
 
-    /// Runs a command until it ends, at most for `patience`; tells whether it succeeded. What it
-    /// says on standard error goes to the file `messages`.
+    /// Runs a command until it ends, at most for `patience`; tells whether it succeeded. Its
+    /// standard error goes to the file `messages`.
     pub(crate) fn run(
         &self,
         command: Command,

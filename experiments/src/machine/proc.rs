@@ -1,4 +1,4 @@
-//! What `/proc` and PATH tell of programs.
+//! Figures of programs from `/proc`, and their files from PATH.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -15,8 +15,8 @@ enum record_bits {
 	ID_TID_BITS = 22,
 	/*
 	 * In `waker`: no thread did it, but a timer, and the other bits are how long before the
-	 * wakeup it was to expire, in ns. A thread's number is below; it is the task's own after its
-	 * wait for a disk.
+	 * wakeup it was to expire, in ns. A thread's number is below; it is the task's own after
+	 * its wait for a disk.
 	 */
 	WOKEN_BY_TIMER = 1U << 31,
 };

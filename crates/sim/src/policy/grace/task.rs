@@ -39,7 +39,7 @@ pub(super) struct LastJob {
     pub(super) demand_ns: u64,
 }
 
-/// What decides about the next job's budget and speed, where the scheme looks at it.
+/// The grounds for the next job's budget and speed, where the scheme looks at them.
 #[derive(Debug)]
 pub(super) struct Promise {
     pub(super) outlook: Option<Outlook>,
@@ -50,7 +50,7 @@ pub(super) struct Promise {
     pub(super) lasting: Span,
 }
 
-/// What it claims of its CPU where unused budgets are reclaimed.
+/// Its claim on the CPU where unused budgets are reclaimed.
 #[derive(Debug, Default)]
 pub(super) struct Claim {
     /// When its budget, at the rate that is promised to it, would have been used up so far.
