@@ -13,6 +13,7 @@ mod copied;
 mod crashes;
 #[path = "../common/guard.rs"]
 mod guard;
+mod harm;
 #[path = "../in_time/mod.rs"]
 mod in_time;
 mod keeping;
