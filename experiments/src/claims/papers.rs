@@ -271,3 +271,39 @@ fn the_player_with_deadlines_is_that_of_its_table() {
     });
     papers_say(&errors.join("; "));
 }
+
+/// The table may be taken again, longer and on another machine: the pages give bounds.
+#[test]
+fn a_violation_is_notified_within_the_bounds_that_the_papers_page_gives() {
+    let cells = figures("notification-latency/notification-latency");
+    let p50 = |is_it: &dyn Fn(&Value) -> bool| {
+        let cells = cells.as_array().unwrap().iter().filter(|cell| is_it(cell));
+        least_and_most(cells.map(|cell| cell["p50_us"].as_f64().unwrap()))
+    };
+    let is_of = |cell: &Value, source: &str| cell["source"] == source;
+    let (_, protected) = p50(&|cell| is_of(cell, "deadline") && cell["policy"] != "other");
+    let (unprotected, _) = p50(&|cell| {
+        is_of(cell, "deadline") && cell["policy"] == "other" && cell["load_tasks"] == 10
+    });
+    let timer =
+        p50(&|cell| is_of(cell, "execution time, CPU-time timer") && cell["policy"] != "other");
+    let (_, clock) =
+        p50(&|cell| is_of(cell, "execution time, perf's clock") && cell["policy"] != "other");
+    let bounds = [
+        ("50% below 50 us protected", protected < 50.0),
+        ("above 5 ms beside ten tasks by default", unprotected > 5e3),
+        (
+            "by the CPU-time timer 1 to 4 ms",
+            timer.0 > 1e3 && timer.1 < 4e3,
+        ),
+        ("by perf's clock below 100 us", clock < 100.0),
+    ];
+    for (claim, holds) in bounds {
+        papers_say(claim);
+        assert!(
+            holds,
+            "'{claim}' in experiments/papers.md no longer holds: edit its row and this bound \
+             (p50 in us: {protected}, {unprotected}, {timer:?}, {clock})"
+        );
+    }
+}
