@@ -2,14 +2,15 @@
 //! does not answer, neither the loop waits for it nor whoever talks to the bus.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_channel::{Receiver, Sender};
 use async_io::Timer;
 use futures_lite::future;
 
-use crate::account::Account;
+use crate::account::{self, Account};
+use crate::managers::RTKIT;
 
 /// For how long what was found is not looked up again.
 const FRESH: Duration = Duration::from_secs(60);
@@ -37,10 +38,24 @@ struct Wanted {
 
 static DIRECTORY: LazyLock<Directory> =
     LazyLock::new(|| Directory::new(|uid| Account::look_up(uid, &[])));
+static RTKIT_UID: OnceLock<Option<u32>> = OnceLock::new();
 
-/// Starts the thread, with the priority that the caller has now.
+/// Starts the thread, with the priority that the caller has now, and one that ends when it has
+/// looked up RealtimeKit's user.
 pub(crate) fn begin() {
     LazyLock::force(&DIRECTORY);
+    let look_up = || {
+        RTKIT_UID.get_or_init(|| account::user_named(RTKIT));
+    };
+    let thread = std::thread::Builder::new().name("rtkit".to_owned());
+    if let Err(error) = thread.spawn(look_up) {
+        tracing::error!("cannot start a thread: {error}");
+    }
+}
+
+/// The number of RealtimeKit's user, if there is one and it has been looked up.
+pub(crate) fn rtkit() -> Option<u32> {
+    RTKIT_UID.get().copied().flatten()
 }
 
 /// The user `uid`, as far as that is known already; it is looked up for the next time if not, or if

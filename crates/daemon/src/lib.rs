@@ -30,6 +30,7 @@ pub mod publisher;
 pub mod quota;
 pub mod quota_actuator;
 pub mod registry;
+mod reload;
 pub mod request;
 pub mod rules;
 mod run;

@@ -10,16 +10,21 @@ use crate::target::Status;
 #[derive(Debug)]
 struct Known {
     name: &'static str,
-    /// Whose it is, if it is one: anybody can give his program the name. None: each user has his
-    /// own.
-    users: Option<&'static [&'static str]>,
+    users: Users,
     /// What onbeat does about what it changes.
     effect: &'static str,
     /// What keeps it from changing what onbeat changes; empty if nothing need.
     remedy: &'static str,
 }
 
-const ROOT: Option<&[&str]> = Some(&["root"]);
+/// The users whose process of its name is the manager: every user can give a program that name.
+#[derive(Clone, Copy, Debug)]
+enum Users {
+    Root,
+    /// And the user `rtkit`.
+    RootAndRtkit,
+    All,
+}
 
 /// What becomes of what those do that set nice levels and policies by rules.
 const STAYS: &str = "what it changes on a tracked task stays changed, and the task is left to it";
@@ -27,66 +32,75 @@ const STAYS: &str = "what it changes on a tracked task stays changed, and the ta
 const KNOWN: [Known; 8] = [
     Known {
         name: "rtkit-daemon",
-        users: Some(&["root", "rtkit"]),
+        users: Users::RootAndRtkit,
         effect: "threads that it gives real-time priority are left to it; its own clients come here once it is gone",
         remedy: "",
     },
     Known {
         name: "ananicy",
-        users: ROOT,
+        users: Users::Root,
         effect: STAYS,
         remedy: "sudo systemctl disable --now ananicy",
     },
     Known {
         name: "ananicy-cpp",
-        users: ROOT,
+        users: Users::Root,
         effect: STAYS,
         remedy: "set apply_nice=false and apply_sched=false in /etc/ananicy.d/ananicy.conf, then: \
                  sudo systemctl restart ananicy-cpp",
     },
     Known {
         name: "system76-scheduler",
-        users: ROOT,
+        users: Users::Root,
         effect: STAYS,
         remedy: "write process-scheduler enable=false into /etc/system76-scheduler/config.kdl, then: \
                  sudo systemctl restart com.system76.Scheduler",
     },
     Known {
         name: "scx_loader",
-        users: ROOT,
+        users: Users::Root,
         effect: "the scheduler that it loads decides about tasks without a reservation; those with one go before",
         remedy: "",
     },
     Known {
         name: "gamemoded",
-        users: None,
+        users: Users::All,
         effect: "the nice level that it gives a task stays, and is in force whenever the task has no reservation",
         remedy: "write renice=0 and softrealtime=off below [general] in /etc/gamemode.ini, then: \
                  systemctl --user restart gamemoded",
     },
     Known {
         name: "falcond",
-        users: ROOT,
+        users: Users::Root,
         effect: "the scheduler that it loads for a game decides about tasks without a reservation; those with one go before",
         remedy: "write scx_sched = none into /etc/falcond/config.conf, then: sudo systemctl restart falcond",
     },
     Known {
         name: "uresourced",
-        users: ROOT,
+        users: Users::Root,
         effect: "it changes the weights of cgroups, which reservations do not depend on",
         remedy: "",
     },
 ];
 
+/// The user that RealtimeKit runs as.
+pub(crate) const RTKIT: &str = "rtkit";
+
 /// The bytes that the kernel keeps of a thread's name.
 const COMM_BYTES: usize = 15;
 
 impl Known {
-    fn is(&self, status: &Status) -> bool {
+    /// `rtkit` is the number of the user of that name, if there is one.
+    fn is(&self, status: &Status, rtkit: Option<u32>) -> bool {
         let comm = self.name.get(..COMM_BYTES).unwrap_or(self.name);
-        let is_owner =
-            |user: &&str| account::user_named(user).is_some_and(|uid| status.uid == Some(uid));
-        status.name.to_text() == comm && self.users.is_none_or(|users| users.iter().any(is_owner))
+        let is_owner = match self.users {
+            Users::All => true,
+            Users::Root => status.uid == Some(0),
+            Users::RootAndRtkit => {
+                status.uid == Some(0) || (rtkit.is_some() && status.uid == rtkit)
+            }
+        };
+        is_owner && status.name.to_text() == comm
     }
 }
 
@@ -106,7 +120,8 @@ pub struct Manager {
 pub fn managers() -> Vec<Manager> {
     let statuses = processes();
     let statuses: Vec<Status> = statuses.into_iter().filter_map(Status::read).collect();
-    let runs = |known: &&Known| statuses.iter().any(|status| known.is(status));
+    let rtkit = account::user_named(RTKIT);
+    let runs = |known: &&Known| statuses.iter().any(|status| known.is(status, rtkit));
     let managers = KNOWN.iter().filter(runs);
     let managers = managers.map(|known| Manager {
         name: known.name,
@@ -132,9 +147,10 @@ pub(crate) struct Managers {
 }
 
 impl Managers {
-    /// Notes the process if it is one of them.
-    pub(crate) fn notice(&mut self, pid: u32, status: &Status) {
-        let Some(known) = KNOWN.iter().find(|known| known.is(status)) else {
+    /// Notes the process if it is one of them. `rtkit` is the number of the user of that name, as
+    /// far as it is known: the loop, which calls this, does not wait for a database of users.
+    pub(crate) fn notice(&mut self, pid: u32, status: &Status, rtkit: Option<u32>) {
+        let Some(known) = KNOWN.iter().find(|known| known.is(status, rtkit)) else {
             return;
         };
         self.at_work.insert(pid, known.name);
@@ -175,16 +191,31 @@ mod tests {
     #[test]
     fn who_only_has_the_name_is_none_of_them_and_who_ended_is_no_longer() {
         let mut managers = Managers::default();
-        managers.notice(1, &process("ananicy", 1000));
-        managers.notice(2, &process("sleep", 0));
+        managers.notice(1, &process("ananicy", 1000), None);
+        managers.notice(2, &process("sleep", 0), None);
         assert_eq!(managers.names(), BTreeSet::new());
-        managers.notice(3, &process("ananicy", 0));
-        managers.notice(4, &process("gamemoded", 1000));
-        managers.notice(5, &process("system76-schedu", 0));
-        managers.notice(6, &process("scx_loader", 0));
+        managers.notice(3, &process("ananicy", 0), None);
+        managers.notice(4, &process("gamemoded", 1000), None);
+        managers.notice(5, &process("system76-schedu", 0), None);
+        managers.notice(6, &process("scx_loader", 0), None);
         let names = ["ananicy", "gamemoded", "scx_loader", "system76-scheduler"];
         assert_eq!(managers.names(), BTreeSet::from(names));
         managers.forget_all_but(&BTreeSet::from([1, 2, 3]));
         assert_eq!(managers.names(), BTreeSet::from(["ananicy"]));
+    }
+
+    #[test]
+    fn realtimekit_is_one_by_the_number_of_its_user_that_was_looked_up_before() {
+        let names = |uid, rtkit| {
+            let mut managers = Managers::default();
+            managers.notice(1, &process("rtkit-daemon", uid), rtkit);
+            managers.names().len()
+        };
+        assert_eq!(names(0, None), 1);
+        // A number that no database has a name for.
+        let rtkit = 4_000_000_000;
+        assert_eq!(names(rtkit, Some(rtkit)), 1);
+        assert_eq!(names(rtkit, None), 0);
+        assert_eq!(names(1000, Some(rtkit)), 0);
     }
 }

@@ -17,13 +17,15 @@ use onbeat_sense::bpf::{self, BpfSensor, Parser};
 use crate::bus;
 use crate::config::{self, Config, ConfigError, Sources};
 use crate::directory;
+use crate::fault::Fault;
 use crate::filtered_sensor::FilteredSensor;
 use crate::logs;
 use crate::publisher::Publisher;
 use crate::quota::{Ledger, Quotas};
 use crate::quota_actuator::QuotaActuator;
 use crate::registry::{Registry, Shared};
-use crate::request::RequestSender;
+use crate::reload::Reload;
+use crate::request::{RequestSender, answer};
 use crate::service::Service;
 use crate::watchdog::{self, Watchdog};
 
@@ -50,7 +52,8 @@ pub struct Options {
 /// # Errors
 /// If something in it is not right: where, and what to do.
 pub fn read(sources: &Sources) -> Result<(Config, Quotas), ConfigError> {
-    let config = config::read(sources)?;
+    let mut config = config::read(sources)?;
+    config.look_up_users();
     let quotas = config.quotas()?;
     Ok((config, quotas))
 }
@@ -113,6 +116,8 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Signal>) -> anyho
         ..bpf::Options::default()
     };
     let sensor = BpfSensor::with_parser(tracing, parser).context("cannot trace")?;
+    let sources = options.sources.clone();
+    let mut reload = Reload::new(move || read(&sources), sensor.waker());
     let (sender, requests) = RequestSender::new(sensor.waker());
     let (changes, untold) = async_channel::bounded(MOST_UNTOLD);
     let metrics = options.metrics.as_ref().map(Metrics::open).transpose()?;
@@ -155,20 +160,25 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Signal>) -> anyho
                  libraries that every user may read, from Linux 6.6 on"
             );
         }
-        let mut reload = service.wants_reload();
+        let asked = service.take_reloads();
+        if !asked.is_empty() {
+            reload.want(asked);
+        }
         if sensor.now().since(looked) >= config.rules.scan {
             looked = sensor.now();
             let before = std::mem::replace(&mut given, options.sources.given_now());
-            reload |= before != given;
+            if before != given {
+                reload.want(Vec::new());
+            }
         }
         while let Some(told) = told() {
             match told {
                 Signal::End => return Next::Stop,
-                Signal::Reload => reload = true,
+                Signal::Reload => reload.want(Vec::new()),
             }
         }
-        if reload {
-            let how = read(&options.sources).map(|(new, quotas)| {
+        if let Some((how, waiting)) = reload.turn() {
+            let how = how.map(|(new, quotas)| {
                 registry.borrow_mut().ledger.set_quotas(quotas);
                 controller.set_settings(settings(&new, &registry));
                 service.configure(&new, sensor, controller);
@@ -183,7 +193,10 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Signal>) -> anyho
                 config = new;
             });
             let later = config.later_than(&started);
-            service.reloaded(&told_how(how, &config, later));
+            let told = told_how(how, &config, later);
+            for reply in waiting {
+                answer(&reply, told.clone().map_err(Fault::Invalid));
+            }
         }
         service.attend(sensor, controller)
     });

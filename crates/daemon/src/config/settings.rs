@@ -68,6 +68,20 @@ impl Config {
         pipelines.into_iter().collect()
     }
 
+    /// Has the number in place of the name of each user that a rule names and that there is.
+    pub fn look_up_users(&mut self) {
+        for user in self
+            .rules
+            .list
+            .iter_mut()
+            .filter_map(|rule| rule.user.as_mut())
+        {
+            if let Some(uid) = account::user_named(user) {
+                *user = uid.to_string();
+            }
+        }
+    }
+
     /// The quotas, with users and groups looked up.
     ///
     /// # Errors

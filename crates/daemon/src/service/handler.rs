@@ -10,7 +10,6 @@ use super::rule_scan::RuleScan;
 use super::tracking::{self, MissedStarts};
 use super::turn::Turn;
 use crate::config::Config;
-use crate::fault::Fault;
 use crate::monitor::{self, MonitorReply};
 use crate::registry::{Holder, Shared};
 use crate::request::{About, Reply, Request, answer};
@@ -43,14 +42,8 @@ impl Handler {
         self.is_cut_off
     }
 
-    pub(super) const fn wants_reload(&self) -> bool {
-        !self.reloads.is_empty()
-    }
-
-    pub(super) fn reloaded(&mut self, how: &Result<Vec<&'static str>, String>) {
-        for reply in self.reloads.drain(..) {
-            answer(&reply, how.clone().map_err(Fault::Invalid));
-        }
+    pub(super) fn take_reloads(&mut self) -> Vec<Reply<Vec<&'static str>>> {
+        std::mem::take(&mut self.reloads)
     }
 
     pub(super) fn configure<S: Sensor, A: Actuator>(

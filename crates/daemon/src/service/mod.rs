@@ -24,7 +24,7 @@ use crate::filtered_sensor::FilteredSensor;
 use crate::publisher::Publisher;
 use crate::quota_actuator::QuotaActuator;
 use crate::registry::Shared;
-use crate::request::Request;
+use crate::request::{Reply, Request};
 use handler::Handler;
 use turn::Turn;
 
@@ -107,16 +107,10 @@ impl Service {
         self.handler.is_cut_off()
     }
 
-    /// Whether a client waits for the configuration to be read anew.
-    #[must_use]
-    pub const fn wants_reload(&self) -> bool {
-        self.handler.wants_reload()
-    }
-
-    /// The configuration was read anew, but for these keys, or was not: the clients that asked for
-    /// it are answered.
-    pub fn reloaded(&mut self, how: &Result<Vec<&'static str>, String>) {
-        self.handler.reloaded(how);
+    /// The clients that have asked, since this was last called, for the configuration to be read
+    /// anew, and wait for it.
+    pub fn take_reloads(&mut self) -> Vec<Reply<Vec<&'static str>>> {
+        self.handler.take_reloads()
     }
 
     /// Puts `config` in force. What is held stays, but for what only a rule wanted that is no more.

@@ -13,7 +13,7 @@ use onbeat_model::{Actuator, Cgroup, Follow, Instant, Sensor, Span, TaskId};
 
 use super::tracking;
 use super::turn::Turn;
-use crate::account::{Account, user_named};
+use crate::account::Account;
 use crate::config::Config;
 use crate::directory;
 use crate::line_limit::LineLimit;
@@ -70,7 +70,7 @@ impl RuleScan {
             } else {
                 config.rules.scan
             },
-            rules: config.rules.list.iter().map(by_number).collect(),
+            rules: config.rules.list.clone(),
             next: Instant::ZERO,
             due: Vec::new(),
             threaded: HashMap::new(),
@@ -150,7 +150,7 @@ impl RuleScan {
         let Some(status) = Status::read(pid) else {
             return;
         };
-        self.managers.notice(pid, &status);
+        self.managers.notice(pid, &status, directory::rtkit());
         match self.rule_for(pid, &status) {
             Some(rule) if rule.threads.is_empty() => self.track_by(&rule, pid, turn),
             Some(rule) if self.threaded.contains_key(&pid) => {
@@ -376,17 +376,6 @@ fn payer(rule: &Rule, owner: &Arc<Account>) -> Arc<Account> {
         Arc::new(Account::named_by_a_rule(owner.uid))
     } else {
         Arc::clone(owner)
-    }
-}
-
-/// The rule, with its user's number in place of the name. Who asks the database of users may wait
-/// long for it, and the loop must not: so that is done when the configuration is read.
-fn by_number(rule: &Rule) -> Rule {
-    let number = rule.user.as_deref().and_then(user_named);
-    let number = number.map(|uid| uid.to_string());
-    Rule {
-        user: number.or_else(|| rule.user.clone()),
-        ..rule.clone()
     }
 }
 

@@ -1,9 +1,13 @@
 //! The configuration: rules track by themselves, quotas are as written, and reading it anew takes
 //! nothing away.
 
+use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use crate::common::{Mortal, can_run, eventually};
 use crate::copied::copy_program;
@@ -81,6 +85,33 @@ fn a_rule_tracks_by_itself_and_reading_anew_takes_away_only_what_nobody_names_an
         alice.refused(&format!("reserve {} {TENTH}", other.id())),
         "OverQuota"
     );
+}
+
+#[test]
+fn a_configuration_that_takes_long_to_read_holds_up_no_call() {
+    if !can_run("a_configuration_that_takes_long_to_read_holds_up_no_call") {
+        return;
+    }
+    let machine = Machine::new();
+    let pipe = machine.path("onbeat.d/50-slow.toml");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("coreutils are here").success());
+    let [mut root, mut alice] = [ROOT, ALICE].map(|uid| machine.client(uid));
+    let sleeper = machine.sleeper(ALICE);
+    root.say("reload");
+    // Opens once the service reads it.
+    let slow = File::options().write(true).open(&pipe).expect("it is made");
+    let (answered, heard) = mpsc::channel();
+    // A service that waits goes on at last, and the test ends.
+    let ends = thread::spawn(move || {
+        let in_time = heard.recv_timeout(Duration::from_secs(10)).is_ok();
+        drop(slow);
+        in_time
+    });
+    alice.done(&format!("reserve {} {TENTH}", sleeper.id()));
+    let _ = answered.send(());
+    assert!(ends.join().expect("it does not panic"));
+    assert_eq!(root.answer(), "\"ok\"");
 }
 
 #[test]
