@@ -55,6 +55,16 @@ fn status(tid: u32, field: &str) -> Option<String> {
     value.map(str::to_owned)
 }
 
+/// How many tasks the machine has, those of the kernel among them; 0 if that cannot be read.
+#[must_use]
+pub fn tasks() -> u64 {
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    // 0.20 0.18 0.12 1/80 11206: the tasks that run, and all.
+    let counts = load.split_whitespace().nth(3);
+    let all = counts.and_then(|counts| counts.split_once('/')?.1.parse().ok());
+    all.unwrap_or(0)
+}
+
 /// The process that the thread `tid` belongs to.
 #[must_use]
 pub fn process_of(tid: u32) -> Option<u32> {
@@ -64,6 +74,19 @@ pub fn process_of(tid: u32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_tasks_of_the_machine_are_counted() {
+        // Others come and go meanwhile.
+        let threads: Vec<_> = (0..200)
+            .map(|_| std::thread::spawn(std::thread::park))
+            .collect();
+        let with = tasks();
+        threads.iter().for_each(|thread| thread.thread().unpark());
+        assert!(with >= 200, "{with}");
+        let most = fs::read_to_string("/proc/sys/kernel/threads-max").unwrap();
+        assert!(with <= most.trim().parse().unwrap(), "{with}");
+    }
 
     #[test]
     fn this_thread_is_one_of_this_process() {

@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use onbeat_kernel::proc;
 use onbeat_model::Instant;
 use zbus::Connection;
 use zbus::fdo::ConnectionCredentials;
@@ -12,7 +13,7 @@ use super::clients::Clients;
 use super::limits::InForce;
 use super::polkit::{self, Action, Polkit};
 use crate::account::Account;
-use crate::call_limit::CallLimit;
+use crate::call_limit::{CallLimit, cost_of_tracking};
 use crate::directory;
 use crate::fault::Fault;
 use crate::request::{Caller, Request, RequestSender};
@@ -81,6 +82,12 @@ impl Callers {
                 "more than a hundred calls a second: ask again later".to_owned(),
             ))
         }
+    }
+
+    /// The caller has a task tracked: the tracer goes through all tasks of the machine for it.
+    pub(super) fn charge_tracking(&self, caller: &Caller) {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.charge(caller.account.uid, cost_of_tracking(proc::tasks()));
     }
 
     /// The bus does not know the connection any more, and may have said that it is gone before it

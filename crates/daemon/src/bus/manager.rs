@@ -64,6 +64,7 @@ impl Manager {
         #[zbus(connection)] connection: &Connection,
     ) -> Result<(), Error> {
         let caller = self.callers.of(&header, connection).await?;
+        self.callers.charge_tracking(&caller);
         // polkit may take long to answer: what the caller sent is not held meanwhile.
         let children = children(options)?;
         let target = self

@@ -50,6 +50,7 @@ impl RealtimeKit {
         connection: &Connection,
     ) -> fdo::Result<()> {
         let caller = self.callers.of(header, connection).await.map_err(error)?;
+        self.callers.charge_tracking(&caller);
         let none = |_| error(Fault::NoSuchTask(format!("there is no task {thread}")));
         let tid = u32::try_from(thread).map_err(none)?;
         let process = process.map(u32::try_from).transpose().map_err(none)?;

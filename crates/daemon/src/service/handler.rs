@@ -159,9 +159,7 @@ impl Handler {
             for task in explicit {
                 reservations::take_back(task, turn);
             }
-            for process in processes {
-                tracking::untrack_process(process, turn);
-            }
+            tracking::untrack_processes(&processes, turn);
             self.priorities.lower_all_of(pid, turn.registry);
         }
     }
@@ -188,9 +186,7 @@ impl Handler {
         for task in explicit {
             reservations::take_back(task, turn);
         }
-        for process in processes {
-            tracking::untrack_process(process, turn);
-        }
+        tracking::untrack_processes(&processes, turn);
         for partner in partners {
             partners::untrack(partner, turn);
         }
@@ -212,8 +208,6 @@ fn forget_holder<S: Sensor, A: Actuator>(holder: &Holder, turn: &mut Turn<'_, S,
     for task in dropped.explicit {
         reservations::take_back(task, turn);
     }
-    for process in dropped.processes {
-        tracking::untrack_process(process, turn);
-    }
+    tracking::untrack_processes(&dropped.processes, turn);
     tracking::settle_payers(turn);
 }

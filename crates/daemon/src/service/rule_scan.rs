@@ -316,7 +316,7 @@ impl RuleScan {
                 tracing::warn!(pid, "what process {pid} starts cannot be tracked: {error}");
             }
             if unwanted {
-                tracking::untrack_process(id, turn);
+                tracking::untrack_processes(&[id], turn);
             }
         }
         tracking::settle_payers(turn);

@@ -74,7 +74,7 @@ pub(super) fn track_for<S: Sensor, A: Actuator>(
     if tracked.is_ok() && target.is_alive() {
         return Ok(());
     }
-    untrack_process(id, turn);
+    untrack_processes(&[id], turn);
     Err(match tracked {
         Ok(()) => Fault::NoSuchTask(format!("there is no task {tid} any more")),
         Err(error) => Fault::Failed(error.to_string()),
@@ -140,9 +140,7 @@ pub(super) fn untrack<S: Sensor, A: Actuator>(
     let unwanted = unwanted.ok_or_else(|| {
         Fault::NotHeld(format!("task {tid} was not tracked from this connection"))
     })?;
-    for process in unwanted {
-        untrack_process(process, turn);
-    }
+    untrack_processes(&unwanted, turn);
     settle_payers(turn);
     Ok(())
 }
@@ -154,13 +152,23 @@ pub(super) fn settle_payers<S: Sensor, A: Actuator>(turn: &mut Turn<'_, S, A>) {
     untrack_threads(&beyond, turn);
 }
 
-/// No holder wants `process` any more: its threads get back what they had.
-pub(super) fn untrack_process<S: Sensor, A: Actuator>(process: TaskId, turn: &mut Turn<'_, S, A>) {
-    let threads = turn.registry.borrow_mut().take_out(process);
+/// No holder wants these any more: their threads get back what they had. All at once, because the
+/// sensor may go through all tasks of the machine for it.
+pub(super) fn untrack_processes<S: Sensor, A: Actuator>(
+    processes: &[TaskId],
+    turn: &mut Turn<'_, S, A>,
+) {
+    let mut registry = turn.registry.borrow_mut();
+    let threads = processes.iter().flat_map(|id| registry.take_out(*id));
+    let threads: Vec<TaskId> = threads.collect();
+    drop(registry);
     untrack_threads(&threads, turn);
 }
 
 fn untrack_threads<S: Sensor, A: Actuator>(threads: &[TaskId], turn: &mut Turn<'_, S, A>) {
+    if threads.is_empty() {
+        return;
+    }
     // If the kernel refuses, events of it still come, and are ignored.
     let _ = turn.sensor.untrack_all(threads);
     for &thread in threads {
