@@ -1,7 +1,6 @@
 //! Other managers of scheduling on this machine: each is named in the journal once, and left alone.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
 use crate::account;
 use crate::target::Status;
@@ -118,7 +117,7 @@ pub struct Manager {
 /// The known managers that run now, each once.
 #[must_use]
 pub fn managers() -> Vec<Manager> {
-    let statuses = processes();
+    let statuses = onbeat_act::task::processes();
     let statuses: Vec<Status> = statuses.into_iter().filter_map(Status::read).collect();
     let rtkit = account::user_named(RTKIT);
     let runs = |known: &&Known| statuses.iter().any(|status| known.is(status, rtkit));
@@ -131,13 +130,9 @@ pub fn managers() -> Vec<Manager> {
     managers.collect()
 }
 
-/// The processes that there are.
-pub(crate) fn processes() -> BTreeSet<u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect()
-}
+/// The number of processes of one manager that are remembered: every user may start any number that
+/// are called as GameMode is.
+const MOST_OF_A_NAME: usize = 8;
 
 /// Those that are at work now, by the number of their process.
 #[derive(Debug, Default)]
@@ -153,7 +148,10 @@ impl Managers {
         let Some(known) = KNOWN.iter().find(|known| known.is(status, rtkit)) else {
             return;
         };
-        self.at_work.insert(pid, known.name);
+        let of_its_name = self.at_work.values().filter(|name| **name == known.name);
+        if of_its_name.count() < MOST_OF_A_NAME {
+            self.at_work.insert(pid, known.name);
+        }
         if self.said.insert(known.name) {
             tracing::warn!(
                 "{} is at work on this machine, too: {}",
@@ -163,9 +161,9 @@ impl Managers {
         }
     }
 
-    /// Forgets the managers whose process is not among these.
-    pub(crate) fn forget_all_but(&mut self, pids: &BTreeSet<u32>) {
-        self.at_work.retain(|pid, _| pids.contains(pid));
+    /// Forgets the managers whose process has ended.
+    pub(crate) fn forget_all_but(&mut self, is_there: impl Fn(u32) -> bool) {
+        self.at_work.retain(|pid, _| is_there(*pid));
     }
 
     pub(crate) fn names(&self) -> BTreeSet<&'static str> {
@@ -200,8 +198,19 @@ mod tests {
         managers.notice(6, &process("scx_loader", 0), None);
         let names = ["ananicy", "gamemoded", "scx_loader", "system76-scheduler"];
         assert_eq!(managers.names(), BTreeSet::from(names));
-        managers.forget_all_but(&BTreeSet::from([1, 2, 3]));
+        managers.forget_all_but(|pid| pid <= 3);
         assert_eq!(managers.names(), BTreeSet::from(["ananicy"]));
+    }
+
+    #[test]
+    fn of_programs_that_any_user_may_start_few_are_remembered() {
+        let mut managers = Managers::default();
+        for pid in 1..1000 {
+            managers.notice(pid, &process("gamemoded", 1000), None);
+        }
+        managers.notice(1000, &process("ananicy", 0), None);
+        assert_eq!(managers.at_work.len(), 8 + 1);
+        assert_eq!(managers.names(), BTreeSet::from(["ananicy", "gamemoded"]));
     }
 
     #[test]

@@ -73,6 +73,7 @@ impl Handler {
     pub(super) fn update<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
         self.partners.settle(turn);
         self.rule_scan.scan(turn);
+        self.missed_starts.track_some(turn);
         self.priorities.raise_after_reservation(turn);
     }
 
@@ -196,7 +197,6 @@ impl Handler {
         self.rule_scan.log_left_out(turn.now);
         self.priorities.forget(gone, turn.registry);
         self.priorities.retry_lowering(turn.registry);
-        self.missed_starts.track_some(turn);
         reservations::take_back_from_other_owners(turn);
         self.priorities.lower_other_owners(turn.registry);
     }

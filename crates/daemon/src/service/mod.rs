@@ -9,6 +9,7 @@ mod call_order;
 mod handler;
 mod partners;
 mod priorities;
+mod processes;
 mod reservations;
 mod rule_scan;
 mod tracking;

@@ -11,19 +11,18 @@ use std::sync::Arc;
 
 use onbeat_model::{Actuator, Cgroup, Follow, Instant, Sensor, Span, TaskId};
 
+use super::processes::{self, Processes};
 use super::tracking;
 use super::turn::Turn;
 use crate::account::Account;
 use crate::config::Config;
 use crate::directory;
 use crate::line_limit::LineLimit;
-use crate::managers::{Managers, processes};
+use crate::managers::Managers;
 use crate::registry::{Holder, Shared};
 use crate::rules::{Facts, Rule};
 use crate::target::{Status, Target};
 
-/// For how long a process is looked at.
-const YOUNG: Span = Span::from_secs(30);
 /// How often processes are looked for, if there is no rule.
 const SELDOM: Span = Span::from_secs(10);
 /// So many processes are looked at in one turn of the loop: of each, up to four files are read,
@@ -50,10 +49,8 @@ pub(super) struct RuleScan {
     due: Vec<u32>,
     /// Processes of which a rule names some threads, and whose they are.
     threaded: HashMap<u32, u32>,
-    /// Since when each process is known.
-    seen: HashMap<u32, Instant>,
-    /// Those of them of which it was said that they cannot be tracked.
-    refused: BTreeSet<u32>,
+    /// All processes.
+    processes: Processes,
     /// Processes that rules name, and whose they are, as far as that user is not known yet.
     of_unknown: Vec<(u32, u32)>,
     /// What was written about each user's.
@@ -74,8 +71,7 @@ impl RuleScan {
             next: Instant::ZERO,
             due: Vec::new(),
             threaded: HashMap::new(),
-            seen: HashMap::new(),
-            refused: BTreeSet::new(),
+            processes: Processes::default(),
             of_unknown: Vec::new(),
             lines: LineLimit::new(LINES),
             managers: Managers::default(),
@@ -130,11 +126,16 @@ impl RuleScan {
             self.look_at(pid, turn);
         }
         if self.due.is_empty() {
-            if turn.now < self.next {
-                return;
+            if !self.processes.is_listing() {
+                if turn.now < self.next {
+                    return;
+                }
+                self.next = turn.now + self.every;
+                // All of these are among the young ones.
+                self.of_unknown.clear();
+                self.processes.begin(processes::all());
             }
-            self.next = turn.now + self.every;
-            self.list_young(turn.now);
+            self.list_some(turn.now);
         }
         let next = self.due.last();
         let is_threaded = next.is_some_and(|pid| self.threaded.contains_key(pid));
@@ -163,22 +164,18 @@ impl RuleScan {
         }
     }
 
-    fn list_young(&mut self, now: Instant) {
-        let pids = processes();
-        self.seen.retain(|pid, _| pids.contains(pid));
-        self.refused.retain(|pid| pids.contains(pid));
-        self.threaded.retain(|pid, _| pids.contains(pid));
-        self.managers.forget_all_but(&pids);
-        let seen = &mut self.seen;
-        let threaded = &self.threaded;
-        let is_young = |pid: &u32| {
-            let since = seen.entry(*pid).or_insert(now);
-            now.since(*since) < YOUNG && !threaded.contains_key(pid)
-        };
-        // All of these are among the young ones.
-        self.of_unknown.clear();
-        self.due = pids.into_iter().filter(is_young).collect();
-        self.due.extend(threaded.keys());
+    /// Has the young ones among some processes looked at, and at the end of a listing those with
+    /// named threads.
+    fn list_some(&mut self, now: Instant) {
+        let young = self.processes.list_some(now).into_iter();
+        let young = young.filter(|pid| !self.threaded.contains_key(pid));
+        self.due.extend(young);
+        if !self.processes.is_listing() {
+            let is_there = |pid: u32| self.processes.has(pid);
+            self.threaded.retain(|pid, _| is_there(*pid));
+            self.managers.forget_all_but(is_there);
+            self.due.extend(self.threaded.keys());
+        }
     }
 
     /// How many lines were not written about whose processes.
@@ -241,7 +238,7 @@ impl RuleScan {
             process.adopts = rule.adopt;
         }
         // One that cannot be tracked is tried again as long as it is new, and said of once.
-        let is_said = is_tracked.is_err() && !self.refused.insert(pid);
+        let is_said = is_tracked.is_err() && !self.processes.refuse(pid);
         if is_said || (uid != 0 && !self.lines.admits(uid, turn.now)) {
             return;
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use onbeat_act::task;
 use onbeat_control::Treatment;
-use onbeat_model::{Actuator, Follow, Sensor, TaskId};
+use onbeat_model::{Actuator, Follow, Instant, Sensor, Span, TaskId};
 
 use super::partners;
 use super::turn::Turn;
@@ -20,8 +20,9 @@ fn is_whole(target: &Target, follow: Follow) -> bool {
     target.is_process() && follow != Follow::Alone
 }
 
-/// How many processes are searched at a time for threads whose start was lost.
-const PROCESSES_AT_A_TIME: usize = 16;
+/// How often a process is searched for threads whose start was lost: 16 a second, and one in a
+/// turn of the loop, because each search goes through all tasks of the machine.
+const SEARCH: Span = Span::from_us(62_500);
 
 pub(super) fn track<S: Sensor, A: Actuator>(
     caller: &Caller,
@@ -182,12 +183,17 @@ fn untrack_threads<S: Sensor, A: Actuator>(threads: &[TaskId], turn: &mut Turn<'
 #[derive(Debug, Default)]
 pub(super) struct MissedStarts {
     to_search: Vec<TaskId>,
+    next: Instant,
 }
 
 impl MissedStarts {
     /// Tracks the threads that started while events were lost, or while there was no room for one
-    /// more. A few processes at a time, because each search goes through all tasks of the machine.
+    /// more. One process at a time.
     pub(super) fn track_some<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
+        if turn.now < self.next {
+            return;
+        }
+        self.next = turn.now + SEARCH;
         if self.to_search.is_empty() {
             if !turn.sensor.take_missed_starts() {
                 return;
@@ -199,9 +205,7 @@ impl MissedStarts {
                 .filter(|(_, process)| process.whole);
             self.to_search.extend(whole.map(|(id, _)| *id));
         }
-        let rest = self.to_search.len().saturating_sub(PROCESSES_AT_A_TIME);
-        let mut some = self.to_search.split_off(rest);
-        while let Some(id) = some.pop() {
+        while let Some(id) = self.to_search.pop() {
             let registry = turn.registry.borrow();
             let follow = registry
                 .processes
@@ -215,9 +219,8 @@ impl MissedStarts {
             // the others go first.
             if turn.sensor.track(id.tid, follow).is_err() && task::is_alive(id) {
                 self.to_search.insert(0, id);
-                self.to_search.append(&mut some);
-                return;
             }
+            return;
         }
     }
 }

@@ -1,0 +1,147 @@
+//! The processes of the machine, listed a part at a time: how many there are, users decide, and the
+//! loop is to turn again after 10 ms.
+
+use std::collections::HashMap;
+use std::fs;
+
+use onbeat_model::{Instant, Span};
+
+/// For how long a process is looked at, because it may execute a program only later.
+const YOUNG: Span = Span::from_secs(30);
+/// The number of entries of /proc that are read in one turn of the loop, some 1 us each.
+const AT_A_TIME: usize = 2048;
+
+/// See the file's head.
+#[derive(Default)]
+pub(super) struct Processes {
+    /// The processes that the last listing found, but for those that the present one has found.
+    known: HashMap<u32, Known>,
+    /// Those that the present listing has found.
+    found: HashMap<u32, Known>,
+    /// The rest of the present listing.
+    rest: Option<Box<dyn Iterator<Item = u32>>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    since: Instant,
+    /// It was said that it cannot be tracked.
+    is_refused: bool,
+}
+
+impl Processes {
+    /// Begins a listing of `all`.
+    pub(super) fn begin(&mut self, all: Box<dyn Iterator<Item = u32>>) {
+        self.rest = Some(all);
+    }
+
+    pub(super) const fn is_listing(&self) -> bool {
+        self.rest.is_some()
+    }
+
+    /// Goes on with the listing. Returns the young ones among those that it has come to.
+    pub(super) fn list_some(&mut self, now: Instant) -> Vec<u32> {
+        let Some(rest) = &mut self.rest else {
+            return Vec::new();
+        };
+        let mut young = Vec::new();
+        let mut read = 0;
+        for pid in rest.take(AT_A_TIME) {
+            read += 1;
+            let known = self.known.remove(&pid).unwrap_or(Known {
+                since: now,
+                is_refused: false,
+            });
+            self.found.insert(pid, known);
+            if now.since(known.since) < YOUNG {
+                young.push(pid);
+            }
+        }
+        if read < AT_A_TIME {
+            self.rest = None;
+            // The others have ended.
+            self.known = std::mem::take(&mut self.found);
+        }
+        young
+    }
+
+    /// Whether the process was there at the last listing.
+    pub(super) fn has(&self, pid: u32) -> bool {
+        self.known.contains_key(&pid) || self.found.contains_key(&pid)
+    }
+
+    /// It is said that the process cannot be tracked. Whether it was not before.
+    pub(super) fn refuse(&mut self, pid: u32) -> bool {
+        let known = self.found.get_mut(&pid).or(self.known.get_mut(&pid));
+        known.is_some_and(|known| !std::mem::replace(&mut known.is_refused, true))
+    }
+}
+
+impl std::fmt::Debug for Processes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Processes")
+            .field("known", &self.known)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The processes that there are, read as far as the iterator is asked.
+pub(super) fn all() -> Box<dyn Iterator<Item = u32>> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    Box::new(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    use super::*;
+
+    fn at(secs: u64) -> Instant {
+        Instant::ZERO + Span::from_secs(secs)
+    }
+
+    /// Lists `pids` to the end; the young ones, and the turns that it took.
+    fn listed(processes: &mut Processes, pids: std::ops::Range<u32>, now: Instant) -> (usize, u32) {
+        processes.begin(Box::new(pids));
+        let (mut young, mut turns) = (0, 0);
+        while processes.is_listing() {
+            young += processes.list_some(now).len();
+            turns += 1;
+        }
+        (young, turns)
+    }
+
+    #[test]
+    fn however_many_processes_there_are_few_are_read_in_a_turn() {
+        let read = Rc::new(Cell::new(0));
+        let counted = Rc::clone(&read);
+        let mut processes = Processes::default();
+        let all = (1..=100_000).inspect(move |_| counted.set(counted.get() + 1));
+        processes.begin(Box::new(all));
+        let mut young = 0;
+        while processes.is_listing() {
+            let before = read.get();
+            let some = processes.list_some(at(1)).len();
+            assert!(read.get() - before <= 2048 && some <= 2048);
+            young += some;
+        }
+        assert_eq!((young, read.get()), (100_000, 100_000));
+        assert!(processes.has(100_000) && !processes.has(100_001));
+    }
+
+    #[test]
+    fn a_process_is_young_for_30_s_and_one_that_ended_is_not_known_any_more() {
+        let mut processes = Processes::default();
+        assert_eq!(listed(&mut processes, 1..5001, at(0)), (5000, 3));
+        assert_eq!(listed(&mut processes, 1..5001, at(29)), (5000, 3));
+        assert_eq!(listed(&mut processes, 1..5003, at(31)), (2, 3));
+        assert!(processes.refuse(7) && !processes.refuse(7));
+        assert_eq!(listed(&mut processes, 7..8, at(32)), (0, 1));
+        assert!(!processes.refuse(7) && !processes.refuse(6));
+        assert!(processes.has(7) && !processes.has(6));
+        // Another one of that number.
+        assert_eq!(listed(&mut processes, 5..8, at(33)), (2, 1));
+    }
+}
