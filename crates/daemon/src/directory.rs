@@ -16,6 +16,11 @@ use crate::managers::RTKIT;
 const FRESH: Duration = Duration::from_secs(60);
 /// How long a caller waits for it. A bus gives a caller 25 s by default.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// An account that was looked up longer ago is forgotten where there is no room.
+const KEPT: Duration = Duration::from_secs(600);
+/// The largest number of accounts that are known: one person may have 65,536 numbers in user
+/// namespaces.
+const MOST_KNOWN: usize = 4096;
 /// How many look-ups wait at most.
 const MOST_WAITING: usize = 256;
 
@@ -28,11 +33,11 @@ struct Directory {
     wanted: Sender<Wanted>,
 }
 
-/// Somebody is to be looked up.
+/// A user who is to be looked up.
 #[derive(Debug)]
 struct Wanted {
     uid: u32,
-    /// Whoever waits for it.
+    /// The caller that waits for it.
     done: Option<Sender<()>>,
 }
 
@@ -136,11 +141,30 @@ fn answer(known: &Mutex<Known>, requests: &Receiver<Wanted>, look_up: impl Fn(u3
         let is_known = lock().get(&uid).is_some_and(is_fresh);
         if !is_known {
             let account = Arc::new(look_up(uid));
-            lock().insert(uid, (Instant::now(), account));
+            let mut known = lock();
+            make_room(&mut known);
+            known.insert(uid, (Instant::now(), account));
         }
         if let Some(done) = done {
             // Whoever waited may have given up.
             let _ = done.try_send(());
+        }
+    }
+}
+
+/// Forgets what is too old, and where that is not enough, the oldest number without an account,
+/// before the oldest of all.
+fn make_room(known: &mut Known) {
+    if known.len() < MOST_KNOWN {
+        return;
+    }
+    known.retain(|_, (at, _)| at.elapsed() < KEPT);
+    if known.len() >= MOST_KNOWN {
+        let oldest = known
+            .iter()
+            .min_by_key(|(_, (at, account))| (account.is_known(), *at));
+        if let Some(oldest) = oldest.map(|(uid, _)| *uid) {
+            known.remove(&oldest);
         }
     }
 }
@@ -150,6 +174,22 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+
+    #[test]
+    fn numbers_without_an_account_take_a_bounded_memory_and_displace_no_account() {
+        let directory = Directory::new(|uid| Account {
+            groups: (uid < 10).then_some(100).into_iter().collect(),
+            ..Account::of_no_group(uid)
+        });
+        let find = |uid| zbus::block_on(directory.find(uid, Duration::from_secs(60)));
+        for uid in (1..5).chain(100_000..105_000) {
+            find(uid).unwrap();
+        }
+        let is_there = |uid| directory.look(uid).is_some();
+        assert!((1..5).all(is_there));
+        assert!(is_there(104_999) && !is_there(100_000));
+        assert_eq!(directory.known.lock().unwrap().len(), MOST_KNOWN);
+    }
 
     #[test]
     fn nobody_waits_for_a_database_that_does_not_answer() {

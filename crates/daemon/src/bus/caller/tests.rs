@@ -12,16 +12,16 @@ use super::*;
 use crate::request::Request;
 
 /// Stands for the bus: it knows the connection the first time that it is asked, and then no more.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Bus {
     asked: AtomicU32,
+    uid: u32,
     then: Then,
 }
 
 /// What it says the second time.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 enum Then {
-    #[default]
     Gone,
     NotNow,
 }
@@ -33,20 +33,20 @@ impl Bus {
         _name: String,
     ) -> fdo::Result<HashMap<&'static str, Value<'static>>> {
         match (self.asked.fetch_add(1, Ordering::SeqCst), self.then) {
-            (0, _) => Ok(HashMap::from([("UnixUserID", Value::from(5_u32))])),
+            (0, _) => Ok(HashMap::from([("UnixUserID", Value::from(self.uid))])),
             (_, Then::Gone) => Err(fdo::Error::NameHasNoOwner("it left".to_owned())),
             (_, Then::NotNow) => Err(fdo::Error::LimitsExceeded("ask again".to_owned())),
         }
     }
 }
 
-/// Two calls of one connection, looked at at the same time; whether what it holds is given back
-/// then, and whether its leaving is told later.
-async fn two_calls(then: Then) -> (bool, bool) {
+/// Two ends of a connection, to a bus and of a client.
+async fn connected(uid: u32, then: Then) -> (Connection, Connection) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let bus = Bus {
+        asked: AtomicU32::default(),
+        uid,
         then,
-        ..Bus::default()
     };
     let server = Builder::async_io_unix_stream(theirs)
         .server(Guid::generate())
@@ -57,13 +57,23 @@ async fn two_calls(then: Then) -> (bool, bool) {
         .build();
     let client = Builder::async_io_unix_stream(ours).p2p().build();
     let (server, connection) = future::zip(server, client).await;
-    let (_server, connection) = (server.unwrap(), connection.unwrap());
+    (server.unwrap(), connection.unwrap())
+}
 
+/// A call, as the bus passes it on.
+fn call() -> Message {
+    let message = Message::method_call("/", "Reserve").unwrap();
+    message.sender(":1.7").unwrap().build(&()).unwrap()
+}
+
+/// Two calls of one connection, looked at at the same time; whether what it holds is given back
+/// then, and whether its leaving is told later.
+async fn two_calls(then: Then) -> (bool, bool) {
+    let (_server, connection) = connected(5, then).await;
     let (sender, requests) = RequestSender::new(Waker::new().unwrap());
     let clients = Arc::<Clients>::default();
     let callers = Callers::new(Arc::clone(&clients), sender, InForce::default());
-    let message = Message::method_call("/", "Reserve").unwrap();
-    let message = message.sender(":1.7").unwrap().build(&()).unwrap();
+    let message = call();
     let header = message.header();
     let of = || callers.of(&header, &connection);
     let (first, second) = future::zip(of(), of()).await;
@@ -72,6 +82,27 @@ async fn two_calls(then: Then) -> (bool, bool) {
     let left = requests.try_recv();
     let is_left = matches!(left, Ok(Request::Left(name)) if &*name == ":1.7");
     (is_left, clients.leave(":1.7").is_some())
+}
+
+#[test]
+fn a_caller_whose_number_has_no_account_is_turned_away() {
+    let fault_of = async |uid| {
+        let (_server, connection) = connected(uid, Then::Gone).await;
+        let (sender, _requests) = RequestSender::new(Waker::new().unwrap());
+        let clients = Arc::<Clients>::default();
+        let callers = Callers::new(Arc::clone(&clients), sender, InForce::default());
+        let message = call();
+        let answer = callers.of(&message.header(), &connection).await;
+        assert_eq!(clients.account(":1.7").is_some(), answer.is_ok());
+        answer.err()
+    };
+    // One as user namespaces have, and one that every machine has.
+    let fault = zbus::block_on(fault_of(4_000_000_000));
+    assert!(
+        matches!(&fault, Some(Fault::NotPermitted(why)) if why.contains("has no account")),
+        "{fault:?}"
+    );
+    assert!(zbus::block_on(fault_of(5)).is_none());
 }
 
 #[test]
