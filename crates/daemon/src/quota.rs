@@ -206,6 +206,20 @@ struct Leak {
     charged: Bandwidth,
 }
 
+/// A task that ended while it held a reservation, which it may have left just before.
+#[derive(Clone, Debug)]
+struct Ended {
+    task: TaskId,
+    held: Leak,
+    /// When it was first asked how the task ended.
+    asked: Option<Instant>,
+}
+
+/// For so long the kernel may take to free a task that has ended: some 0.1 s on a busy machine. A
+/// thread that executes a program goes on under the number of its process, and its own is never
+/// freed.
+const FREED_WITHIN: Span = Span::from_secs(2);
+
 /// What is charged to whom.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
@@ -218,6 +232,7 @@ pub struct Ledger {
     /// The CPU time that all tasks may still use before boosts end; none before the first use.
     spending_of_all: Option<Spending>,
     leaks: Vec<Leak>,
+    ended: Vec<Ended>,
     /// Tasks whose reservations may be over, or have become ceilings, or no longer be.
     to_reconsider: Vec<TaskId>,
 }
@@ -303,7 +318,7 @@ impl Ledger {
         if let Some(charge) = self.tasks.get_mut(&task) {
             charge.reasons = 0;
         }
-        self.charge(task, None);
+        self.gone(task);
     }
 
     /// Whether `reservation` for `task`, instead of what it has, is within every quota.
@@ -400,24 +415,70 @@ impl Ledger {
     /// its bandwidth stays charged, until the kernel has [recounted](Self::recounted). Its owner's
     /// quota bounds what can leak like that.
     pub fn taken_over(&mut self, task: TaskId) {
+        let leak = self.keep_charged(task);
+        self.leaks.extend(leak);
+    }
+
+    /// `task` has ended. What it held stays charged until it is [known](Self::settle_ended) whether
+    /// it held it to its end.
+    pub fn gone(&mut self, task: TaskId) {
+        let held = self.keep_charged(task);
+        self.ended.extend(held.map(|held| Ended {
+            task,
+            held,
+            asked: None,
+        }));
+    }
+
+    /// `task` holds nothing any more, but its bandwidth stays charged.
+    fn keep_charged(&mut self, task: TaskId) -> Option<Leak> {
         let leak = self.tasks.get(&task).and_then(|charge| {
             let charged = density(charge.held?);
             let account = Arc::clone(&charge.account);
             Some(Leak { account, charged })
         });
         self.charge(task, None);
-        if let Some(leak) = leak {
+        if let Some(leak) = &leak {
             self.count(&leak.account, |used| used.bandwidth += leak.charged);
-            self.leaks.push(leak);
         }
+        leak
+    }
+
+    /// What tasks held that have ended is charged no longer, or, if a task had left its reservation
+    /// or that cannot be known, as long as what was [taken over](Self::taken_over). `has_left`
+    /// tells, and says none as long as the kernel does not. Returns the tasks that are settled.
+    pub fn settle_ended(
+        &mut self,
+        now: Instant,
+        has_left: impl Fn(TaskId) -> Option<bool>,
+    ) -> Vec<TaskId> {
+        let mut settled = Vec::new();
+        for mut ended in std::mem::take(&mut self.ended) {
+            let is_late = now.since(*ended.asked.get_or_insert(now)) >= FREED_WITHIN;
+            let Some(has_left) = has_left(ended.task).or(is_late.then_some(true)) else {
+                self.ended.push(ended);
+                continue;
+            };
+            settled.push(ended.task);
+            if has_left {
+                self.leaks.push(ended.held);
+            } else {
+                self.uncharge(&ended.held);
+            }
+        }
+        settled
+    }
+
+    fn uncharge(&mut self, leak: &Leak) {
+        self.count(&leak.account, |used| {
+            used.bandwidth = used.bandwidth - leak.charged;
+        });
     }
 
     /// The kernel has recounted, and counts nothing any more that is not there.
     pub fn recounted(&mut self) {
         for leak in std::mem::take(&mut self.leaks) {
-            self.count(&leak.account, |used| {
-                used.bandwidth = used.bandwidth - leak.charged;
-            });
+            self.uncharge(&leak);
         }
     }
 

@@ -7,8 +7,10 @@ use std::collections::HashMap;
 
 use onbeat_act::attributes::{Attributes, Policy, kept_nice, may_take_priority};
 use onbeat_model::{
-    Actuator, Boost, Capacity, Refusal, Reservation, Speed, Speeds, Standing, TaskId,
+    Actuator, Boost, Capacity, Instant, Refusal, Reservation, Speed, Speeds, Standing, TaskId,
 };
+
+use onbeat_sense::bpf::{End, Ends};
 
 use crate::registry::{Registry, Shared};
 
@@ -17,6 +19,7 @@ use crate::registry::{Registry, Shared};
 pub struct QuotaActuator<A> {
     inner: A,
     registry: Shared,
+    ends: Ends,
     /// The nice level that each task with a reservation has under it.
     nice: HashMap<TaskId, i32>,
     /// The nice levels that other programs changed, to be logged.
@@ -35,11 +38,12 @@ pub struct Reniced {
 }
 
 impl<A: Actuator> QuotaActuator<A> {
-    /// `inner`, as far as the registry's quotas go.
-    pub fn new(inner: A, registry: Shared) -> Self {
+    /// `inner`, as far as the registry's quotas go; `ends` tells how tasks end.
+    pub fn new(inner: A, registry: Shared, ends: Ends) -> Self {
         Self {
             inner,
             registry,
+            ends,
             nice: HashMap::new(),
             reniced: Vec::new(),
         }
@@ -63,25 +67,58 @@ impl<A: Actuator> QuotaActuator<A> {
 
     fn charge(&self, task: TaskId, held: Option<Reservation>) {
         self.registry.borrow_mut().ledger.charge(task, held);
+        if held.is_none() {
+            self.ends.forget(task);
+        }
     }
 
     /// The task has another policy by other hands than ours.
     fn taken_over(&mut self, task: TaskId) {
         self.nice.remove(&task);
         self.registry.borrow_mut().ledger.taken_over(task);
+        self.ends.forget(task);
+    }
+
+    /// The task has ended.
+    fn gone(&mut self, task: TaskId) {
+        self.nice.remove(&task);
+        self.registry.borrow_mut().ledger.gone(task);
+    }
+
+    /// Charges what ended tasks held no longer, unless they had left it.
+    pub(crate) fn settle_ended(&mut self, now: Instant) {
+        let end = |task| self.ends.of(task).or_else(|| end_of_zombie(task));
+        let has_left = |task| Some(end(task)? == End::Left);
+        let ledger = &mut self.registry.borrow_mut().ledger;
+        for task in ledger.settle_ended(now, has_left) {
+            self.ends.forget(task);
+        }
     }
 
     fn noticed(&mut self, task: TaskId, standing: Standing) -> Standing {
         match standing {
             Standing::Held(_) => self.look_at_nice(task),
             Standing::TakenOver => self.taken_over(task),
-            Standing::Own | Standing::Gone => {
+            Standing::Own => {
                 self.nice.remove(&task);
                 self.charge(task, None);
             }
+            Standing::Gone => self.gone(task),
         }
         standing
     }
+}
+
+/// How the task ended, if its parent has not asked yet for the status that it left.
+fn end_of_zombie(task: TaskId) -> Option<End> {
+    let stat = onbeat_act::task::stat(task.tid)?;
+    if !stat.is_dead() || stat.started_ticks != task.started_ticks {
+        return None;
+    }
+    Some(match Attributes::get(task.tid).ok()?.policy {
+        Policy::Deadline(_) => End::Reserved,
+        _ => End::Left,
+    })
 }
 
 /// What somebody else gave the task, if it has a real-time priority and neither a request nor a
@@ -114,6 +151,8 @@ impl<A: Actuator> Actuator for QuotaActuator<A> {
         let is_ceiling = registry.is_ceiling(task, reservation);
         drop(registry);
         self.inner.set_hard(task, is_ceiling)?;
+        let is_held = self.registry.borrow().ledger.holds(task);
+        self.ends.watch(task);
         let answer = self.inner.reserve(task, reservation);
         match &answer {
             Ok(()) => {
@@ -121,11 +160,11 @@ impl<A: Actuator> Actuator for QuotaActuator<A> {
                 self.look_at_nice(task);
             }
             Err(Refusal::TakenOver { .. }) => self.taken_over(task),
-            Err(Refusal::Gone) => {
-                self.nice.remove(&task);
-                self.charge(task, None);
-            }
+            Err(Refusal::Gone) => self.gone(task),
             Err(_) => {}
+        }
+        if answer.is_err() && !is_held {
+            self.ends.forget(task);
         }
         answer
     }
@@ -138,13 +177,14 @@ impl<A: Actuator> Actuator for QuotaActuator<A> {
     fn release(&mut self, task: TaskId) -> Result<(), Refusal> {
         let answer = self.inner.release(task);
         match &answer {
-            Ok(()) | Err(Refusal::Gone) => {
-                if answer.is_ok() && self.nice.contains_key(&task) {
+            Ok(()) => {
+                if self.nice.contains_key(&task) {
                     self.look_at_nice(task);
                 }
                 self.nice.remove(&task);
                 self.charge(task, None);
             }
+            Err(Refusal::Gone) => self.gone(task),
             Err(Refusal::TakenOver { .. }) => self.taken_over(task),
             Err(_) => {}
         }
@@ -167,8 +207,7 @@ impl<A: Actuator> Actuator for QuotaActuator<A> {
 
     fn ended(&mut self, task: TaskId) {
         self.inner.ended(task);
-        self.nice.remove(&task);
-        self.charge(task, None);
+        self.gone(task);
     }
 
     /// As far as the CPU time goes that its owner may use above ordinary priority. A thread with a

@@ -125,8 +125,8 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Signal>) -> anyho
         tracing::info!("metrics are at {}", metrics.place());
     }
     let publisher = Publisher::new(changes, sensor.now(), metrics);
+    let bounded = QuotaActuator::new(actuator, Rc::clone(&registry), sensor.ends());
     let mut sensor = FilteredSensor::new(sensor, Rc::clone(&registry));
-    let bounded = QuotaActuator::new(actuator, Rc::clone(&registry));
     let mut controller = Controller::new(settings(&config, &registry), bounded);
     let mut service = Service::new(
         Rc::clone(&registry),

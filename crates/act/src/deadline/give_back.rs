@@ -54,14 +54,18 @@ impl DeadlineActuator {
         tasks.sort_unstable();
         let refusals = tasks
             .into_iter()
-            .filter_map(|task| Some((task, self.give_back(task, patience).err()?)));
+            .filter_map(|task| Some((task, self.give_back(task, patience).err()?)))
+            .filter(|(_, refusal)| *refusal != Refusal::Gone);
         refusals.collect()
     }
 
+    /// A task that has ended with its reservation is [`Refusal::Gone`], once.
     pub(super) fn give_back(&mut self, task: TaskId, patience: Patience) -> Result<(), Refusal> {
+        let is_held = matches!(self.tasks.get(&task), Some(Entry::Held(_)));
         let held = match self.look_at_held(task) {
             Ok((_, Some(held))) => held,
-            Ok((_, None)) | Err(Refusal::Gone) => return Ok(()),
+            Ok((_, None)) => return Ok(()),
+            Err(Refusal::Gone) if !is_held => return Ok(()),
             Err(refusal) => return Err(refusal),
         };
         let server = Server::read(task);
@@ -82,7 +86,7 @@ impl DeadlineActuator {
             }
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {
                 self.forget(task);
-                Ok(())
+                Err(Refusal::Gone)
             }
             Err(error) if error.raw_os_error() == Some(libc::EPERM) => Err(Refusal::NotPermitted {
                 advice: format!(

@@ -90,6 +90,12 @@ fn a_task_that_ended_is_gone_and_its_number_is_not_touched() {
     assert_eq!(actuator.standing(task), Standing::Gone);
     assert_eq!(actuator.reserve(task, small()), Err(Refusal::Gone));
     assert_eq!(actuator.release(task), Ok(()));
+    let mut ended = Process::asleep();
+    let task = ended.task();
+    reserve(&mut actuator, task, small());
+    ended.kill();
+    assert_eq!(actuator.release(task), Err(Refusal::Gone));
+    assert_eq!(actuator.release(task), Ok(()));
 
     let alive = Process::busy();
     let other = TaskId {

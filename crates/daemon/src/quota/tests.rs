@@ -233,6 +233,37 @@ fn what_a_task_left_by_itself_stays_charged_until_the_kernel_has_recounted() {
 }
 
 #[test]
+fn what_a_task_held_that_ended_is_charged_until_it_is_known_that_it_had_not_left_it() {
+    let alice = account(1000, &[]);
+    let at = |secs| Instant::ZERO + Span::from_secs(secs);
+    let ended = || {
+        let mut ledger = Ledger::new(Quotas {
+            default: quota(500, 2),
+            ..Quotas::default()
+        });
+        ledger.enter(task(1), &alice).unwrap();
+        ledger.charge(task(1), Some(of(300)));
+        ledger.remove(task(1));
+        ledger.settle_ended(at(1), |_| None);
+        assert_eq!(ledger.charged_to(1000), (of(300).bandwidth(), 0));
+        assert!(!ledger.has_leaks());
+        ledger
+    };
+    let mut to_its_end = ended();
+    to_its_end.settle_ended(at(2), |_| Some(false));
+    assert_eq!(to_its_end.charged_to(1000).0, Bandwidth::ZERO);
+    let [mut left, mut never_known] = [ended(), ended()];
+    left.settle_ended(at(2), |_| Some(true));
+    never_known.settle_ended(at(3), |_| None);
+    for mut ledger in [left, never_known] {
+        assert_eq!(ledger.charged_to(1000).0, of(300).bandwidth());
+        assert!(ledger.has_leaks());
+        ledger.recounted();
+        assert_eq!(ledger.charged_to(1000).0, Bandwidth::ZERO);
+    }
+}
+
+#[test]
 fn lower_quotas_take_nothing_away_but_let_nothing_be_added() {
     let mut ledger = Ledger::new(Quotas {
         default: quota(500, 2),
@@ -299,6 +330,7 @@ proptest! {
                 }
                 Step::Remove(tid) => {
                     ledger.remove(task(tid));
+                    ledger.settle_ended(Instant::ZERO, |_| Some(false));
                     twin.remove(&tid);
                 }
                 Step::Reserve(tid, share) => {

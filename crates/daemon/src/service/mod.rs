@@ -90,6 +90,7 @@ impl Service {
             handler.keep_house(&mut turn);
         }
         handler.update(&mut turn);
+        turn.controller.actuator().settle_ended(now);
         keep_to_quotas(&mut turn);
         turn.publish();
         self.publisher

@@ -39,6 +39,14 @@ fn reservations_that_would_stop_the_machine_are_refused() {
     ));
 }
 
+const ORDINARY: Attributes = Attributes {
+    policy: Policy::Other(Fair {
+        nice: 0,
+        slice_ns: 0,
+    }),
+    reset_on_fork: true,
+};
+
 /// Has the kernel forget what leaked: it is of the test's own making.
 struct Recounted;
 
@@ -57,13 +65,6 @@ fn who_leaves_reservations_by_himself_can_leak_no_more_than_his_quota() {
     let machine = Machine::new();
     let _recounted = Recounted;
     let [mut mallory, mut bob] = [MALLORY, BOB].map(|uid| machine.client(uid));
-    let ordinary = Attributes {
-        policy: Policy::Other(Fair {
-            nice: 0,
-            slice_ns: 0,
-        }),
-        reset_on_fork: true,
-    };
     let mut rounds = 0;
     // Half of a CPU is her quota, and five tenths of that are what may leak.
     while rounds < 7 {
@@ -75,7 +76,7 @@ fn who_leaves_reservations_by_himself_can_leak_no_more_than_his_quota() {
         }
         // Past the end of its period, asleep: the kernel counts it for good.
         std::thread::sleep(Duration::from_millis(20));
-        ordinary.set(sleeper.id()).expect("it lives");
+        ORDINARY.set(sleeper.id()).expect("it lives");
         mallory.ask(&format!("release {}", sleeper.id()));
         rounds += 1;
     }
@@ -85,6 +86,40 @@ fn who_leaves_reservations_by_himself_can_leak_no_more_than_his_quota() {
     assert!((charged - 0.5).abs() < 1e-6, "{figures}");
     let bobs = machine.sleeper(BOB);
     bob.done(&format!("reserve {} {TENTH}", bobs.id()));
+}
+
+#[test]
+fn who_leaves_a_reservation_and_ends_before_that_is_seen_is_charged_for_it() {
+    if !can_run("who_leaves_a_reservation_and_ends_before_that_is_seen_is_charged_for_it") {
+        return;
+    }
+    let machine = Machine::new();
+    let _recounted = Recounted;
+    let mut mallory = machine.client(MALLORY);
+    for is_tracked in [false, true, false] {
+        let sleeper = machine.sleeper(MALLORY);
+        if is_tracked {
+            mallory.done(&format!("track {}", sleeper.id()));
+        }
+        // Free of what leaked before, at the latest when the kernel has counted anew.
+        eventually("room", || {
+            let figures = mallory.told("statistics");
+            (figures["own-bandwidth"].as_f64()? < 1e-6).then_some(())
+        });
+        mallory.done(&format!("reserve {} {TENTH}", sleeper.id()));
+        // Past the end of its period, asleep: the kernel counts it for good.
+        std::thread::sleep(Duration::from_millis(20));
+        ORDINARY.set(sleeper.id()).expect("it lives");
+        drop(sleeper);
+        let charged = eventually("its end", || {
+            let figures = mallory.told("statistics");
+            (figures["own-tasks"] == 0).then(|| figures["own-bandwidth"].as_f64())
+        });
+        assert!(
+            (charged.unwrap_or_default() - 0.1).abs() < 1e-6,
+            "{charged:?}, tracked: {is_tracked}"
+        );
+    }
 }
 
 #[test]

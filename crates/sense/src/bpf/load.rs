@@ -24,6 +24,8 @@ pub(super) struct Loaded {
     pub(super) records: MapHandle,
     /// The tasks that tracked tasks wake, without being tracked themselves.
     pub(super) partners: MapHandle,
+    /// How tasks with reservations end.
+    pub(super) ends: MapHandle,
     /// The page shared with the programs.
     pub(super) state: MapHandle,
 }
@@ -161,6 +163,7 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
     let records = MapHandle::try_from(&skeleton.maps.records).map_err(Error::loading)?;
     let partners = MapHandle::try_from(&skeleton.maps.partners).map_err(Error::loading)?;
     let programs = MapHandle::try_from(&skeleton.maps.programs).map_err(Error::loading)?;
+    let ends = MapHandle::try_from(&skeleton.maps.ends).map_err(Error::loading)?;
     let state = MapHandle::try_from(&skeleton.maps.bss).map_err(Error::loading)?;
     let links = std::mem::take(&mut skeleton.links);
     let chooser = links
@@ -198,6 +201,7 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
         chooser,
         records,
         partners,
+        ends,
         state,
     })
 }

@@ -6,6 +6,7 @@
 //! cannot wait, a buffer that is half full, and the end of the last tracked task wake it early.
 
 mod calls;
+mod ends;
 mod error;
 mod features;
 mod inbox;
@@ -29,6 +30,7 @@ use libbpf_rs::{Iter, Link};
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, TaskId};
 
 pub use calls::CallSet;
+pub use ends::{End, Ends};
 pub use error::Error;
 pub use features::{is_likely, probe, probe_calls, probe_tracer, tells_expiries, tells_wakers};
 use listener::Listener;
@@ -126,6 +128,7 @@ pub struct BpfSensor {
     attached: Attached,
     records: Records,
     partners: Option<Partners>,
+    ends: Ends,
     shared: Shared,
     /// Lost records that were reported.
     lost: u64,
@@ -166,6 +169,7 @@ impl BpfSensor {
             attached: loaded.attached,
             records: Records::new(loaded.records)?,
             partners: options.partners.then(|| Partners::new(loaded.partners)),
+            ends: Ends::new(loaded.ends),
             shared: Shared::map(&loaded.state)?,
             lost: 0,
             options: Options {
@@ -189,6 +193,12 @@ impl BpfSensor {
     #[must_use]
     pub fn waker(&self) -> Waker {
         self.waker.clone()
+    }
+
+    /// The means to learn how tasks end, tracked or not.
+    #[must_use]
+    pub fn ends(&self) -> Ends {
+        self.ends.clone()
     }
 
     /// Where the programs hooked in: never [`Hooks::Probe`].

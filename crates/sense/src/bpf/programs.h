@@ -436,12 +436,23 @@ int PROGRAM(VARIANT(other_became), struct task_struct *task)
 	return 0;
 }
 
+/* No program can give it another policy any more. */
+static __always_inline void VARIANT(note_end)(struct task_struct *task)
+{
+	u64 id = VARIANT(id_of)(task);
+	u32 *end = bpf_map_lookup_elem(&ends, &id);
+
+	if (end)
+		*end = READ(task, policy) == SCHED_DEADLINE ? END_RESERVED : END_LEFT;
+}
+
 /* The last word on a task, also if its last switch was invisible. */
 SEC(HOOK "/sched_process_free")
 int PROGRAM(VARIANT(freed), struct task_struct *task)
 {
 	struct activity *a = FIND(task);
 
+	VARIANT(note_end)(task);
 	if (!a)
 		return 0;
 	if (!(a->state & GONE))

@@ -99,6 +99,13 @@ struct program {
 	char name[32];
 };
 
+/* The end of a task that user space asks about. */
+enum end {
+	END_UNKNOWN,  /* It lives, or is not freed yet. */
+	END_RESERVED, /* It was under SCHED_DEADLINE to its end. */
+	END_LEFT,     /* It had another policy by then. */
+};
+
 /* The number of tasks that one reading of the iterator dismisses. */
 #define UNWANTED 64
 

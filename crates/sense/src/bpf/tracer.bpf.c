@@ -24,6 +24,7 @@ char LICENSE[] SEC("license") = "GPL";
 
 #define TASK_DEAD 0x80
 #define PF_KTHREAD 0x00200000
+#define SCHED_DEADLINE 6
 #define NS_PER_TICK 10000000 /* of /proc/TID/stat: USER_HZ is 100 */
 /* preempt_count: hard interrupts and NMIs above bit 16, and bit 8 while a soft one is served */
 #define INTERRUPT_MASK 0x00ff0100
@@ -142,6 +143,17 @@ struct {
 	__type(value, struct executions);
 } executions_of SEC(".maps");
 
+/*
+ * How tasks with reservations end, tracked or not: a task that left SCHED_DEADLINE while it slept
+ * may have left its bandwidth in the kernel's account. User space adds and removes them.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u64);
+	__type(value, u32);
+} ends SEC(".maps");
+
 const volatile u64 most_tasks = 1;
 const volatile bool tell_partners = false;
 const volatile bool raw_wakeups = false;
@@ -166,6 +178,7 @@ struct shared shared;
 /* Not read. With them, the types are in the programs' BTF. */
 const volatile struct record a_record = {};
 const volatile enum record_bits some_bits = 0;
+const volatile enum end an_end = 0;
 
 static __always_inline u32 tid_of(u64 id)
 {

@@ -124,6 +124,7 @@ struct task_struct {
 	int on_cpu;
 	int on_rq;
 	int prio;
+	unsigned int policy;
 	struct sched_entity se;
 	struct sched_dl_entity dl;
 	int exit_state;
