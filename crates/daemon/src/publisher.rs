@@ -102,6 +102,24 @@ impl Publisher {
         }
     }
 
+    /// Writes one line for each user whose tasks have left reservations by other hands than the
+    /// service's: an administrator is to see why others find no room.
+    pub(crate) fn log_leaks(&mut self, registry: &Shared, now: Instant) {
+        let mut registry = registry.borrow_mut();
+        for (uid, leaked) in registry.ledger.take_new_leaks() {
+            if self.may_write(uid, now) {
+                tracing::warn!(
+                    uid,
+                    "tasks of user {uid} have left reservations by themselves: the kernel may count {leaked} for them, \
+                     which others cannot have, until it has counted anew or is booted"
+                );
+            }
+        }
+        if let Some(metrics) = &mut self.metrics {
+            metrics.set_leaked(registry.ledger.leaked());
+        }
+    }
+
     /// Logs the nice levels that another program gave tasks with reservations, which are left as
     /// they are.
     pub(crate) fn log_reniced<A: Actuator>(

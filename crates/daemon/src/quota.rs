@@ -8,7 +8,7 @@
 //!
 //! Pure: it knows tasks and numbers of users, and no kernel.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -204,6 +204,9 @@ impl Charge {
 struct Leak {
     account: Arc<Account>,
     charged: Bandwidth,
+    /// The bandwidth that the kernel may count for it.
+    counted: Bandwidth,
+    is_told: bool,
 }
 
 /// A task that ended while it held a reservation, which it may have left just before.
@@ -215,7 +218,7 @@ struct Ended {
     asked: Option<Instant>,
 }
 
-/// For so long the kernel may take to free a task that has ended: some 0.1 s on a busy machine. A
+/// The time within which the kernel frees a task that has ended: some 0.1 s on a busy machine. A
 /// thread that executes a program goes on under the number of its process, and its own is never
 /// freed.
 const FREED_WITHIN: Span = Span::from_secs(2);
@@ -419,8 +422,8 @@ impl Ledger {
         self.leaks.extend(leak);
     }
 
-    /// `task` has ended. What it held stays charged until it is [known](Self::settle_ended) whether
-    /// it held it to its end.
+    /// `task` has ended. Its reservation stays charged until it is [known](Self::settle_ended) that
+    /// the task held it to its end.
     pub fn gone(&mut self, task: TaskId) {
         let held = self.keep_charged(task);
         self.ended.extend(held.map(|held| Ended {
@@ -433,9 +436,13 @@ impl Ledger {
     /// `task` holds nothing any more, but its bandwidth stays charged.
     fn keep_charged(&mut self, task: TaskId) -> Option<Leak> {
         let leak = self.tasks.get(&task).and_then(|charge| {
-            let charged = density(charge.held?);
-            let account = Arc::clone(&charge.account);
-            Some(Leak { account, charged })
+            let held = charge.held?;
+            Some(Leak {
+                account: Arc::clone(&charge.account),
+                charged: density(held),
+                counted: held.bandwidth(),
+                is_told: false,
+            })
         });
         self.charge(task, None);
         if let Some(leak) = &leak {
@@ -444,8 +451,8 @@ impl Ledger {
         leak
     }
 
-    /// What tasks held that have ended is charged no longer, or, if a task had left its reservation
-    /// or that cannot be known, as long as what was [taken over](Self::taken_over). `has_left`
+    /// Reservations of tasks that have ended are charged no longer, or, if a task had left its own
+    /// or that cannot be known, as long as one that was [taken over](Self::taken_over). `has_left`
     /// tells, and says none as long as the kernel does not. Returns the tasks that are settled.
     pub fn settle_ended(
         &mut self,
@@ -482,10 +489,26 @@ impl Ledger {
         }
     }
 
-    /// Whether anything may have leaked.
+    /// The bandwidth that the kernel may count for no reservation.
     #[must_use]
-    pub const fn has_leaks(&self) -> bool {
-        !self.leaks.is_empty()
+    pub fn leaked(&self) -> Bandwidth {
+        self.leaks.iter().map(|leak| leak.counted).sum()
+    }
+
+    /// The users of whom something may have leaked since this was last called, each with all that
+    /// may have.
+    pub fn take_new_leaks(&mut self) -> BTreeMap<u32, Bandwidth> {
+        let mut leaked = BTreeMap::new();
+        let mut new = BTreeSet::new();
+        for leak in &mut self.leaks {
+            let uid = leak.account.uid;
+            *leaked.entry(uid).or_insert(Bandwidth::ZERO) += leak.counted;
+            if !std::mem::replace(&mut leak.is_told, true) {
+                new.insert(uid);
+            }
+        }
+        leaked.retain(|uid, _| new.contains(uid));
+        leaked
     }
 
     /// `task` blocked at `now`, after it had used `executed`: that is taken from its owner's quotas

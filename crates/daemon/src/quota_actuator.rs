@@ -7,7 +7,8 @@ use std::collections::HashMap;
 
 use onbeat_act::attributes::{Attributes, Policy, kept_nice, may_take_priority};
 use onbeat_model::{
-    Actuator, Boost, Capacity, Instant, Refusal, Reservation, Speed, Speeds, Standing, TaskId,
+    Actuator, Bandwidth, Boost, Capacity, Instant, Refusal, Reservation, Speed, Speeds, Standing,
+    TaskId,
 };
 
 use onbeat_sense::bpf::{End, Ends};
@@ -66,17 +67,22 @@ impl<A: Actuator> QuotaActuator<A> {
     }
 
     fn charge(&self, task: TaskId, held: Option<Reservation>) {
-        self.registry.borrow_mut().ledger.charge(task, held);
-        if held.is_none() {
+        let ledger = &mut self.registry.borrow_mut().ledger;
+        // The end of one that is gone is still to be known.
+        if held.is_none() && ledger.holds(task) {
             self.ends.forget(task);
         }
+        ledger.charge(task, held);
     }
 
     /// The task has another policy by other hands than ours.
     fn taken_over(&mut self, task: TaskId) {
         self.nice.remove(&task);
-        self.registry.borrow_mut().ledger.taken_over(task);
-        self.ends.forget(task);
+        let ledger = &mut self.registry.borrow_mut().ledger;
+        if ledger.holds(task) {
+            self.ends.forget(task);
+        }
+        ledger.taken_over(task);
     }
 
     /// The task has ended.
@@ -237,12 +243,18 @@ impl<A: Actuator> Actuator for QuotaActuator<A> {
     }
 
     fn capacity(&self) -> Capacity {
-        self.inner.capacity()
+        let capacity = self.inner.capacity();
+        let leaked = self.registry.borrow().ledger.leaked();
+        Capacity {
+            admissible: capacity.admissible - leaked,
+            ..capacity
+        }
     }
 
     fn measure(&mut self) {
         self.inner.measure();
-        if self.registry.borrow().ledger.has_leaks() && self.inner.recount() {
+        let leaked = self.registry.borrow().ledger.leaked();
+        if leaked > Bandwidth::ZERO && self.inner.recount() {
             self.registry.borrow_mut().ledger.recounted();
         }
     }

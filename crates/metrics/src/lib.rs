@@ -21,7 +21,7 @@ mod target;
 mod text;
 
 use onbeat_control::{Controller, Entry, What};
-use onbeat_model::{Actuator, Instant};
+use onbeat_model::{Actuator, Bandwidth, Instant};
 
 use endpoint::Endpoint;
 pub use endpoint::asks_for_metrics;
@@ -58,6 +58,7 @@ pub enum Error {
 pub struct Metrics {
     place: Place,
     decisions: Decisions,
+    leaked: Bandwidth,
 }
 
 #[derive(Debug)]
@@ -89,6 +90,7 @@ impl Metrics {
         Ok(Self {
             place,
             decisions: Decisions::default(),
+            leaked: Bandwidth::ZERO,
         })
     }
 
@@ -113,6 +115,11 @@ impl Metrics {
         *count += 1;
     }
 
+    /// So much bandwidth the kernel may count for tasks that left their reservations.
+    pub const fn set_leaked(&mut self, leaked: Bandwidth) {
+        self.leaked = leaked;
+    }
+
     /// Tells how things stand, if that was asked for or is due.
     ///
     /// # Errors
@@ -123,10 +130,10 @@ impl Metrics {
         controller: &mut Controller<A>,
         now: Instant,
     ) -> Result<(), Error> {
-        let decisions = &self.decisions;
+        let (decisions, leaked) = (&self.decisions, self.leaked);
         let page = || {
             controller.hear_all(now);
-            page::of(controller, decisions, now)
+            page::of(controller, decisions, leaked, now)
         };
         match &mut self.place {
             Place::Endpoint(endpoint) => endpoint.answer(page),

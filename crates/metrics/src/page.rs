@@ -13,6 +13,7 @@ use crate::{Decisions, own, table};
 pub(crate) fn of<A: Actuator>(
     controller: &Controller<A>,
     decisions: &Decisions,
+    leaked: Bandwidth,
     now: Instant,
 ) -> String {
     let mut text = Text::default();
@@ -33,6 +34,7 @@ pub(crate) fn of<A: Actuator>(
     let reserved: Bandwidth = held.values().map(Reservation::bandwidth).sum();
     text.single(&table::RESERVED_CPUS, reserved.as_cpus());
     text.single(&table::LIMIT_CPUS, controller.total().as_cpus());
+    text.single(&table::LEAKED_CPUS, leaked.as_cpus());
     let decided = [
         (["reserved"], decisions.reserved as f64),
         (["changed"], decisions.changed as f64),

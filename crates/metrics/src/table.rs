@@ -98,6 +98,11 @@ pub(crate) const LIMIT_CPUS: Metric = gauge(
     "CPUs",
     "What all reservations together may have.",
 );
+pub(crate) const LEAKED_CPUS: Metric = gauge(
+    "onbeat_leaked_cpus",
+    "CPUs",
+    "What the kernel may count for tasks that left the service's reservations by themselves.",
+);
 pub(crate) const DECISIONS: Metric = Metric {
     labels: &["what"],
     ..counter(
@@ -235,7 +240,7 @@ pub(crate) const OWN_FILES: Metric = gauge(
 );
 
 /// All of them, in the order in which they are told.
-pub const ALL: [Metric; 30] = [
+pub const ALL: [Metric; 31] = [
     BUILD,
     TRACKED,
     WITH_RHYTHM,
@@ -243,6 +248,7 @@ pub const ALL: [Metric; 30] = [
     TAKEN_OVER,
     RESERVED_CPUS,
     LIMIT_CPUS,
+    LEAKED_CPUS,
     DECISIONS,
     LOST,
     JOBS,

@@ -225,10 +225,16 @@ fn what_a_task_left_by_itself_stays_charged_until_the_kernel_has_recounted() {
     ledger.leave(task(1));
     assert_eq!(ledger.charged_to(1000), (of(300).bandwidth(), 0));
     ledger.enter(task(2), &alice).unwrap();
-    assert!(ledger.has_leaks() && ledger.admits(task(2), of(201)).is_err());
+    assert_eq!(ledger.leaked(), of(300).bandwidth());
+    assert_eq!(
+        ledger.take_new_leaks(),
+        BTreeMap::from([(1000, of(300).bandwidth())])
+    );
+    assert_eq!(ledger.take_new_leaks(), BTreeMap::new(), "said once");
+    assert!(ledger.admits(task(2), of(201)).is_err());
     ledger.recounted();
     assert_eq!(ledger.charged_to(1000), (Bandwidth::ZERO, 1));
-    assert!(!ledger.has_leaks());
+    assert_eq!(ledger.leaked(), Bandwidth::ZERO);
     ledger.admits(task(2), of(500)).unwrap();
 }
 
@@ -246,7 +252,7 @@ fn what_a_task_held_that_ended_is_charged_until_it_is_known_that_it_had_not_left
         ledger.remove(task(1));
         ledger.settle_ended(at(1), |_| None);
         assert_eq!(ledger.charged_to(1000), (of(300).bandwidth(), 0));
-        assert!(!ledger.has_leaks());
+        assert_eq!(ledger.leaked(), Bandwidth::ZERO);
         ledger
     };
     let mut to_its_end = ended();
@@ -257,7 +263,7 @@ fn what_a_task_held_that_ended_is_charged_until_it_is_known_that_it_had_not_left
     never_known.settle_ended(at(3), |_| None);
     for mut ledger in [left, never_known] {
         assert_eq!(ledger.charged_to(1000).0, of(300).bandwidth());
-        assert!(ledger.has_leaks());
+        assert_eq!(ledger.leaked(), of(300).bandwidth());
         ledger.recounted();
         assert_eq!(ledger.charged_to(1000).0, Bandwidth::ZERO);
     }
@@ -536,6 +542,7 @@ fn tasks_of_a_rule_with_a_bandwidth_share_it_whoever_they_are_and_cost_no_user()
     for tid in [1, 2] {
         ledger.remove(task(tid));
     }
+    ledger.settle_ended(Instant::ZERO, |_| Some(false));
     assert!(ledger.rules.len() == 1 && ledger.users.is_empty());
 }
 

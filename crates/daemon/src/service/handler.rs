@@ -194,6 +194,7 @@ impl Handler {
         self.reservations.forget_old_calls(turn.now);
         self.partners.log_left_out(turn.now);
         turn.publisher.log_left_out(turn.now);
+        turn.publisher.log_leaks(turn.registry, turn.now);
         self.rule_scan.log_left_out(turn.now);
         self.priorities.forget(gone, turn.registry);
         self.priorities.retry_lowering(turn.registry);

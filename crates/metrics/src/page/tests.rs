@@ -28,7 +28,7 @@ fn page() -> String {
         let made = controller.journal().count();
         decisions.changed += made as u64;
         if controller.held().count() == 2 {
-            page = of(controller, &decisions, sensor.now());
+            page = of(controller, &decisions, Bandwidth::ZERO, sensor.now());
         }
         Next::Continue
     })

@@ -5,7 +5,7 @@ use std::time::Duration;
 use onbeat_act::attributes::{Attributes, Fair, Policy};
 
 use crate::common::{can_run, eventually};
-use crate::machine::{ALICE, BOB, MALLORY, Machine, ROOT, is_reserved, policy, tids};
+use crate::machine::{ALICE, BOB, Client, MALLORY, Machine, ROOT, is_reserved, policy, tids};
 
 /// A tenth of a CPU.
 const TENTH: &str = "1000000 10000000 10000000";
@@ -93,33 +93,48 @@ fn who_leaves_a_reservation_and_ends_before_that_is_seen_is_charged_for_it() {
     if !can_run("who_leaves_a_reservation_and_ends_before_that_is_seen_is_charged_for_it") {
         return;
     }
-    let machine = Machine::new();
+    let mut machine = Machine::bus();
+    // All that the kernel takes.
+    machine.configure("[limits]\ntotal = \"95%\"\n");
+    machine.start();
     let _recounted = Recounted;
     let mut mallory = machine.client(MALLORY);
-    for is_tracked in [false, true, false] {
+    let figure = |mallory: &mut Client, key: &str| mallory.told("statistics")[key].as_f64();
+    let total = figure(&mut mallory, "total-bandwidth").expect("a figure");
+    let mut expected = 0.0;
+    for (is_tracked, leaves) in [(false, true), (true, true), (false, false), (true, false)] {
         let sleeper = machine.sleeper(MALLORY);
         if is_tracked {
             mallory.done(&format!("track {}", sleeper.id()));
         }
-        // Free of what leaked before, at the latest when the kernel has counted anew.
-        eventually("room", || {
-            let figures = mallory.told("statistics");
-            (figures["own-bandwidth"].as_f64()? < 1e-6).then_some(())
-        });
         mallory.done(&format!("reserve {} {TENTH}", sleeper.id()));
         // Past the end of its period, asleep: the kernel counts it for good.
         std::thread::sleep(Duration::from_millis(20));
-        ORDINARY.set(sleeper.id()).expect("it lives");
+        if leaves {
+            ORDINARY.set(sleeper.id()).expect("it lives");
+            expected += 0.1;
+        }
         drop(sleeper);
-        let charged = eventually("its end", || {
-            let figures = mallory.told("statistics");
-            (figures["own-tasks"] == 0).then(|| figures["own-bandwidth"].as_f64())
+        let is_about = |value: Option<f64>, wanted: f64| {
+            value.is_some_and(|value| (value - wanted).abs() < 1e-6)
+        };
+        eventually("its end", || {
+            (figure(&mut mallory, "own-tasks")? == 0.0).then_some(())
         });
-        assert!(
-            (charged.unwrap_or_default() - 0.1).abs() < 1e-6,
-            "{charged:?}, tracked: {is_tracked}"
-        );
+        let what = format!("what is charged (tracked: {is_tracked}, left: {leaves})");
+        eventually(&what, || {
+            is_about(figure(&mut mallory, "own-bandwidth"), expected).then_some(())
+        });
+        // After its next look at the machine, too.
+        eventually("what others may have", || {
+            is_about(figure(&mut mallory, "total-bandwidth"), total - expected).then_some(())
+        });
+        assert!(is_about(figure(&mut mallory, "own-bandwidth"), expected));
     }
+    let log = machine.log();
+    let about = "tasks of user 9 have left reservations by themselves: the kernel may count ";
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains(about)).collect();
+    assert_eq!(lines.len(), 2, "{log}");
 }
 
 #[test]
