@@ -8,8 +8,8 @@ use super::boost::BoostWhy;
 use crate::estimation::clock::Outside;
 use crate::tuning::clock::QUARTER;
 use crate::tuning::protection::{
-    BUSY, CAPACITY, FIRST, IN_VAIN, KEEPS, PROTECTED, STARTS, STARTS_WAITING, STARTS_WITH,
-    UNPROVED, WAITS, WAITS_WITH,
+    BUSY, CAPACITY, FIRST, IN_VAIN, KEEPS, PROTECTED, STARTS, STARTS_WITH, UNPROVED, WAITS,
+    WAITS_WITH,
 };
 
 /// All applications, by their first process.
@@ -23,17 +23,26 @@ impl Applications {
         self.all.is_empty()
     }
 
-    /// The application has one more thread, and begins at `now` if it is new.
-    pub(super) fn enter(&mut self, application: u32, now: Instant) -> &Application {
+    /// The application has one more thread, and one more process if it is that one's first. It
+    /// begins at `now` if it is new.
+    pub(super) fn enter(
+        &mut self,
+        application: u32,
+        is_process: bool,
+        now: Instant,
+    ) -> &Application {
         let entry = self.all.entry(application);
         let application = entry.or_insert_with(|| Application::new(now));
         application.threads += 1;
+        application.processes += u32::from(is_process);
         application
     }
 
-    /// The application has one thread less, and is forgotten with the last one.
-    pub(super) fn leave(&mut self, application: u32) {
+    /// The application has one thread less, and one process less if it was that one's first. It is
+    /// forgotten with the last thread.
+    pub(super) fn leave(&mut self, application: u32, is_process: bool) {
         if let Some(left) = self.all.get_mut(&application) {
+            left.processes -= u32::from(is_process);
             left.threads -= 1;
             if left.threads == 0 {
                 self.all.remove(&application);
@@ -72,6 +81,8 @@ impl Applications {
 pub(super) struct Application {
     /// The number of its threads.
     threads: usize,
+    /// The number of its processes whose first thread has not ended.
+    processes: u32,
     began: Instant,
     /// CPU time of its threads.
     used: Span,
@@ -130,7 +141,7 @@ impl Application {
             self.keeps_until = now + KEEPS;
         }
         let waits = waited.ratio(over) >= WAITS && used.ratio(over) < f64::from(cpus) * BUSY;
-        if waits && self.waited && now.since(self.began) >= STARTS_WAITING {
+        if waits && self.waited && now.since(self.began) >= STARTS {
             self.in_vain_until = now + IN_VAIN;
         }
         self.waited = waits;
@@ -154,14 +165,21 @@ impl Application {
 
     /// True if it is protected because it has just begun, and has not used up what is for that.
     fn begins(&self, now: Instant) -> bool {
-        let is_new = self.used < WAITS_WITH && now.since(self.began) < STARTS_WAITING;
-        let waits = || self.used < STARTS_WITH && self.clock.heard_lately(now);
+        let is_new = self.has_used_less(WAITS_WITH) && now.since(self.began) < STARTS;
+        let waits = || self.has_used_less(STARTS_WITH) && self.clock.heard_lately(now);
         self.goes_first(now) || is_new && (waits() || self.clock.may_become_steady(now))
     }
 
     /// True if its threads go before all others'. That is good for less time than the rest.
     pub(super) fn goes_first(&self, now: Instant) -> bool {
-        self.used < STARTS_WITH && now.since(self.began) < STARTS
+        self.has_used_less(STARTS_WITH) && now.since(self.began) < STARTS
+    }
+
+    /// True if it has used less than `account` for each process that it has now. Of three players
+    /// that a script starts, each has to load and to decode its first frame; a script that runs one
+    /// batch program after the other has no more than for itself and one of them.
+    fn has_used_less(&self, account: Span) -> bool {
+        self.used < account * u64::from(self.processes.max(1))
     }
 
     /// The boost of its protected threads.
@@ -173,7 +191,7 @@ impl Application {
         }
     }
 
-    /// The end of its first second.
+    /// The end of the time in which it begins.
     pub(super) fn has_begun_at(&self) -> Instant {
         self.began + STARTS
     }

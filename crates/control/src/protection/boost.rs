@@ -33,7 +33,7 @@ pub enum BoostWhy {
     MissedDeadline,
     /// Its application has just begun.
     Starts,
-    /// Its application has begun: its first second is over, or what it may use in it.
+    /// Its application has begun: the time for that is over, or what it may use in it.
     HasBegun,
     /// Its application keeps a beat.
     KeepsBeat,

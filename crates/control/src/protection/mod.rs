@@ -1,5 +1,5 @@
 //! Protection of an application's threads without a reservation, from their first instruction on
-//! and while the application keeps a beat: nice -20, and a real-time priority in its first second.
+//! and while the application keeps a beat: nice -20, and a real-time priority while it begins.
 //!
 //! A program with deadlines is more than its threads with a rhythm. It loads and decodes its first
 //! frame before a rhythm is known. Later, its rasterisers, decoders and thread pools hold up the
@@ -15,7 +15,7 @@
 //!                                  Suspended ────────────────────────────┘
 //! ```
 //!
-//! In the first second, threads that begin together crowd on one CPU if they are ordinary, and hogs
+//! At the beginning, threads that begin together crowd on one CPU if they are ordinary, and hogs
 //! have the others: a real-time priority shows the first frame beside hogs 0.13 s sooner
 //! (experiments/programs). Nothing but this loop bounds it. So it looks every few milliseconds at
 //! the CPU time of such threads, which the application has a fixed amount of.
@@ -23,7 +23,7 @@
 //! The kernel compares nice values only inside one control group or session. If an application
 //! still waits while others have the CPUs, its starving threads go on probation.
 //!
-//! After its first second, an application that hears no clock is a batch program and is ordinary
+//! After its beginning, an application that hears no clock is a batch program and is ordinary
 //! again. So is one that hears a clock, uses the CPUs to capacity and shows no rhythm for 20 s.
 
 mod application;
@@ -78,6 +78,8 @@ pub(crate) struct Around<'a, A> {
 pub(crate) struct Protection {
     /// The first process of the application that it was entered for.
     application: Option<u32>,
+    /// It is the first thread of its process.
+    is_process: bool,
     state: State,
     account: Account,
     in_vain: bool,
@@ -228,8 +230,9 @@ impl Protector {
     /// The thread in `slot` is no more.
     pub(crate) fn forget(&mut self, slot: Slot) {
         self.stop_pleading(slot);
-        if let Some(application) = self.threads.take(slot).application {
-            self.applications.leave(application);
+        let thread = self.threads.take(slot);
+        if let Some(application) = thread.application {
+            self.applications.leave(application, thread.is_process);
         }
     }
 
@@ -243,20 +246,24 @@ impl Protector {
     pub(crate) fn enter<A: Actuator>(&mut self, around: &mut Around<'_, A>, slot: Slot) {
         let now = around.now;
         let thread = around.tasks.get(slot).filter(|_| around.protects);
-        let Some(application) = thread.map(Thread::application) else {
+        let Some(thread) = thread else {
             return;
         };
-        let before = self.threads.get_mut(slot).application.replace(application);
+        let application = thread.application();
+        let is_process = thread.task.id.tid == thread.task.pid;
+        let protection = self.threads.get_mut(slot);
+        let before = protection.application.replace(application);
+        let was_process = std::mem::replace(&mut protection.is_process, is_process);
         let is_first = self.applications.is_empty();
         if is_first {
             self.looked = now;
             self.glanced = now;
         }
-        let application = self.applications.enter(application, now);
+        let application = self.applications.enter(application, is_process, now);
         let (why, goes_first) = (application.protects(now), application.goes_first(now));
         // It was tracked before.
         if let Some(before) = before {
-            self.applications.leave(before);
+            self.applications.leave(before, was_process);
         }
         if goes_first && !std::mem::replace(&mut self.goes_first, true) {
             self.review_at(around, now + COUNTED_EVERY);
@@ -298,7 +305,7 @@ impl Protector {
         }
     }
 
-    /// The end of its application's first second, in which that could show a rhythm.
+    /// The end of the time in which its application began, and could show a rhythm.
     pub(crate) fn had_its_chance(&self, slot: Slot) -> Option<Instant> {
         let application = self.application(slot);
         let helped = application.filter(|_| !self.of(slot).is_in_vain());

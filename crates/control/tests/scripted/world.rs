@@ -53,9 +53,14 @@ impl Script {
     }
 
     pub(crate) fn tracked(&mut self, tid: u32, name: &str, at: Instant) {
+        self.tracked_of(1, tid, name, at);
+    }
+
+    /// The thread of this process is tracked.
+    pub(crate) fn tracked_of(&mut self, pid: u32, tid: u32, name: &str, at: Instant) {
         let task = Task {
             id: TaskId::recorded(tid),
-            pid: 1,
+            pid,
             comm: Name::from(name),
         };
         self.events.push(Event::Tracked { at, task });
