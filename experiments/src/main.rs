@@ -39,6 +39,7 @@ mod simulated;
 mod soak;
 mod spread;
 mod srtgen;
+mod supervisor;
 mod three_rt_apps;
 mod tracking_cost;
 mod vm;
@@ -101,6 +102,9 @@ enum Experiment {
     /// A player that drops frames by two rules, beside two rt-apps (timing exceptions, Tables 3 and
     /// 4); in virtual time
     PlayerDeadlines(player_deadlines::Args),
+    /// Three players that do not fit, under the supervisor: weights, a minimum and a cap (LFS++,
+    /// section 4.2)
+    Supervisor(supervisor::Args),
     /// The three tasks of LFS++'s Table I beside 4 hogs
     ThreeRtApps(three_rt_apps::Args),
     /// onbeat's own CPU time and memory while it tracks 200 periodic threads, or more
@@ -188,6 +192,7 @@ fn start(machine: &Machine, experiment: Experiment) -> anyhow::Result<()> {
         Experiment::RateMonotonic(args) => rate_monotonic::run(machine, &args),
         Experiment::MdnMainLoop(args) => mdn_main_loop::run(machine, &args),
         Experiment::PlayerDeadlines(args) => player_deadlines::run(machine, &args),
+        Experiment::Supervisor(args) => supervisor::run(machine, &args),
         Experiment::ThreeRtApps(args) => three_rt_apps::run(machine, &args),
         Experiment::TrackingCost(args) => tracking_cost::run(machine, &args),
         Experiment::Soak(args) => soak::run(machine, &args),

@@ -54,13 +54,18 @@ impl Played {
 /// The arguments that make mplayer play `film` on a display without sound card, keyboard or remote
 /// control, telling about every frame.
 pub(crate) fn arguments(film: &Path) -> Vec<std::ffi::OsString> {
-    let mut arguments: Vec<_> =
-        "-vo x11 -ao null -nolirc -noautosub -noconsolecontrols -nojoystick"
-            .split(' ')
-            .map(Into::into)
-            .collect();
-    arguments.push(film.into());
-    arguments
+    arguments_for("x11", film)
+}
+
+/// The same without a display: frames are decoded in time, and thrown away.
+pub(crate) fn arguments_without_display(film: &Path) -> Vec<std::ffi::OsString> {
+    arguments_for("null", film)
+}
+
+fn arguments_for(video: &str, film: &Path) -> Vec<std::ffi::OsString> {
+    let options = "-ao null -nolirc -noautosub -noconsolecontrols -nojoystick".split(' ');
+    let options = ["-vo", video].into_iter().chain(options);
+    options.map(Into::into).chain([film.into()]).collect()
 }
 
 /// Plays `film` with `command` (mplayer, or something that starts it, without its arguments) and
