@@ -26,13 +26,13 @@ const PERIOD: Span = Span::from_ms(40);
 /// How long the rhythms and demands may take to be found; nothing counts before.
 const LEARNING: Duration = Duration::from_secs(6);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// What all reservations together may be, in CPUs; three players want half as much again.
+/// The most for all reservations together, in CPUs; three players want half as much again.
 const TOTAL: f64 = 0.6;
 /// The minimum, and the cap of one task, where they are set.
 const MINIMUM: f64 = 0.15;
 const PER_TASK: f64 = 0.18;
 
-/// What it is run with.
+/// The options of the command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// For how long frames count, after 6 s in which the demands are learned
@@ -62,7 +62,7 @@ enum Means {
     Nothing,
     RoundRobin,
     Onbeat {
-        /// What all reservations together may be, in CPUs; none for onbeat's own limit.
+        /// The most for all reservations together, in CPUs; none for onbeat's own limit.
         total: Option<f64>,
         hard: bool,
     },
@@ -88,7 +88,7 @@ const WEIGHTS: Way = Way {
     ..EQUAL
 };
 
-/// What is granted where all fit is what the players want: the ways after it are held against that.
+/// The players want as much as is granted where all fit: the ways after it are held against that.
 const WAYS: [Way; 8] = [
     Way {
         name: "nothing",
@@ -127,7 +127,7 @@ const WAYS: [Way; 8] = [
     },
 ];
 
-/// What one player had in one run.
+/// The figures of one player in one run.
 #[derive(Clone, Copy, Debug)]
 struct Had {
     granted: f64,
@@ -141,7 +141,7 @@ struct Figures {
     way: &'static str,
     player: &'static str,
     weight: f64,
-    /// Of a CPU: what the rule gives of the wishes, what the kernel was told, what was used.
+    /// In CPUs: by the rule from the requests, as the kernel was told, and as it was used.
     by_rule: Option<f64>,
     granted: f64,
     used: f64,
@@ -201,7 +201,8 @@ fn median(runs: &[[Had; 3]], player: usize, figure: impl Fn(&Had) -> f64) -> f64
     quantile(&figures, 0.5)
 }
 
-/// What the supervisor's rule makes of what the players want; none where nobody asks it.
+/// The shares that the supervisor's rule makes of those that the players want; none for the ways
+/// without a limit of all together.
 fn by_rule(way: &Way, wanted: [f64; 3]) -> Option<[f64; 3]> {
     let Means::Onbeat {
         total: Some(total), ..
@@ -265,7 +266,7 @@ impl Players {
         let script = r#"cd "$0"; for name in one two three; do
             "./$name" "$@" >"$name.out" 2>&1 & echo $! >"$name.pid"; done; wait"#;
         for name in PLAYERS {
-            // What an earlier run left must not be taken for this one's; it may not exist.
+            // The file of an earlier run must not be taken for this one's; it may not exist.
             let _ = fs::remove_file(self.file(name, "pid"));
         }
         let mut command = self.started_by(machine, way)?;

@@ -175,9 +175,9 @@ impl Application {
         self.has_used_less(STARTS_WITH) && now.since(self.began) < STARTS
     }
 
-    /// True if it has used less than `account` for each process that it has now. Of three players
-    /// that a script starts, each has to load and to decode its first frame; a script that runs one
-    /// batch program after the other has no more than for itself and one of them.
+    /// True if it has used less than `account` for each process that it has now. Each of three
+    /// players that a script starts has to load and to decode its first frame; a script that runs
+    /// one batch program after the other has no more than for itself and one of them.
     fn has_used_less(&self, account: Span) -> bool {
         self.used < account * u64::from(self.processes.max(1))
     }
