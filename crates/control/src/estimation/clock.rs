@@ -50,12 +50,6 @@ impl Outside {
         [last, before]
     }
 
-    /// True if there was one in the last half second.
-    pub(crate) fn heard_lately(&self, now: Instant) -> bool {
-        let counts = self.at(Self::quarter_of(now));
-        counts.iter().any(|&count| count > 0)
-    }
-
     /// True if they came all through the last quarter of a second.
     pub(crate) fn may_become_steady(&self, now: Instant) -> bool {
         let [present, last, _] = self.at(Self::quarter_of(now));

@@ -166,11 +166,10 @@ impl Application {
     /// True if it is protected because it has just begun, and has not used up what is for that.
     fn begins(&self, now: Instant) -> bool {
         let is_new = self.has_used_less(WAITS_WITH) && now.since(self.began) < STARTS;
-        let waits = || self.has_used_less(STARTS_WITH) && self.clock.heard_lately(now);
-        self.goes_first(now) || is_new && (waits() || self.clock.may_become_steady(now))
+        self.goes_first(now) || is_new && self.clock.may_become_steady(now)
     }
 
-    /// True if its threads go before all others'. That is good for less time than the rest.
+    /// True if its threads go before all others'. That is good for less CPU time than the rest.
     pub(super) fn goes_first(&self, now: Instant) -> bool {
         self.has_used_less(STARTS_WITH) && now.since(self.began) < STARTS
     }
