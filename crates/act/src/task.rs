@@ -78,8 +78,9 @@ pub fn processes() -> Vec<u32> {
     processes
 }
 
-/// The entries of a directory that are numbers; none if it cannot be read.
-pub(crate) fn numbers(directory: &Path) -> impl Iterator<Item = u32> + use<> {
+/// The entries of a directory that are numbers, such as the processes in `/proc`, read as far as
+/// the iterator is asked; none if it cannot be read.
+pub fn numbers(directory: &Path) -> impl Iterator<Item = u32> + use<> {
     fs::read_dir(directory)
         .into_iter()
         .flatten()

@@ -10,7 +10,6 @@ use onbeat_model::{
     Actuator, Bandwidth, Boost, Capacity, Instant, Refusal, Reservation, Speed, Speeds, Standing,
     TaskId,
 };
-
 use onbeat_sense::bpf::{End, Ends};
 
 use crate::registry::{Registry, Shared};

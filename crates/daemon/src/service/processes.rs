@@ -2,7 +2,6 @@
 //! loop is to turn again after 10 ms.
 
 use std::collections::HashMap;
-use std::fs;
 
 use onbeat_model::{Instant, Span};
 
@@ -83,12 +82,6 @@ impl std::fmt::Debug for Processes {
             .field("known", &self.known)
             .finish_non_exhaustive()
     }
-}
-
-/// The processes that there are, read as far as the iterator is asked.
-pub(super) fn all() -> Box<dyn Iterator<Item = u32>> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    Box::new(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()))
 }
 
 #[cfg(test)]

@@ -7,11 +7,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
+use onbeat_act::task;
 use onbeat_model::{Actuator, Cgroup, Follow, Instant, Sensor, Span, TaskId};
 
-use super::processes::{self, Processes};
+use super::processes::Processes;
 use super::tracking;
 use super::turn::Turn;
 use crate::account::Account;
@@ -133,7 +135,8 @@ impl RuleScan {
                 self.next = turn.now + self.every;
                 // All of these are among the young ones.
                 self.of_unknown.clear();
-                self.processes.begin(processes::all());
+                let all = task::numbers(Path::new("/proc"));
+                self.processes.begin(Box::new(all));
             }
             self.list_some(turn.now);
         }
