@@ -362,7 +362,8 @@ fn frames(output: &[u8]) -> usize {
 fn reserved(tid: u32) -> f64 {
     match Attributes::get(tid).map(|attributes| attributes.policy) {
         Ok(Policy::Deadline(deadline)) => {
-            deadline.runtime_ns as f64 / deadline.period_ns.max(1) as f64
+            let [runtime, period] = [deadline.runtime_ns, deadline.period_ns].map(Span::from_ns);
+            Bandwidth::of(runtime, period).as_cpus()
         }
         _ => 0.0,
     }
