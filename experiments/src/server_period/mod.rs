@@ -99,7 +99,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     if args.analysis {
         let ran = Ran::Computed("the supply bound of onbeat-decide".to_owned());
         let rows = rows(&[], &[]);
-        fig_1(&rows).draw(out, NAME)?;
+        fig_1(&rows).draw(out, ANALYSIS)?;
         return publish(out, &ran, ANALYSIS, &analysed(&rows), &rows, paper());
     }
     let ended = Guest::new(NAME).kernel(args.kernel).boot(machine)?;
