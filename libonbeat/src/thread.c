@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A thread's state: made when the thread first uses the library, given back when it ends.
- *
- * A forked child keeps the blocks that the forking thread was in, with their constraints: timers
- * are not inherited, so they are made anew, and the child's CPU-time clock starts at zero, so its
- * execution-time limits are moved. The library is linked with `-z nodelete`: dlclose leaves it
- * mapped, because a signal may be on its way.
+ * A thread's state: made when the thread first uses the library, given back when it ends. The
+ * library is linked with `-z nodelete`: dlclose leaves it mapped, because a signal may be on its
+ * way.
  */
 #include "within.h"
 
@@ -44,44 +41,18 @@ static void thread_ended(void *argument)
 	free(thread);
 }
 
-static void before_fork(void)
+void onbeat_threads_lock_(void)
 {
-	/*
-	 * Critical first: a violation that left this function by a jump would leave the lock taken.
-	 */
-	if (current)
-		onbeat_enter_critical_(current);
 	pthread_mutex_lock(&lock);
-	if (current)
-		current->cpu_at_fork_ns = onbeat_cpu_now_();
 }
 
-static void after_fork_in_parent(void)
+void onbeat_threads_unlock_(void)
 {
-	/* First, for what comes next may leave by a jump. */
 	pthread_mutex_unlock(&lock);
-	if (current)
-		onbeat_leave_critical_(current);
 }
 
-/* How far the child's CPU-time clock lies behind the one that the limits were read from. */
-static void move_wcet_limits(struct onbeat_thread *thread)
+void onbeat_threads_forked_(void)
 {
-	int64_t back_ns = thread->cpu_at_fork_ns - onbeat_cpu_now_();
-
-	for (int i = 0; i < thread->depth; i++) {
-		struct onbeat_block *block = thread->frames[i].block;
-
-		if (block->constraint == ONBEAT_WITHIN_WCET)
-			block->expires_ns -= back_ns;
-		if (block->earliest_wcet_ns != INT64_MAX)
-			block->earliest_wcet_ns -= back_ns;
-	}
-}
-
-static void after_fork_in_child(void)
-{
-	const struct onbeat_block *top = current ? onbeat_top_(current) : NULL;
 	struct onbeat_thread *thread = threads;
 
 	while (thread) {
@@ -94,18 +65,11 @@ static void after_fork_in_child(void)
 	}
 	threads = current;
 	pthread_mutex_init(&lock, NULL);
-	onbeat_notify_forked_();
 	if (!current)
 		return;
 	current->next = NULL;
 	current->previous = &threads;
 	current->self = pthread_self();
-	move_wcet_limits(current);
-	if (top) {
-		onbeat_deadline_arm_(current, top->earliest_deadline_ns);
-		onbeat_wcet_arm_(current, top->earliest_wcet_ns);
-	}
-	onbeat_leave_critical_(current);
 }
 
 /*
@@ -129,8 +93,8 @@ __attribute__((constructor)) static void make_key(void)
 
 static void start(void)
 {
-	if (!has_key || pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) ||
-	    atexit(process_ends) || at_quick_exit(process_ends))
+	if (!has_key || onbeat_fork_install_() || atexit(process_ends) ||
+	    at_quick_exit(process_ends))
 		start_error = -ENOMEM;
 	else
 		start_error = onbeat_notify_install_();

@@ -105,6 +105,14 @@ extern _Thread_local volatile sig_atomic_t onbeat_protections_ ONBEAT_TLS;
 struct onbeat_thread *onbeat_make_thread_(int *error);
 struct onbeat_thread *onbeat_thread_(void);
 struct onbeat_thread *onbeat_thread_if_any_(void);
+/* The list of threads stays as it is from the first to the second. */
+void onbeat_threads_lock_(void);
+void onbeat_threads_unlock_(void);
+/* In a forked child: the calling thread is the only one, and its sources are closed. */
+void onbeat_threads_forked_(void);
+
+/* fork.c: from now on a fork is prepared for. 0, or -errno. */
+int onbeat_fork_install_(void);
 
 /* source.c: sets and clears the two sources. An expiry of INT64_MAX clears. */
 void onbeat_deadline_arm_(struct onbeat_thread *thread, int64_t expires_ns);
