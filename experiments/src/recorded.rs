@@ -13,7 +13,7 @@ use flate2::read::MultiGzDecoder;
 use onbeat_infer::period;
 use onbeat_lfspp::{Analyser as Spectral, Config};
 use onbeat_model::{Burst, Event, Instant, Span, TaskId};
-use onbeat_sense::replay;
+use onbeat_sense::recording;
 use serde::Serialize;
 
 /// The checkout's recordings.
@@ -59,7 +59,7 @@ pub(crate) fn in_checkout(name: &str) -> PathBuf {
 impl Player {
     /// The thread called `comm` with the most bursts in the recording.
     pub(crate) fn read(path: &Path, comm: &str) -> anyhow::Result<Self> {
-        let recording = replay::read(path)?;
+        let recording = recording::read(path)?;
         let bursts_of = |task: TaskId| {
             let bursts = recording.events.iter().filter_map(|event| match event {
                 Event::Burst(burst) if burst.task == task => Some(*burst),

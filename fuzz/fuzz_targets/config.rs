@@ -11,8 +11,14 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
     let lines = [first, second].map(|text| text.matches('\n').count() + 1);
     match config::parse(&[file("first", first), file("second", second)]) {
         Ok(config) => {
-            assert!(config.budgets.total > 0.0 && config.budgets.total <= 1.0, "{config:?}");
-            assert!(config.budgets.parameters.above < config.budgets.parameters.window, "{config:?}");
+            assert!(
+                config.budgets.total > 0.0 && config.budgets.total <= 1.0,
+                "{config:?}"
+            );
+            assert!(
+                config.budgets.parameters.above < config.budgets.parameters.window,
+                "{config:?}"
+            );
             assert!(!config.rules.scan.is_zero());
         }
         Err(error) => {
@@ -22,8 +28,14 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
             let most = if name == "first" { lines[0] } else { lines[1] };
             assert!(name == "first" || name == "second", "{told}");
             let line = parts.next().and_then(|line| line.parse::<usize>().ok());
-            assert!(line.is_some_and(|line| (1..=most).contains(&line)), "{told}");
-            assert!(parts.next().is_some_and(|problem| problem.len() > 5), "{told}");
+            assert!(
+                line.is_some_and(|line| (1..=most).contains(&line)),
+                "{told}"
+            );
+            assert!(
+                parts.next().is_some_and(|problem| problem.len() > 5),
+                "{told}"
+            );
         }
     }
 });

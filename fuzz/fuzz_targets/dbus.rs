@@ -14,7 +14,10 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let read = heard.messages.iter().sum::<usize>() as u64;
     let skipped = heard.too_long.iter().sum::<u64>();
     assert!(read + skipped <= rest.len() as u64, "{heard:?}");
-    assert!(heard.too_long.iter().all(|bytes| *bytes > 4096), "{heard:?}");
+    assert!(
+        heard.too_long.iter().all(|bytes| *bytes > 4096),
+        "{heard:?}"
+    );
     for endian in [Endian::Little, Endian::Big] {
         if let Some(Err(fault)) = track_in_body(rest, endian) {
             assert!(fault.to_string().contains("option"), "{fault}");

@@ -1,11 +1,11 @@
 //! A container runtime's bytes, and the annotations of pods in them.
 #![no_main]
 
+use onbeat_node::annotations::Entitlement;
 use onbeat_node::api::StateChangeEvent;
 use onbeat_node::mux::Incoming;
 use onbeat_node::rules::plain;
 use onbeat_node::ttrpc::Request;
-use onbeat_node::annotations::Entitlement;
 use prost::Message as _;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

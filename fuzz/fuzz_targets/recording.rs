@@ -1,7 +1,7 @@
 //! onbeat's own recording: what is read from it, written and read again, is the same.
 #![no_main]
 
-use onbeat_sense::record::{FORMAT, VERSION};
+use onbeat_sense::recording::{FORMAT, VERSION};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let facts = format!("{{\"format\":\"{FORMAT}\",\"version\":{VERSION}}}\n");

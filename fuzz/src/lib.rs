@@ -1,7 +1,7 @@
 //! What the targets have in common: whatever a recording holds, the answer is sound.
 
 use onbeat_model::{Event, Flow, Sensor, Span};
-use onbeat_sense::replay::{Recording, Replay, read_from};
+use onbeat_sense::recording::{Recording, Replay, read_from};
 
 /// Reads `head` and then `bytes` as one recording, checks the answer, and plays it back.
 pub fn recording_is_answered(head: &[u8], bytes: &[u8]) -> Option<Recording> {

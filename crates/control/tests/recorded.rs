@@ -6,7 +6,7 @@ use onbeat_control::{
     Controller, DryRun, EstimationSettings, Next, Report, Settings, ThreadReport, drive,
 };
 use onbeat_model::{Bandwidth, Capacity, Span};
-use onbeat_sense::replay::{self, Replay};
+use onbeat_sense::recording::{self, Replay};
 
 /// What two CPUs have to hand out.
 fn capacity() -> Capacity {
@@ -25,7 +25,7 @@ fn report(recording: &str) -> Report {
 
 fn report_with(recording: &str, settings: Settings) -> Report {
     let traces = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces"));
-    let mut sensor = Replay::new(replay::read(traces.join(recording)).unwrap());
+    let mut sensor = Replay::new(recording::read(traces.join(recording)).unwrap());
     sensor.track_all();
     let mut controller = Controller::new(settings, DryRun::new(capacity()));
     drive(&mut sensor, &mut controller, |_, _| Next::Continue).unwrap();

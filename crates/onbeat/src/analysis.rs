@@ -5,7 +5,7 @@ mod windows;
 
 use onbeat_infer::recorded;
 use onbeat_model::{Instant, Rhythm, Span, Task};
-use onbeat_sense::replay::Recording;
+use onbeat_sense::recording::Recording;
 use serde::Serialize;
 
 use crate::cli::Method;

@@ -13,7 +13,7 @@ use onbeat_metrics::cgroup_of;
 use onbeat_model::{
     Burst, Cgroup, Event, Flow, Follow, Instant, Rhythm, Sensor, Span, Task, TaskId,
 };
-use onbeat_sense::replay::Recording;
+use onbeat_sense::recording::Recording;
 use onbeat_sim::scenario::figures::Quantiles;
 use onbeat_timeline::{Detail, Lanes, Timeline, Unit};
 use onbeat_top::harmless;

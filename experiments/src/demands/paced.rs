@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use onbeat_model::{Burst, Event, Instant, Span};
-use onbeat_sense::replay;
+use onbeat_sense::recording;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::codec::{Codec, Pace};
@@ -169,7 +169,7 @@ fn now() -> Instant {
 
 /// The bursts of the program's first thread, which does the work of all five.
 fn bursts_in(recording: &Path) -> anyhow::Result<Vec<Burst>> {
-    let recording = replay::read(recording)?;
+    let recording = recording::read(recording)?;
     if recording.lost > 0 {
         bail!("the sensor lost {} events: record it again", recording.lost);
     }

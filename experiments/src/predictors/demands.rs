@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use onbeat_infer::jobs::Separator;
 use onbeat_infer::period::{self, Tracker};
 use onbeat_model::{Burst, Event, Span};
-use onbeat_sense::replay;
+use onbeat_sense::recording;
 
 use super::simulation::Noise;
 use crate::demands::kept::Kept;
@@ -84,7 +84,7 @@ impl Demands {
 
 /// The execution times of the jobs of the thread `comm` in a recording, as onbeat sees them.
 pub(super) fn cut(recording: &Path, comm: &str) -> anyhow::Result<Vec<Span>> {
-    let recording = replay::read(recording)?;
+    let recording = recording::read(recording)?;
     let named = recording.tasks.iter().filter(|t| t.comm.to_text() == comm);
     let bursts_of = |task| {
         let bursts = recording.events.iter().filter_map(|event| match event {

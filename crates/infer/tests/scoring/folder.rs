@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use onbeat_sense::replay::{Recording, read};
+use onbeat_sense::recording::{Recording, read};
 
 /// Per recording, or per program, and per thread name what is right.
 pub(crate) type Truths = BTreeMap<String, BTreeMap<String, Truth>>;

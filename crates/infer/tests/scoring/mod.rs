@@ -5,7 +5,7 @@ pub(crate) mod folder;
 
 use onbeat_infer::period;
 use onbeat_model::{Burst, Event, Instant, Rhythm, Span};
-use onbeat_sense::replay::Recording;
+use onbeat_sense::recording::Recording;
 
 use folder::Truth;
 

@@ -3,7 +3,7 @@ use std::fs;
 
 use onbeat_control::{DryRun, Next, Settings, drive};
 use onbeat_model::{Capacity, Sensor};
-use onbeat_sense::replay::{self, Replay};
+use onbeat_sense::recording::{self, Replay};
 
 use super::*;
 use crate::{ALL, Kind};
@@ -11,7 +11,7 @@ use crate::{ALL, Kind};
 /// The page in the middle of a recording of a player, while reservations are held.
 fn page() -> String {
     let traces = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces");
-    let recording = replay::read(format!("{traces}/onbeat/mplayer25.reserved.gz")).unwrap();
+    let recording = recording::read(format!("{traces}/onbeat/mplayer25.reserved.gz")).unwrap();
     let mut sensor = Replay::new(recording);
     sensor.track_all();
     let capacity = Capacity {

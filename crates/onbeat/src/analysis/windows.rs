@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use onbeat_model::{Burst, Event, Instant, Span, Task, TaskId};
-use onbeat_sense::replay::Recording;
+use onbeat_sense::recording::Recording;
 
 /// One thread's bursts in one window.
 #[derive(Clone, Debug, PartialEq)]

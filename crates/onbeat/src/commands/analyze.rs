@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use onbeat_model::{Instant, TaskId};
-use onbeat_sense::replay::{self, Recording};
+use onbeat_sense::recording::{self, Recording};
 
 use crate::analysis::{self, FEWEST_WAKEUPS, Finding, Line};
 use crate::cli::AnalyzeArgs;
@@ -16,7 +16,7 @@ use crate::table::{Align, Table};
 
 /// Reads, analyses, prints.
 pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
-    let recording = replay::read(&args.file)?;
+    let recording = recording::read(&args.file)?;
     warn(&args.file, &recording.warnings);
     if args.report.is_some() || args.perfetto.is_some() {
         write_history(&recording, args)?;

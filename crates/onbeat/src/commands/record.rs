@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span};
 use onbeat_sense::bpf::Parser;
-use onbeat_sense::record::{Facts, Writer};
+use onbeat_sense::recording::{Facts, Writer};
 use onbeat_sense::tracer::Wants;
 
 use crate::child::{Child, Gated};

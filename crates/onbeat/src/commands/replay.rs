@@ -9,7 +9,7 @@ use anyhow::Context;
 use onbeat_act::kernel;
 use onbeat_control::{Controller, DryRun, Entry, Next, Settings, drive};
 use onbeat_model::{Bandwidth, Capacity, Follow, Instant, Sensor};
-use onbeat_sense::replay::{self, Format, Recording, Replay};
+use onbeat_sense::recording::{self, Format, Recording, Replay};
 
 use super::keep::{Closing, tell, write_report};
 use crate::cli::ReplayArgs;
@@ -22,7 +22,7 @@ use crate::table::{Align, Table};
 
 /// Reads, decides, prints.
 pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
-    let recording = replay::read(&args.file)?;
+    let recording = recording::read(&args.file)?;
     warn(&args.file, &recording.warnings);
     let actuator = DryRun::new(capacity(&recording, args.cpus));
     let config = args.config.read()?.without_a_machine("onbeat replay")?;

@@ -2,11 +2,11 @@
 /*
  * Writes one record per burst of a tracked task, when the task blocks.
  *
- * The programs stand in programs.h and choosing.h, and are compiled twice. On BTF tracepoints a
- * task's state is in its BPF task storage, one cache line, and an untracked task costs one load and
- * one test: a task that no BPF program keeps storage for is left at once. Where the kernel has no
- * such tracepoints or no such storage, raw tracepoints and a hash map do, at three times the cost
- * on a busy machine (cache and TLB misses). User space loads one of the two.
+ * The programs stand in tracepoints.h and task_iterator.h, and are compiled twice. On BTF
+ * tracepoints a task's state is in its BPF task storage, one cache line, and an untracked task
+ * costs one load and one test: a task that no BPF program keeps storage for is left at once. Where
+ * the kernel has no such tracepoints or no such storage, raw tracepoints and a hash map do, at
+ * three times the cost on a busy machine (cache and TLB misses). User space loads one of the two.
  *
  * Some switches are invisible here: a virtual machine may hide those to and from its supervisor. So
  * no step takes for granted that the one before it was seen. CPU time is always the difference of
@@ -454,8 +454,8 @@ static __always_inline bool is_unwanted(u64 id)
 #define KEEP(task, initial) \
 	(!!bpf_task_storage_get(&activities, task, initial, BPF_LOCAL_STORAGE_GET_F_CREATE))
 #define FORGET(task) bpf_task_storage_delete(&activities, task)
-#include "programs.h"
-#include "choosing.h"
+#include "tracepoints.h"
+#include "task_iterator.h"
 
 #undef VARIANT
 #undef HOOK
@@ -491,5 +491,5 @@ static __always_inline void forget_by_address(u64 task)
 #define FIND(task) find_by_address((u64)(task))
 #define KEEP(task, initial) keep_by_address((u64)(task), initial)
 #define FORGET(task) forget_by_address((u64)(task))
-#include "programs.h"
-#include "choosing.h"
+#include "tracepoints.h"
+#include "task_iterator.h"

@@ -2,7 +2,7 @@
 
 use onbeat_model::{Instant, Name};
 
-use crate::replay::text::{Content, line};
+use crate::recording::text::{Content, line};
 use crate::switch_event::{self, Raw, What};
 
 /// The content of one line.

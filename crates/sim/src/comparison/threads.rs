@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use onbeat_infer::recorded::{self, Recorded};
 use onbeat_model::{Burst, Event, Instant, Name, Rhythm, Span, Task, TaskId};
-use onbeat_sense::replay::{self, Recording, ReplayError};
+use onbeat_sense::recording::{self, ReadError, Recording};
 
 use crate::Work;
 use crate::scenario::figures::Quantiles;
@@ -18,7 +18,7 @@ use crate::workload::{JobSpec, NEVER, Shared};
 pub enum Unusable {
     /// It cannot be read.
     #[error(transparent)]
-    Recording(#[from] ReplayError),
+    Recording(#[from] ReadError),
     /// It is CSV of jobs, and something is wrong with it.
     #[error("{path}:{problem}")]
     Csv {
@@ -99,7 +99,7 @@ impl Threads {
                 path: path.to_owned(),
                 problem,
             })?,
-            None => Self::of(&replay::read(path)?),
+            None => Self::of(&recording::read(path)?),
         };
         if threads.list.is_empty() {
             return Err(Unusable::NoExecution {

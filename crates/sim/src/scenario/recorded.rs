@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use onbeat_model::{Event, Instant, Span, TaskId};
-use onbeat_sense::replay;
+use onbeat_sense::recording;
 
 use super::file::Recorded;
 use crate::Work;
@@ -26,7 +26,7 @@ pub(super) fn load(folder: &Path, recorded: &Recorded) -> Result<Trace, String> 
             .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         return csv(&text).map_err(|problem| format!("{}:{problem}", path.display()));
     }
-    let recording = replay::read(&path).map_err(|error| error.to_string())?;
+    let recording = recording::read(&path).map_err(|error| error.to_string())?;
     let wanted: HashSet<TaskId> = recording
         .tasks
         .iter()

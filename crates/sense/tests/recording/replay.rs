@@ -1,7 +1,7 @@
 //! A recording as a sensor.
 
 use onbeat_model::{Event, Flow, Follow, Sensor, Span, TaskId};
-use onbeat_sense::replay::{Replay, read};
+use onbeat_sense::recording::{Replay, read};
 
 use crate::{bursts, read_bytes, trace};
 
@@ -160,7 +160,7 @@ fn the_execution_time_is_the_sum_of_the_bursts_so_far() {
 
 #[test]
 fn a_budget_that_ran_out_ends_the_step_there() {
-    let facts = serde_json::to_string(&onbeat_sense::record::Facts::gather(&[])).unwrap();
+    let facts = serde_json::to_string(&onbeat_sense::recording::Facts::gather(&[])).unwrap();
     let text = format!(
         "{facts}\n{}\n{}\n{}\n",
         r#"{"event":"tracked","at_ns":1000,"tid":7,"started_ticks":0,"pid":7,"comm":"a"}"#,

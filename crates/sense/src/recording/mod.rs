@@ -1,11 +1,11 @@
-//! Recordings, read back as if they happened now.
+//! Recordings: read from files in seven formats, replayed as if they happened now, and written.
 //!
 //! A recording is one of seven things, told apart by what is in the file and never by its name:
 //! ftrace's text, that text in a page of systrace, the text of `perf script`, the text of
 //! babeltrace2 for LTTng, a trace of Perfetto, comma-separated times, or onbeat's own recording
-//! ([`crate::record`]); each plain or compressed with gzip. `docs/formats.md` describes them.
+//! ([`Writer`]); each plain or compressed with gzip. `docs/formats.md` describes them.
 //!
-//! A file is untrusted: whatever it holds, the answer is a [`Recording`] or a [`ReplayError`] that
+//! A file is untrusted: whatever it holds, the answer is a [`Recording`] or a [`ReadError`] that
 //! says where the trouble is and what to do, within memory in proportion to the file's events.
 
 mod bursts;
@@ -13,6 +13,7 @@ mod collected;
 mod csv;
 mod detect;
 mod error;
+mod facts;
 mod ftrace;
 mod lines;
 mod lttng;
@@ -20,10 +21,11 @@ mod own;
 mod perf_script;
 mod perfetto;
 mod proto;
+mod replay;
 mod sched_text;
-mod sensor;
 mod systrace;
 pub(crate) mod text;
+mod writer;
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -31,11 +33,12 @@ use std::path::Path;
 
 use onbeat_model::{Event, Instant, Task};
 
-use crate::record::Facts;
 use lines::Lines;
 
-pub use error::ReplayError;
-pub use sensor::Replay;
+pub use error::ReadError;
+pub use facts::{FORMAT, Facts, VERSION};
+pub use replay::Replay;
+pub use writer::{WriteError, Writer};
 
 /// The format of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +87,7 @@ pub struct Recording {
 ///
 /// # Errors
 /// If the file cannot be read, is no recording, or has a broken line before its last one.
-pub fn read(path: impl AsRef<Path>) -> Result<Recording, ReplayError> {
+pub fn read(path: impl AsRef<Path>) -> Result<Recording, ReadError> {
     recording(Lines::open(path.as_ref())?)
 }
 
@@ -92,11 +95,11 @@ pub fn read(path: impl AsRef<Path>) -> Result<Recording, ReplayError> {
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_from(source: impl Read, name: impl AsRef<Path>) -> Result<Recording, ReplayError> {
+pub fn read_from(source: impl Read, name: impl AsRef<Path>) -> Result<Recording, ReadError> {
     recording(Lines::new(source, name.as_ref())?)
 }
 
-fn recording(mut lines: Lines<'_>) -> Result<Recording, ReplayError> {
+fn recording(mut lines: Lines<'_>) -> Result<Recording, ReadError> {
     let format = detect::format(&lines)?;
     let mut recording = match format {
         Format::Ftrace | Format::PerfScript => sched_text::read(&mut lines, format)?,

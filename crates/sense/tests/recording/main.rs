@@ -7,12 +7,12 @@ mod formats;
 mod generated;
 mod own;
 mod real;
-mod sensor;
+mod replay;
 
 use std::path::PathBuf;
 
 use onbeat_model::{Burst, Event};
-use onbeat_sense::replay::{Recording, ReplayError, read_from};
+use onbeat_sense::recording::{ReadError, Recording, read_from};
 
 /// A recording of the repository.
 fn trace(name: &str) -> PathBuf {
@@ -27,7 +27,7 @@ fn text_of(name: &str) -> String {
 }
 
 /// Reads bytes as if they were a file called `made`.
-fn read_bytes(bytes: impl AsRef<[u8]>) -> Result<Recording, ReplayError> {
+fn read_bytes(bytes: impl AsRef<[u8]>) -> Result<Recording, ReadError> {
     read_from(bytes.as_ref(), "made")
 }
 

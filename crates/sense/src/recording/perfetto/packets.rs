@@ -3,7 +3,7 @@
 
 use std::io::{self, Read};
 
-use crate::replay::proto::{Fields, key};
+use crate::recording::proto::{Fields, key};
 
 /// No packet is longer, in bytes: Perfetto itself reads none that is (`ProtoRingBuffer`'s
 /// `kMaxMsgSize`).
@@ -126,7 +126,7 @@ fn broken(problem: &str) -> Trouble {
 
 /// A file that begins with `head` is a trace: a packet of whole fields, as far as it is there, with
 /// a byte that no text has.
-pub(in crate::replay) fn is_trace(head: &[u8]) -> bool {
+pub(in crate::recording) fn is_trace(head: &[u8]) -> bool {
     if head.first() != Some(&PACKET) || !head.iter().any(|&byte| byte < b'\t') {
         return false;
     }

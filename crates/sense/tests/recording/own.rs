@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use onbeat_model::{Burst, Event, Instant, Mark, Name, Said, Span, Task, TaskId};
-use onbeat_sense::record::{Facts, Writer};
-use onbeat_sense::replay::{Format, read};
+use onbeat_sense::recording::{Facts, Writer};
+use onbeat_sense::recording::{Format, read};
 
 use crate::{check, read_bytes};
 

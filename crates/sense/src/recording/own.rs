@@ -6,8 +6,8 @@ use onbeat_model::{Burst, Event, Name, Task};
 
 use super::lines::Lines;
 use super::sched_text::excerpt;
-use super::{Format, Recording, ReplayError};
-use crate::record::{FORMAT, Facts, VERSION};
+use super::{Format, ReadError, Recording};
+use crate::recording::{FORMAT, Facts, VERSION};
 
 /// The line is the first of such a recording, whatever its version.
 pub(super) fn is_first_line(line: &str) -> bool {
@@ -20,7 +20,7 @@ pub(super) fn is_first_line(line: &str) -> bool {
 }
 
 /// Reads a whole recording.
-pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReplayError> {
+pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
     let path = lines.path().to_owned();
     let mut facts = None;
     let mut events: Vec<Event> = Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReplayError> {
         if text.is_empty() {
             continue;
         }
-        let broken = |problem: String| ReplayError::BrokenLine {
+        let broken = |problem: String| ReadError::BrokenLine {
             path: path.clone(),
             line: line.number,
             problem,

@@ -1,7 +1,7 @@
 //! The shapes that a line may have, how the format is told, and what is said of what is none.
 
 use onbeat_model::{Instant, Span};
-use onbeat_sense::replay::Format;
+use onbeat_sense::recording::Format;
 
 use crate::{bursts, bursts_of, check, read_bytes, text_of};
 
@@ -134,7 +134,7 @@ fn what_is_no_recording_is_told_as_such_with_what_to_do() {
 #[test]
 fn a_file_that_is_not_there_and_a_folder_are_told_with_their_names() {
     for path in ["/nonexistent/recording.gz", "/"] {
-        let error = onbeat_sense::replay::read(path).unwrap_err().to_string();
+        let error = onbeat_sense::recording::read(path).unwrap_err().to_string();
         assert!(
             error.starts_with(&format!("cannot read {path}: ")),
             "{error}"

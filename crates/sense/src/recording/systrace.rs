@@ -4,7 +4,7 @@
 use super::collected::Collected;
 use super::lines::Lines;
 use super::sched_text::{Content, excerpt, take};
-use super::{Format, Recording, ReplayError, ftrace};
+use super::{Format, ReadError, Recording, ftrace};
 
 const BEGIN: &str = "class=\"trace-data\"";
 const END: &str = "</script>";
@@ -30,7 +30,7 @@ enum Place {
 }
 
 /// Reads a whole recording.
-pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReplayError> {
+pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
     let path = lines.path().to_owned();
     let mut collected = Collected::default();
     let mut place = Place::Page;
@@ -68,7 +68,7 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReplayError> {
                 collected.cut_off(&format!("line {}", line.number));
                 break;
             }
-            take(content, &mut collected).map_err(|problem| ReplayError::BrokenLine {
+            take(content, &mut collected).map_err(|problem| ReadError::BrokenLine {
                 path: path.clone(),
                 line: line.number,
                 problem: format!("{problem}: '{}'; {}", excerpt(data), ftrace::ADVICE),
@@ -79,7 +79,7 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReplayError> {
         }
     }
     if !found {
-        return Err(ReplayError::NotARecording {
+        return Err(ReadError::NotARecording {
             path,
             reason: "it is a page of HTML without ftrace's text in a <script class=\"trace-data\">, as systrace \
                      writes it"

@@ -1,7 +1,7 @@
 //! Recordings of real programs.
 
 use onbeat_model::{Event, Span};
-use onbeat_sense::replay::{Format, read};
+use onbeat_sense::recording::{Format, read};
 
 use crate::{bursts_of, check, text_of, trace};
 

@@ -1,7 +1,7 @@
 //! How bursts are built from raw events: each case with the few lines that make it.
 
 use onbeat_model::{Burst, Event, Instant, Span, TaskId};
-use onbeat_sense::replay::Recording;
+use onbeat_sense::recording::Recording;
 
 use crate::{bursts, check, read_bytes};
 

@@ -9,7 +9,7 @@ use onbeat_model::{Instant, Name};
 use super::collected::Collected;
 use super::lines::Lines;
 use super::proto::{Fields, Malformed, Value, extend};
-use super::{Format, Recording, ReplayError};
+use super::{Format, ReadError, Recording};
 use crate::switch_event::{self, Kind, Mention, Raw, UNTOLD, What};
 use packets::{Packets, Trouble};
 
@@ -20,7 +20,7 @@ const IN_INTERRUPT: u64 = 0x08 | 0x10 | 0x40;
 pub(super) use packets::is_trace;
 
 /// Reads a whole recording.
-pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReplayError> {
+pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
     let path = lines.path().to_owned();
     let mut collected = Collected::default();
     let mut packets = Packets::new(&mut *lines);
@@ -41,7 +41,7 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReplayError> {
         Trouble::Cut => collected.cut_off(&format!("the packet at byte {offset}")),
         Trouble::Unreadable(error) => return Err(lines.failure(error)),
         Trouble::Broken(problem) => {
-            return Err(ReplayError::BrokenBytes {
+            return Err(ReadError::BrokenBytes {
                 path,
                 offset,
                 problem: format!("{problem}: copy or record it again"),
@@ -49,7 +49,7 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReplayError> {
         }
     }
     if collected.is_empty() {
-        return Err(ReplayError::NotARecording {
+        return Err(ReadError::NotARecording {
             path,
             reason: "it is a Perfetto trace without the kernel's scheduling events; record with the data source \
                      'linux.ftrace' and the events 'sched/sched_switch' and 'sched/sched_waking'"

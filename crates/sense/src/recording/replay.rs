@@ -7,7 +7,7 @@ use std::path::Path;
 
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, Task, TaskId};
 
-use super::{Recording, ReplayError, read};
+use super::{ReadError, Recording, read};
 
 /// Plays a recording back.
 ///
@@ -28,7 +28,7 @@ impl Replay {
     ///
     /// # Errors
     /// As [`read`].
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, ReplayError> {
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         read(path).map(Self::new)
     }
 
@@ -112,12 +112,12 @@ impl Replay {
 }
 
 impl Sensor for Replay {
-    type Error = ReplayError;
+    type Error = ReadError;
 
-    fn track(&mut self, tid: u32, follow: Follow) -> Result<(), ReplayError> {
+    fn track(&mut self, tid: u32, follow: Follow) -> Result<(), ReadError> {
         let followed = self.followed(tid, follow);
         if followed.is_empty() {
-            return Err(ReplayError::NoSuchThread {
+            return Err(ReadError::NoSuchThread {
                 tid,
                 known: known(&self.recording.tasks),
             });
@@ -127,14 +127,14 @@ impl Sensor for Replay {
         Ok(())
     }
 
-    fn untrack(&mut self, task: TaskId) -> Result<(), ReplayError> {
+    fn untrack(&mut self, task: TaskId) -> Result<(), ReadError> {
         self.ignored.insert(task);
         Ok(())
     }
 
     /// Goes forward by `timeout` and appends what happened until then. A budget that ran out ends
     /// the step there.
-    fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, ReplayError> {
+    fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, ReadError> {
         let until = self.now + timeout;
         events.append(&mut self.announce);
         while let Some(&event) = self.recording.events.get(self.next) {

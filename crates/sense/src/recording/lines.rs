@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use flate2::read::MultiGzDecoder;
 
-use super::ReplayError;
+use super::ReadError;
 
 /// No line of any recording is longer, in bytes.
 const LONGEST_LINE: usize = 1 << 20;
@@ -46,8 +46,8 @@ pub(super) struct Lines<'r> {
 
 impl Lines<'static> {
     /// Opens the file at `path`.
-    pub(super) fn open(path: &Path) -> Result<Self, ReplayError> {
-        let file = File::open(path).map_err(|source| ReplayError::Unreadable {
+    pub(super) fn open(path: &Path) -> Result<Self, ReadError> {
+        let file = File::open(path).map_err(|source| ReadError::Unreadable {
             path: path.to_owned(),
             source,
         })?;
@@ -57,8 +57,8 @@ impl Lines<'static> {
 
 impl<'r> Lines<'r> {
     /// The lines of `source`; `path` is what errors call it.
-    pub(super) fn new(mut source: impl Read + 'r, path: &Path) -> Result<Self, ReplayError> {
-        let unreadable = |source| ReplayError::Unreadable {
+    pub(super) fn new(mut source: impl Read + 'r, path: &Path) -> Result<Self, ReadError> {
+        let unreadable = |source| ReadError::Unreadable {
             path: path.to_owned(),
             source,
         };
@@ -114,12 +114,12 @@ impl<'r> Lines<'r> {
     }
 
     /// The next line; none at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Line<'_>>, ReplayError> {
+    pub(super) fn next(&mut self) -> Result<Option<Line<'_>>, ReadError> {
         if !self.read_piece()? {
             return Ok(None);
         }
         if !self.ended && self.buffer.len() > LONGEST_LINE {
-            return Err(ReplayError::BrokenLine {
+            return Err(ReadError::BrokenLine {
                 path: self.path.clone(),
                 line: self.number,
                 problem: format!(
@@ -132,12 +132,12 @@ impl<'r> Lines<'r> {
     }
 
     /// The same where lines may be longer, as in a page around a recording: these come in pieces.
-    pub(super) fn next_piece(&mut self) -> Result<Option<Line<'_>>, ReplayError> {
+    pub(super) fn next_piece(&mut self) -> Result<Option<Line<'_>>, ReadError> {
         Ok(self.read_piece()?.then(|| self.piece()))
     }
 
     /// Whether there was more.
-    fn read_piece(&mut self) -> Result<bool, ReplayError> {
+    fn read_piece(&mut self) -> Result<bool, ReadError> {
         self.buffer.clear();
         let limit = LONGEST_LINE as u64 + 1;
         let read = (&mut self.source)
@@ -170,7 +170,7 @@ impl<'r> Lines<'r> {
     }
 
     /// The message for an error of reading.
-    pub(super) fn failure(&self, source: io::Error) -> ReplayError {
+    pub(super) fn failure(&self, source: io::Error) -> ReadError {
         let path = self.path.clone();
         if self.compressed
             && matches!(
@@ -178,9 +178,9 @@ impl<'r> Lines<'r> {
                 io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput
             )
         {
-            ReplayError::Damaged { path, source }
+            ReadError::Damaged { path, source }
         } else {
-            ReplayError::Unreadable { path, source }
+            ReadError::Unreadable { path, source }
         }
     }
 }

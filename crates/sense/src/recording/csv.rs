@@ -7,7 +7,7 @@ use onbeat_model::{Burst, Event, Instant, Name, Task, TaskId};
 
 use super::lines::Lines;
 use super::sched_text::excerpt;
-use super::{Format, Recording, ReplayError};
+use super::{Format, ReadError, Recording};
 
 /// The only task of such a recording.
 const TASK: TaskId = TaskId::recorded(0);
@@ -20,7 +20,7 @@ pub(super) fn time(row: &str) -> Option<Instant> {
 }
 
 /// Reads a whole recording.
-pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReplayError> {
+pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
     let path = lines.path().to_owned();
     let mut times: Vec<Instant> = Vec::new();
     let mut warnings = Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReplayError> {
             Some(at) => times.push(at),
             None if times.is_empty() && line.number == 1 => {}
             None => {
-                return Err(ReplayError::BrokenLine {
+                return Err(ReadError::BrokenLine {
                     path,
                     line: line.number,
                     problem: format!(

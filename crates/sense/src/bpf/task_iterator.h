@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The iterator that takes in and dismisses tasks: user space asks, and reads it once. Included
- * beside programs.h, in the same way.
+ * beside tracepoints.h, in the same way.
  */
 
 static __always_inline void VARIANT(track)(struct task_struct *task)

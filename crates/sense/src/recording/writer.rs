@@ -13,7 +13,7 @@ use super::Facts;
 /// The recording could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the recording {}: {source}", path.display())]
-pub struct RecordError {
+pub struct WriteError {
     path: PathBuf,
     source: io::Error,
 }
@@ -55,11 +55,11 @@ impl Writer {
     ///
     /// # Errors
     /// If the file cannot be made or written.
-    pub fn create(path: impl AsRef<Path>, facts: &Facts) -> Result<Self, RecordError> {
+    pub fn create(path: impl AsRef<Path>, facts: &Facts) -> Result<Self, WriteError> {
         let path = path.as_ref().to_owned();
         let out = match File::create(&path) {
             Ok(file) => BufWriter::with_capacity(64 << 10, file),
-            Err(source) => return Err(RecordError { path, source }),
+            Err(source) => return Err(WriteError { path, source }),
         };
         let out = if path.extension().is_some_and(|extension| extension == "gz") {
             Out::Gzip(GzEncoder::new(out, Compression::fast()))
@@ -78,7 +78,7 @@ impl Writer {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn write(&mut self, event: &Event) -> Result<(), RecordError> {
+    pub fn write(&mut self, event: &Event) -> Result<(), WriteError> {
         self.line(event)
     }
 
@@ -86,7 +86,7 @@ impl Writer {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn flush(&mut self) -> Result<(), RecordError> {
+    pub fn flush(&mut self) -> Result<(), WriteError> {
         let result = self.out.as_mut().map_or(Ok(()), |out| out.writer().flush());
         self.told(result)
     }
@@ -95,12 +95,12 @@ impl Writer {
     ///
     /// # Errors
     /// If what was left could not be written.
-    pub fn finish(mut self) -> Result<(), RecordError> {
+    pub fn finish(mut self) -> Result<(), WriteError> {
         let result = self.out.take().map_or(Ok(()), Out::finish);
         self.told(result)
     }
 
-    fn line(&mut self, value: &impl serde::Serialize) -> Result<(), RecordError> {
+    fn line(&mut self, value: &impl serde::Serialize) -> Result<(), WriteError> {
         let result = self.out.as_mut().map_or(Ok(()), |out| {
             let writer = out.writer();
             serde_json::to_writer(&mut *writer, value)?;
@@ -109,8 +109,8 @@ impl Writer {
         self.told(result)
     }
 
-    fn told(&self, result: io::Result<()>) -> Result<(), RecordError> {
-        result.map_err(|source| RecordError {
+    fn told(&self, result: io::Result<()>) -> Result<(), WriteError> {
+        result.map_err(|source| WriteError {
             path: self.path.clone(),
             source,
         })

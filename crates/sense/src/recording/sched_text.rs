@@ -5,7 +5,7 @@ use onbeat_model::Instant;
 
 use super::collected::Collected;
 use super::lines::Lines;
-use super::{Format, Recording, ReplayError, ftrace, perf_script};
+use super::{Format, ReadError, Recording, ftrace, perf_script};
 use crate::switch_event::{self, Raw};
 
 /// How a line begins: who wrote which event, and when.
@@ -71,7 +71,7 @@ pub(super) fn split_at_time(line: &str) -> Option<(&str, Instant, &str)> {
 }
 
 /// Reads a whole recording.
-pub(super) fn read(lines: &mut Lines<'_>, format: Format) -> Result<Recording, ReplayError> {
+pub(super) fn read(lines: &mut Lines<'_>, format: Format) -> Result<Recording, ReadError> {
     let (content, advice): (fn(&str) -> Content<'_>, _) = match format {
         Format::PerfScript => (perf_script::content, perf_script::ADVICE),
         _ => (ftrace::content, ftrace::ADVICE),
@@ -84,7 +84,7 @@ pub(super) fn read(lines: &mut Lines<'_>, format: Format) -> Result<Recording, R
             break;
         }
         let content = content(&line.text);
-        take(content, &mut collected).map_err(|problem| ReplayError::BrokenLine {
+        take(content, &mut collected).map_err(|problem| ReadError::BrokenLine {
             path: path.clone(),
             line: line.number,
             problem: format!("{problem}: '{}'; {advice}", excerpt(&line.text)),

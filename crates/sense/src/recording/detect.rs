@@ -2,7 +2,7 @@
 
 use super::lines::Lines;
 use super::sched_text::{Content, excerpt};
-use super::{Format, ReplayError, csv, ftrace, lttng, own, perf_script, perfetto, systrace};
+use super::{Format, ReadError, csv, ftrace, lttng, own, perf_script, perfetto, systrace};
 
 /// How many lines are looked at.
 const LOOKED_AT: usize = 100;
@@ -11,9 +11,9 @@ const LOOKED_AT: usize = 100;
 ///
 /// # Errors
 /// If it is none that is known; says what it is instead, where that can be told.
-pub(super) fn format(lines: &Lines<'_>) -> Result<Format, ReplayError> {
+pub(super) fn format(lines: &Lines<'_>) -> Result<Format, ReadError> {
     let head = lines.head();
-    let no = |reason: String| ReplayError::NotARecording {
+    let no = |reason: String| ReadError::NotARecording {
         path: lines.path().to_owned(),
         reason,
     };

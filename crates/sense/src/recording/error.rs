@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Why a recording could not be read.
 #[derive(Debug, thiserror::Error)]
-pub enum ReplayError {
+pub enum ReadError {
     /// The file cannot be opened or read.
     #[error("cannot read {}: {source}", path.display())]
     Unreadable {

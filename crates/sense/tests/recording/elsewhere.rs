@@ -5,7 +5,7 @@
 //! babeltrace2 from a trace of theirs.
 
 use onbeat_model::{Burst, Event, Instant, Span};
-use onbeat_sense::replay::{Format, Recording, ReplayError, read};
+use onbeat_sense::recording::{Format, ReadError, Recording, read};
 
 use crate::{bursts, bursts_of, check, read_bytes};
 
@@ -278,7 +278,7 @@ fn a_broken_packet_is_told_with_its_place() {
         (field(1, &[0x08]), "this packet is broken"),
     ] {
         let error = read_bytes([first.clone(), broken].concat()).unwrap_err();
-        assert!(matches!(error, ReplayError::BrokenBytes { .. }), "{error}");
+        assert!(matches!(error, ReadError::BrokenBytes { .. }), "{error}");
         let error = error.to_string();
         assert!(error.starts_with(&place) && error.contains(said), "{error}");
     }

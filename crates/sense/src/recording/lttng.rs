@@ -13,7 +13,7 @@ use onbeat_model::{Instant, Name};
 use super::collected::Collected;
 use super::lines::Lines;
 use super::sched_text::excerpt;
-use super::{Format, Recording, ReplayError};
+use super::{Format, ReadError, Recording};
 use crate::switch_event::{self, Kind, Mention, Raw, UNTOLD, What};
 use fields::{Fields, Value};
 
@@ -39,7 +39,7 @@ pub(super) fn is_line(line: &str) -> bool {
 }
 
 /// Reads a whole recording.
-pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReplayError> {
+pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
     let path = lines.path().to_owned();
     let mut collected = Collected::default();
     let mut clock = Clock::default();
@@ -48,12 +48,10 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReplayError> {
             collected.cut_off(&format!("line {}", line.number));
             break;
         }
-        take(&line.text, &mut clock, &mut collected).map_err(|problem| {
-            ReplayError::BrokenLine {
-                path: path.clone(),
-                line: line.number,
-                problem: format!("{problem}: '{}'; {ADVICE}", excerpt(&line.text)),
-            }
+        take(&line.text, &mut clock, &mut collected).map_err(|problem| ReadError::BrokenLine {
+            path: path.clone(),
+            line: line.number,
+            problem: format!("{problem}: '{}'; {ADVICE}", excerpt(&line.text)),
         })?;
     }
     Ok(collected.into_recording(Format::Lttng))

@@ -7,7 +7,7 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use onbeat_sense::record::Facts;
+use onbeat_sense::recording::Facts;
 
 use crate::{bursts, check, read_bytes, text_of, trace};
 
@@ -148,7 +148,7 @@ fn a_line_that_never_ends_is_refused_after_a_bounded_part_of_it() {
     let mut taken = 0_usize;
     let endless = io::repeat(b'x').take(1 << 30);
     let counted = Counted(b"# tracer: nop\n".chain(endless), &mut taken);
-    let error = onbeat_sense::replay::read_from(counted, "made")
+    let error = onbeat_sense::recording::read_from(counted, "made")
         .unwrap_err()
         .to_string();
     assert!(
