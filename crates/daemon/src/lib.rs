@@ -22,6 +22,7 @@ pub mod config;
 mod directory;
 pub mod fault;
 pub mod filtered_sensor;
+pub mod ledger;
 mod line_limit;
 pub mod logs;
 pub mod managers;

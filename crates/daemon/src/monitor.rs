@@ -7,7 +7,8 @@ use onbeat_control::{Application, Controller, Done, View};
 use onbeat_model::{Actuator, Bandwidth, Instant, Span, TaskId};
 
 use crate::account::Account;
-use crate::quota::{Ledger, Quota};
+use crate::ledger::Ledger;
+use crate::quota::Quota;
 use crate::registry::Shared;
 
 /// The jobs of so many threads are told at a time at most: more than a screen has lines.

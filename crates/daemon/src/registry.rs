@@ -14,7 +14,8 @@ use onbeat_model::{Instant, Reservation, Task, TaskId};
 
 use crate::account::Account;
 use crate::directory;
-use crate::quota::{Ledger, QuotaError};
+use crate::ledger::Ledger;
+use crate::quota::QuotaError;
 pub use partners::{Partner, Partners};
 pub use tracked::{Holder, Lease, TrackedProcess};
 

@@ -2,7 +2,7 @@
 //!
 //! If all requests fit, each that changed is granted whole, up to the cap of one task. If not, all
 //! requests are looked at, and compressed. If 100 or more do not fit, this happens in rounds
-//! (`overload`).
+//! (`rounds`).
 
 use std::collections::HashMap;
 use std::vec::IntoIter;
@@ -12,9 +12,9 @@ use onbeat_model::{Bandwidth, Instant, Refusal, Reservation, TaskId};
 
 use super::bandwidth;
 use super::filter::{is_another, is_small, is_worth_raising};
-use super::overload::{self, Overload};
 use super::request::Claim;
 use super::requests::{Place, RequestTable};
+use super::rounds::{self, Rounds};
 use crate::Why;
 use crate::slots::{BySlot, Slot};
 use crate::tuning::requests::{MANY, OF_MANY};
@@ -25,7 +25,7 @@ pub(crate) struct Arbiter {
     pub(super) claims: BySlot<Claim>,
     limits: Limits,
     changed: Vec<Slot>,
-    pub(super) overload: Overload,
+    pub(super) rounds: Rounds,
     /// Not every request was granted whole.
     pub(super) is_compressed: bool,
     /// The next arbitration looks at all requests.
@@ -83,7 +83,7 @@ impl Arbiter {
             claims: BySlot::default(),
             limits,
             changed: Vec::new(),
-            overload: Overload::default(),
+            rounds: Rounds::default(),
             is_compressed: false,
             is_stale: false,
         }
@@ -114,7 +114,7 @@ impl Arbiter {
 
     /// Many requests do not fit.
     pub(crate) const fn is_overloaded(&self) -> bool {
-        self.overload.level().is_some()
+        self.rounds.level().is_some()
     }
 
     pub(crate) fn requests(&self) -> &[Request] {
@@ -143,7 +143,7 @@ impl Arbiter {
     pub(crate) fn forget(&mut self, slot: Slot) {
         self.claims.take(slot);
         self.changed.retain(|&other| other != slot);
-        self.overload.forget(slot);
+        self.rounds.forget(slot);
     }
 
     /// Tests whether `wanted` fits whole beside the reservations promised to others.
@@ -187,12 +187,12 @@ impl Arbiter {
             ..self.limits
         };
         let fits = self.requests.sum() <= limits.total;
-        let all = self.is_stale || self.overload.is_due(now, fits);
+        let all = self.is_stale || self.rounds.is_due(now, fits);
         if self.changed.is_empty() && !all {
             return None;
         }
         let mut changed = std::mem::take(&mut self.changed);
-        let stage = match self.overload.level() {
+        let stage = match self.rounds.level() {
             _ if all => Stage::All,
             Some(level) => Stage::AtLevel(level),
             None if self.is_compressed || !fits => Stage::All,
@@ -238,7 +238,7 @@ impl Arbiter {
                         Answer::Nothing => claim.asked = None,
                         Answer::Wait => {
                             claim.waits = true;
-                            self.overload.wait(slot);
+                            self.rounds.wait(slot);
                         }
                         Answer::Now(target) => {
                             if let Some(why) = claim.asked.take() {
@@ -267,7 +267,7 @@ impl Arbiter {
             return;
         };
         self.is_compressed = is_compressed;
-        let waited = self.overload.take_waiting();
+        let waited = self.rounds.take_waiting();
         for slot in arbitration.changed.into_iter().chain(waited) {
             let claim = self.claims.get_mut(slot);
             claim.waits = false;
@@ -350,13 +350,12 @@ impl Arbiter {
             .gave_way
             .iter()
             .any(|how| how.why != supervisor::Why::TaskCap);
-        self.overload
-            .held(is_overload.then_some(outcome.level), now);
+        self.rounds.held(is_overload.then_some(outcome.level), now);
         let mut adjustments = self.adjustments(held, &outcome, is_compressed);
         adjustments.sort_by_key(Adjustment::raises);
         if is_overload {
             let totals = (total, limits.total);
-            adjustments = overload::no_more_than_it_takes(adjustments, in_force, totals);
+            adjustments = rounds::no_more_than_it_takes(adjustments, in_force, totals);
         }
         Stage::Adjusting {
             adjustments: adjustments.into_iter(),

@@ -10,9 +10,9 @@
 
 pub(crate) mod arbiter;
 mod filter;
-mod overload;
 mod request;
 mod requests;
+mod rounds;
 mod server;
 
 use onbeat_model::{Bandwidth, Reservation};

@@ -131,6 +131,6 @@ impl Arbiter {
         if let Some(moved) = self.requests.take(place) {
             self.claims.get_mut(moved).place = Some(place);
         }
-        self.is_stale |= self.is_compressed && !self.overload.leave_room();
+        self.is_stale |= self.is_compressed && !self.rounds.leave_room();
     }
 }

@@ -9,7 +9,8 @@ use onbeat_model::Name;
 
 use super::*;
 use crate::account::Account;
-use crate::quota::{Ledger, Quotas};
+use crate::ledger::Ledger;
+use crate::quota::Quotas;
 use crate::registry::Holder;
 
 /// A sensor that tells what it was given.

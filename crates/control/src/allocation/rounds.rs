@@ -18,7 +18,7 @@ use crate::tuning::requests::ROUND;
 
 /// The last round, and when the next one is due.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Overload {
+pub(crate) struct Rounds {
     level: Option<Level>,
     next: Instant,
     waiting: Vec<Slot>,
@@ -26,7 +26,7 @@ pub(crate) struct Overload {
     leaves_room: bool,
 }
 
-impl Overload {
+impl Rounds {
     /// There was a round: `level` is what came of it; none if there is no crowd.
     pub(crate) fn held(&mut self, level: Option<Level>, now: Instant) {
         self.level = level;
@@ -158,7 +158,7 @@ mod tests {
         let start = Instant::ZERO + Span::from_secs(1);
         let round = Span::from_ms(500);
         let level = supervisor_level();
-        let mut rounds = Overload::default();
+        let mut rounds = Rounds::default();
         assert!(!rounds.leave_room(), "there is no crowd");
         rounds.held(Some(level), start);
         assert!(!rounds.is_due(start + round, false));

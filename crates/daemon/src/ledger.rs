@@ -1,0 +1,649 @@
+//! The ledger of what is charged to whom.
+//!
+//! A user's tasks are charged to him and to each of his groups that has a quota, and must fit into
+//! all of them. So nothing is gained by changing groups, by a second connection, or by a task that
+//! comes and goes: what counts is the sum over the owner's tasks at any moment.
+//!
+//! Pure: it knows tasks and numbers of users, and no kernel.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
+use std::sync::Arc;
+
+use onbeat_model::{Bandwidth, Instant, Reservation, Span, TaskId};
+
+use crate::account::Account;
+use crate::quota::{Quota, QuotaError, Quotas, Used, Whose, density};
+
+mod spending;
+
+use spending::{LONGEST_SOFT_PERIOD, Spending, ns};
+
+#[derive(Clone, Debug)]
+struct Charge {
+    account: Arc<Account>,
+    held: Option<Reservation>,
+    /// What it has used since it last blocked, as far as that is counted.
+    counted: Span,
+    /// The bucket of its own; none before it has used a reservation.
+    own: Option<Spending>,
+    /// It is boosted: it goes before ordinary tasks without a reservation.
+    is_boosted: bool,
+    /// All its CPU time when it last blocked; none before it was looked at.
+    told: Option<Span>,
+    /// For how many reasons the task is in the ledger. None: the kernel holds its bandwidth yet.
+    reasons: u32,
+}
+
+impl Charge {
+    fn used(&self) -> Used {
+        Used::by(self.held)
+    }
+
+    /// It goes before ordinary tasks.
+    const fn goes_ahead(&self) -> bool {
+        self.held.is_some() || self.is_boosted
+    }
+}
+
+/// A reservation that its task left by other hands than ours: the kernel may count its bandwidth
+/// for good.
+#[derive(Clone, Debug)]
+struct Leak {
+    account: Arc<Account>,
+    charged: Bandwidth,
+    /// The bandwidth that the kernel may count for it.
+    counted: Bandwidth,
+    is_told: bool,
+}
+
+/// A task that ended while it held a reservation, which it may have left just before.
+#[derive(Clone, Debug)]
+struct Ended {
+    task: TaskId,
+    held: Leak,
+    /// When it was first asked how the task ended.
+    asked: Option<Instant>,
+}
+
+/// The time within which the kernel frees a task that has ended: some 0.1 s on a busy machine. A
+/// thread that executes a program goes on under the number of its process, and its own is never
+/// freed.
+const FREED_WITHIN: Span = Span::from_secs(2);
+
+/// What is charged to whom.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    quotas: Quotas,
+    tasks: HashMap<TaskId, Charge>,
+    users: HashMap<u32, Used>,
+    groups: HashMap<u32, Used>,
+    rules: HashMap<u64, Used>,
+    spending: HashMap<Whose, Spending>,
+    /// The CPU time that all tasks may still use before boosts end; none before the first use.
+    spending_of_all: Option<Spending>,
+    leaks: Vec<Leak>,
+    ended: Vec<Ended>,
+    /// Tasks whose reservations may be over, or have become ceilings, or no longer be.
+    to_reconsider: Vec<TaskId>,
+}
+
+impl Ledger {
+    /// An empty one.
+    #[must_use]
+    pub fn new(quotas: Quotas) -> Self {
+        Self {
+            quotas,
+            ..Self::default()
+        }
+    }
+
+    /// The quotas in force.
+    #[must_use]
+    pub const fn quotas(&self) -> &Quotas {
+        &self.quotas
+    }
+
+    /// Other quotas from now on. What is charged stays, even where it is more than is now allowed:
+    /// nothing is added to it then.
+    pub fn set_quotas(&mut self, quotas: Quotas) {
+        self.quotas = quotas;
+    }
+
+    /// Enters `task` of `account` for one more reason. The first one counts it.
+    ///
+    /// # Errors
+    /// If it is one task too many, or what it has is charged to somebody else who has left it.
+    pub fn enter(&mut self, task: TaskId, account: &Arc<Account>) -> Result<(), QuotaError> {
+        if let Some(charge) = self.tasks.get_mut(&task) {
+            if charge.reasons == 0 && charge.account != *account {
+                return Err(QuotaError::Unsettled);
+            }
+            charge.reasons += 1;
+            return Ok(());
+        }
+        for (whose, quota) in self.quotas_of(account) {
+            if self.used(whose).tasks >= quota.tasks {
+                return Err(QuotaError::Tasks {
+                    whose,
+                    most: quota.tasks,
+                });
+            }
+        }
+        let charge = Charge {
+            account: Arc::clone(account),
+            held: None,
+            counted: Span::ZERO,
+            own: None,
+            is_boosted: false,
+            told: None,
+            reasons: 1,
+        };
+        self.tasks.insert(task, charge);
+        self.count(account, |used| used.add(Used::ONE_TASK));
+        Ok(())
+    }
+
+    /// One reason less for `task` to be here; the last one takes it out, as soon as it has no
+    /// bandwidth. A reservation that was used up cannot be given back at once, and counts until it
+    /// is.
+    pub fn leave(&mut self, task: TaskId) {
+        let Some(charge) = self.tasks.get_mut(&task) else {
+            return;
+        };
+        charge.reasons = charge.reasons.saturating_sub(1);
+        self.drop_if_over(task);
+    }
+
+    fn drop_if_over(&mut self, task: TaskId) {
+        let over = |charge: &Charge| charge.reasons == 0 && charge.held.is_none();
+        if self.tasks.get(&task).is_some_and(over)
+            && let Some(charge) = self.tasks.remove(&task)
+        {
+            self.count(&charge.account, |used| used.take(Used::ONE_TASK));
+        }
+    }
+
+    /// Takes `task`, which is gone, out for good.
+    pub fn remove(&mut self, task: TaskId) {
+        if let Some(charge) = self.tasks.get_mut(&task) {
+            charge.reasons = 0;
+        }
+        self.gone(task);
+    }
+
+    /// Whether `reservation` for `task`, instead of what it has, is within every quota.
+    ///
+    /// # Errors
+    /// The first quota that it is not within.
+    pub fn admits(&self, task: TaskId, reservation: Reservation) -> Result<(), QuotaError> {
+        let charge = self.tasks.get(&task).ok_or(QuotaError::Unknown)?;
+        let mut quotas = self.quotas_of(&charge.account);
+        let error = quotas.find_map(|(whose, quota)| {
+            let others = self.used(whose).without(charge.used());
+            quota.error(whose, reservation, others)
+        });
+        match error {
+            // All quotas count, not the first that objects.
+            Some(QuotaError::Bandwidth { whose, most, .. }) => {
+                let left = self.left(task);
+                Err(QuotaError::Bandwidth { whose, most, left })
+            }
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// The most bandwidth that `task` could be given instead of what it has.
+    #[must_use]
+    pub fn left(&self, task: TaskId) -> Bandwidth {
+        let Some(charge) = self.tasks.get(&task) else {
+            return Bandwidth::ZERO;
+        };
+        let left = self.quotas_of(&charge.account).map(|(whose, quota)| {
+            quota.bandwidth - self.used(whose).without(charge.used()).bandwidth
+        });
+        left.min()
+            .unwrap_or(Bandwidth::from_cpus(f64::from(u16::MAX)))
+    }
+
+    /// `task`, with all that it has, is charged to `account` from now on.
+    ///
+    /// # Errors
+    /// If it is one task too many for him, has more than he has left, or a shorter period than he
+    /// may have. It is then charged as before.
+    pub fn hand_over(&mut self, task: TaskId, account: &Arc<Account>) -> Result<(), QuotaError> {
+        let Some(charge) = self.tasks.get(&task) else {
+            return Err(QuotaError::Unknown);
+        };
+        let (former, held) = (Arc::clone(&charge.account), charge.held);
+        let mut used = charge.used();
+        used.add(Used::ONE_TASK);
+        if former == *account {
+            return Ok(());
+        }
+        self.count(&former, |of_former| of_former.take(used));
+        let mut quotas = self.quotas_of(account);
+        let error = quotas.find_map(|(whose, quota)| {
+            let others = self.used(whose);
+            if others.tasks >= quota.tasks {
+                let most = quota.tasks;
+                return Some(QuotaError::Tasks { whose, most });
+            }
+            quota.error(whose, held?, others)
+        });
+        drop(quotas);
+        let (payer, outcome) = match error {
+            Some(error) => (&former, Err(error)),
+            None => (account, Ok(())),
+        };
+        self.count(payer, |of_payer| of_payer.add(used));
+        if let Some(charge) = self.tasks.get_mut(&task) {
+            charge.account = Arc::clone(payer);
+        }
+        outcome
+    }
+
+    /// `task` has the reservation `held` now, or none, instead of what it had.
+    pub fn charge(&mut self, task: TaskId, held: Option<Reservation>) {
+        let Some(charge) = self.tasks.get_mut(&task) else {
+            return;
+        };
+        let before = charge.used();
+        charge.held = held;
+        charge.is_boosted &= held.is_none();
+        let after = charge.used();
+        let account = Arc::clone(&charge.account);
+        self.count(&account, |used| {
+            used.take(before);
+            used.add(after);
+        });
+        self.drop_if_over(task);
+    }
+
+    /// `task` no longer has what it held, and not because it was given back: somebody else, its
+    /// owner perhaps, gave it another policy. The kernel counts it for good if it slept then, so
+    /// its bandwidth stays charged, until the kernel has [recounted](Self::recounted). Its owner's
+    /// quota bounds what can leak like that.
+    pub fn taken_over(&mut self, task: TaskId) {
+        let leak = self.keep_charged(task);
+        self.leaks.extend(leak);
+    }
+
+    /// `task` has ended. Its reservation stays charged until it is [known](Self::settle_ended) that
+    /// the task held it to its end.
+    pub fn gone(&mut self, task: TaskId) {
+        let held = self.keep_charged(task);
+        self.ended.extend(held.map(|held| Ended {
+            task,
+            held,
+            asked: None,
+        }));
+    }
+
+    /// `task` holds nothing any more, but its bandwidth stays charged.
+    fn keep_charged(&mut self, task: TaskId) -> Option<Leak> {
+        let leak = self.tasks.get(&task).and_then(|charge| {
+            let held = charge.held?;
+            Some(Leak {
+                account: Arc::clone(&charge.account),
+                charged: density(held),
+                counted: held.bandwidth(),
+                is_told: false,
+            })
+        });
+        self.charge(task, None);
+        if let Some(leak) = &leak {
+            self.count(&leak.account, |used| used.bandwidth += leak.charged);
+        }
+        leak
+    }
+
+    /// Reservations of tasks that have ended are charged no longer, or, if a task had left its own
+    /// or that cannot be known, as long as one that was [taken over](Self::taken_over). `has_left`
+    /// tells, and says none as long as the kernel does not. Returns the tasks that are settled.
+    pub fn settle_ended(
+        &mut self,
+        now: Instant,
+        has_left: impl Fn(TaskId) -> Option<bool>,
+    ) -> Vec<TaskId> {
+        let mut settled = Vec::new();
+        for mut ended in std::mem::take(&mut self.ended) {
+            let is_late = now.since(*ended.asked.get_or_insert(now)) >= FREED_WITHIN;
+            let Some(has_left) = has_left(ended.task).or(is_late.then_some(true)) else {
+                self.ended.push(ended);
+                continue;
+            };
+            settled.push(ended.task);
+            if has_left {
+                self.leaks.push(ended.held);
+            } else {
+                self.uncharge(&ended.held);
+            }
+        }
+        settled
+    }
+
+    fn uncharge(&mut self, leak: &Leak) {
+        self.count(&leak.account, |used| {
+            used.bandwidth = used.bandwidth - leak.charged;
+        });
+    }
+
+    /// The kernel has recounted, and counts nothing any more that is not there.
+    pub fn recounted(&mut self) {
+        for leak in std::mem::take(&mut self.leaks) {
+            self.uncharge(&leak);
+        }
+    }
+
+    /// The bandwidth that the kernel may count for no reservation.
+    #[must_use]
+    pub fn leaked(&self) -> Bandwidth {
+        self.leaks.iter().map(|leak| leak.counted).sum()
+    }
+
+    /// The users of whom something may have leaked since this was last called, each with all that
+    /// may have.
+    pub fn take_new_leaks(&mut self) -> BTreeMap<u32, Bandwidth> {
+        let mut leaked = BTreeMap::new();
+        let mut new = BTreeSet::new();
+        for leak in &mut self.leaks {
+            let uid = leak.account.uid;
+            *leaked.entry(uid).or_insert(Bandwidth::ZERO) += leak.counted;
+            if !std::mem::replace(&mut leak.is_told, true) {
+                new.insert(uid);
+            }
+        }
+        leaked.retain(|uid, _| new.contains(uid));
+        leaked
+    }
+
+    /// `task` blocked at `now`, after it had used `executed`: that is taken from its owner's quotas
+    /// if it has a reservation.
+    pub fn blocked(&mut self, task: TaskId, executed: Span, now: Instant) {
+        let Some(charge) = self.tasks.get_mut(&task) else {
+            return;
+        };
+        if let Some(told) = &mut charge.told {
+            *told += executed;
+        }
+        let counted = std::mem::take(&mut charge.counted);
+        if charge.goes_ahead() {
+            self.spend(task, ns(executed) - ns(counted), now);
+        }
+    }
+
+    /// `task` has used `total` in its life up to `now`. For a boosted one, the part that was not
+    /// told by [`blocked`](Self::blocked) is taken out, too.
+    pub fn looked(&mut self, task: TaskId, total: Span, now: Instant) {
+        let Some(charge) = self.tasks.get_mut(&task).filter(|c| c.is_boosted) else {
+            return;
+        };
+        let open = total - *charge.told.get_or_insert(total);
+        let counted = std::mem::replace(&mut charge.counted, open);
+        self.spend(task, ns(open) - ns(counted), now);
+    }
+
+    /// Events were lost: what tasks used is counted anew from the next look on.
+    pub fn lost(&mut self) {
+        for charge in self.tasks.values_mut() {
+            (charge.told, charge.counted) = (None, Span::ZERO);
+        }
+    }
+
+    /// `task` is boosted from now on, or no longer.
+    pub fn set_boosted(&mut self, task: TaskId, is_boosted: bool) {
+        if let Some(charge) = self.tasks.get_mut(&task) {
+            charge.is_boosted = is_boosted;
+        }
+    }
+
+    /// Whether it is.
+    #[must_use]
+    pub fn is_boosted(&self, task: TaskId) -> bool {
+        self.tasks
+            .get(&task)
+            .is_some_and(|charge| charge.is_boosted)
+    }
+
+    /// Until when `task` may not be boosted: its owner has used more than a quota gives, or all
+    /// have used what there is for them.
+    #[must_use]
+    pub fn unboosted_until(&self, task: TaskId) -> Option<Instant> {
+        let account = self.account(task)?;
+        let all = self.spending_of_all.filter(Spending::is_over);
+        let of_all = all.zip(self.quotas.all);
+        let of_all = of_all.map(|(all, most)| all.made_up_at(most));
+        self.made_up_at(account).max(of_all)
+    }
+
+    /// When the quotas of `account` of which too much was used are made up for.
+    fn made_up_at(&self, account: &Account) -> Option<Instant> {
+        let over = self.quotas_of(account).filter_map(|(whose, quota)| {
+            let spending = self.spending.get(&whose).filter(|s| s.is_over())?;
+            Some(spending.made_up_at(quota.bandwidth))
+        });
+        over.max()
+    }
+
+    /// The runtime of `task` was used up at `now`, and it goes on: it has used all of a period at
+    /// most. An excess is refunded when it blocks.
+    pub fn ran_out(&mut self, task: TaskId, now: Instant) {
+        let Some(charge) = self.tasks.get_mut(&task) else {
+            return;
+        };
+        if let Some(held) = charge.held {
+            charge.counted += held.period();
+            self.spend(task, ns(held.period()), now);
+        }
+    }
+
+    fn spend(&mut self, task: TaskId, used_ns: i64, now: Instant) {
+        let Some(charge) = self.tasks.get_mut(&task) else {
+            return;
+        };
+        if let Some(held) = charge.held {
+            // It begins with one job's: many tasks, one after the other, get no more than their
+            // quota.
+            let own = Spending::of(held.runtime(), now);
+            let own = charge.own.get_or_insert(own);
+            own.spend(used_ns, held.bandwidth(), now);
+            if own.is_over() {
+                self.to_reconsider.push(task);
+            }
+        }
+        let account = Arc::clone(&charge.account);
+        let quotas: Vec<(Whose, Quota)> = self.quotas_of(&account).collect();
+        for (whose, quota) in quotas {
+            let full = Spending::new(quota.bandwidth, now);
+            let spending = self.spending.entry(whose).or_insert(full);
+            if spending.spend(used_ns, quota.bandwidth, now) {
+                self.reconsider(whose);
+            }
+        }
+        if let Some(most) = self.quotas.all {
+            let full = Spending::new(most, now);
+            let all = self.spending_of_all.get_or_insert(full);
+            if all.spend(used_ns, most, now) {
+                let boosted = self.tasks.iter().filter(|(_, charge)| charge.is_boosted);
+                self.to_reconsider.extend(boosted.map(|(task, _)| *task));
+            }
+        }
+    }
+
+    fn reconsider(&mut self, whose: Whose) {
+        let held = self.tasks.iter().filter(|(_, charge)| {
+            let is_theirs = match whose {
+                Whose::User(uid) => charge.account.uid == uid,
+                Whose::Group(gid) => charge.account.groups.contains(&gid),
+                Whose::Rule(rule) => charge.account.allotment.is_some_and(|own| own.rule == rule),
+            };
+            is_theirs && charge.goes_ahead()
+        });
+        self.to_reconsider.extend(held.map(|(task, _)| *task));
+    }
+
+    /// Time has passed: who has stayed within the quotas meanwhile may have soft reservations
+    /// again.
+    pub fn refill(&mut self, now: Instant) {
+        if let Some((all, most)) = self.spending_of_all.as_mut().zip(self.quotas.all) {
+            all.spend(0, most, now);
+        }
+        let whose: Vec<Whose> = self.spending.keys().copied().collect();
+        for whose in whose {
+            let quota = match whose {
+                Whose::User(uid) => self.quotas.of_user(uid),
+                Whose::Group(gid) => self.quotas.groups.get(&gid).copied(),
+                Whose::Rule(rule) => {
+                    let mut allotments = self.tasks.values().map(|charge| charge.account.allotment);
+                    let own = allotments.find_map(|own| own.filter(|own| own.rule == rule));
+                    own.map(|own| self.quotas.of_rule(own))
+                }
+            };
+            let spending = self.spending.get_mut(&whose).zip(quota);
+            let Some((spending, quota)) = spending else {
+                self.spending.remove(&whose);
+                self.reconsider(whose);
+                continue;
+            };
+            let changed = spending.spend(0, quota.bandwidth, now);
+            if spending.is_full(quota.bandwidth) {
+                self.spending.remove(&whose);
+            }
+            if changed {
+                self.reconsider(whose);
+            }
+        }
+    }
+
+    /// Whether `reservation`, which a program asked for if it `is_asked`, is to be a ceiling for
+    /// `task`, of which is known whether the sensor `hears` it. A user's under a quota is one if
+    /// use of more than the quota gives would be noticed late: the task is not heard, or the
+    /// period is long. One that a program asked for is a ceiling while the user has used more.
+    #[must_use]
+    pub fn is_ceiling(
+        &self,
+        task: TaskId,
+        reservation: Reservation,
+        (is_asked, hears): (bool, bool),
+    ) -> bool {
+        let Some(charge) = self.tasks.get(&task) else {
+            return false;
+        };
+        self.quotas_of(&charge.account).any(|(whose, _)| {
+            let is_over = || self.spending.get(&whose).is_some_and(Spending::is_over);
+            !hears || reservation.period() > LONGEST_SOFT_PERIOD || (is_asked && is_over())
+        })
+    }
+
+    /// Until when `task` is to have no reservation that onbeat sizes: it has used more than it
+    /// held, and its owner more than a quota gives.
+    #[must_use]
+    pub fn goes_without_until(&self, task: TaskId) -> Option<Instant> {
+        let charge = self.tasks.get(&task)?;
+        charge.own.filter(Spending::is_over)?;
+        self.made_up_at(&charge.account)
+    }
+
+    /// The tasks whose boosts or reservations may have to end, or whose reservations may become
+    /// ceilings, or be none any more, since this was last called. Each with its reservation; one
+    /// without is boosted.
+    pub fn take_to_reconsider(&mut self) -> Vec<(TaskId, Option<Reservation>)> {
+        let tasks = std::mem::take(&mut self.to_reconsider);
+        let ahead = |task| {
+            let charge = self.tasks.get(&task).filter(|charge| charge.goes_ahead())?;
+            Some((task, charge.held))
+        };
+        tasks.into_iter().filter_map(ahead).collect()
+    }
+
+    /// The tasks that are here only for what the kernel holds for them yet.
+    pub fn unsettled(&self) -> impl Iterator<Item = TaskId> + '_ {
+        let unsettled = self.tasks.iter().filter(|(_, charge)| charge.reasons == 0);
+        unsettled.map(|(task, _)| *task)
+    }
+
+    /// Whether `task` has a reservation from here: the kernel holds it, or what is left of it.
+    #[must_use]
+    pub fn holds(&self, task: TaskId) -> bool {
+        self.tasks
+            .get(&task)
+            .is_some_and(|charge| charge.held.is_some())
+    }
+
+    /// Whose `task` is, if it is in the ledger.
+    #[must_use]
+    pub fn account(&self, task: TaskId) -> Option<&Arc<Account>> {
+        self.tasks.get(&task).map(|charge| &charge.account)
+    }
+
+    /// What is charged to the user: bandwidth and tasks.
+    #[must_use]
+    pub fn charged_to(&self, uid: u32) -> (Bandwidth, u32) {
+        let used = self.used(Whose::User(uid));
+        (used.bandwidth, used.tasks)
+    }
+
+    /// How many tasks are in the ledger.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Whether none is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    fn quotas_of<'a>(&'a self, account: &'a Account) -> impl Iterator<Item = (Whose, Quota)> + 'a {
+        let own = match account.allotment {
+            Some(own) => Some((Whose::Rule(own.rule), self.quotas.of_rule(own))),
+            None => self
+                .quotas
+                .of_user(account.uid)
+                .filter(|_| !account.is_exempt)
+                .map(|quota| (Whose::User(account.uid), quota)),
+        };
+        let groups = account.groups.iter().filter(|_| !account.is_exempt);
+        let shared =
+            groups.filter_map(|gid| Some((Whose::Group(*gid), *self.quotas.groups.get(gid)?)));
+        own.into_iter().chain(shared)
+    }
+
+    fn used(&self, whose: Whose) -> Used {
+        let used = match whose {
+            Whose::User(uid) => self.users.get(&uid),
+            Whose::Group(gid) => self.groups.get(&gid),
+            Whose::Rule(rule) => self.rules.get(&rule),
+        };
+        used.copied().unwrap_or_default()
+    }
+
+    /// Counts for the user and for every group of his, whether or not it has a quota today.
+    fn count(&mut self, account: &Account, change: impl Fn(&mut Used)) {
+        if let Some(allotment) = account.allotment {
+            return apply(&mut self.rules, allotment.rule, &change);
+        }
+        if account.is_exempt {
+            return;
+        }
+        apply(&mut self.users, account.uid, &change);
+        for &gid in &account.groups {
+            apply(&mut self.groups, gid, &change);
+        }
+    }
+}
+
+/// Of whom nothing is charged any more, nothing is kept.
+fn apply<N: Copy + Eq + Hash>(all: &mut HashMap<N, Used>, number: N, change: &impl Fn(&mut Used)) {
+    let used = all.entry(number).or_default();
+    change(used);
+    if *used == Used::default() {
+        all.remove(&number);
+    }
+}
+
+#[cfg(test)]
+mod tests;
