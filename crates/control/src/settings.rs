@@ -160,9 +160,9 @@ pub struct Settings {
     /// Whether threads without a reservation have the largest share of an ordinary thread while
     /// their application begins or keeps a beat. It takes a sensor that tells who woke a thread.
     pub protects: bool,
-    /// Whether a thread that starves is given a reservation on trial, so that it can show its
+    /// Whether a thread that starves is given a reservation on probation, so that it can show its
     /// rhythm.
-    pub trials: bool,
+    pub probation: bool,
     /// How each thread is treated.
     pub treat: Treat,
     /// Whether the threads that work on the path of those that are kept are found and served with
@@ -180,7 +180,7 @@ impl Default for Settings {
             estimation: EstimationSettings::default(),
             allocation: AllocationSettings::default(),
             protects: false,
-            trials: true,
+            probation: true,
             treat: Box::new(|_| Treatment::default()),
             pipelines: None,
             parties: Box::new(|_| Party::default()),

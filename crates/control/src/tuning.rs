@@ -65,11 +65,11 @@ pub(crate) mod clock {
     /// A process has a clock if it had this many clock wakeups in each of the last two quarters of
     /// a second. Raised, a starved player has none. From: a transcoder beside hogs hears one in
     /// half a second at most, once it has started; a starved player ten. Test:
-    /// `a_thread_that_a_process_on_trial_begins_is_on_trial_from_its_first_instruction`.
+    /// `a_thread_that_a_process_on_probation_begins_is_on_probation_from_its_first_instruction`.
     pub(crate) const IN_EACH_QUARTER: u32 = 2;
     /// The time over which such wakeups are counted, and between two reviews of protection. Raised,
     /// both answer later. Test:
-    /// `a_thread_that_a_process_on_trial_begins_is_on_trial_from_its_first_instruction`.
+    /// `a_thread_that_a_process_on_probation_begins_is_on_probation_from_its_first_instruction`.
     pub(crate) const QUARTER: Span = Span::from_ms(250);
 }
 
@@ -169,7 +169,7 @@ pub(crate) mod starvation {
     pub(crate) const WAITING: f64 = 0.4;
     /// The same while another thread is on probation. Lower, because of two threads that work for
     /// each other one seems to sleep while it waits for the other. Test:
-    /// `who_starves_a_little_beside_a_starving_thread_joins_it_on_trial`.
+    /// `who_starves_a_little_beside_a_starving_thread_joins_it_on_probation`.
     pub(crate) const WAITING_TOO: f64 = 0.15;
     /// The fewest bursts then. Test: `a_thread_joins_a_probation_after_three_bursts`.
     pub(crate) const FEWEST_BURSTS_TOO: u32 = 3;
@@ -192,12 +192,12 @@ pub(crate) mod starvation {
     pub(crate) const PROBATION: Span = Span::from_ms(3000);
     /// The period of its reservation, unless the thread's treatment names another. Raised, a
     /// starved thread that blocks often waits longer between two of its jobs. Test:
-    /// `a_starved_thread_of_which_a_period_is_expected_has_that_period_on_trial`.
+    /// `a_starved_thread_of_which_a_period_is_expected_has_that_period_on_probation`.
     pub(crate) const PROBATION_PERIOD: Span = Span::from_ms(20);
     /// The pause after the first probation in vain, and after the first time that a thread lost its
     /// protection because it only computed. Raised, a thread that shows its rhythm later waits.
     /// Test:
-    /// `a_starved_thread_that_shows_no_rhythm_on_trial_is_given_back_and_left_alone_for_long`.
+    /// `a_starved_thread_that_shows_no_rhythm_on_probation_is_given_back_and_left_alone_for_long`.
     pub(crate) const FIRST_PAUSE: Span = Span::from_secs(5);
     /// The longest pause between two probations of one thread. Raised, the same. Test:
     /// `a_thread_that_starves_all_day_is_tried_every_ten_minutes_in_the_end`.

@@ -178,7 +178,7 @@ fn remark(thread: &ThreadReport) -> String {
     let remark = match thread.state {
         State::Kept | State::Watched | State::Ended => "",
         State::AskedFor => "asked for",
-        State::OnTrial => "on trial",
+        State::OnProbation => "on probation",
         State::Refused => "no reservation",
         State::Released => "lost its rhythm",
         State::TakenOver => "changed by another program",

@@ -120,7 +120,7 @@ fn who_turns_cpu_bound_soon_loses_what_it_had_earned_whatever_it_says() {
                 mean(&had, CHANGE + 5, SECONDS),
             );
             assert!(at_first <= 333 + 60, "{seed}: {at_first} of {had:?}");
-            // A silent program gets a trial later, as any tracked program that starves does.
+            // A silent program is on probation later, as any tracked program that starves does.
             if cries {
                 assert!(then <= 333 + 10, "{seed}: {then} of {had:?}");
             }

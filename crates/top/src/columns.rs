@@ -43,7 +43,7 @@ const ALL: [Column; 9] = [
 /// In the order in which they get room, each with how much: what comes twice gets more.
 const ROOM: [(Column, usize); 13] = [
     (Column::Thread, 10),
-    (Column::State, 8),
+    (Column::State, 9),
     (Column::Share, NUMBERS),
     (Column::Period, 8),
     (Column::Missed, 6),
@@ -246,17 +246,17 @@ pub(crate) fn confidence(confidence: f64) -> String {
 pub(crate) const fn tone(state: State) -> Tone {
     match state {
         State::Kept | State::AskedFor => Tone::Good,
-        State::OnTrial => Tone::Warn,
+        State::OnProbation => Tone::Warn,
         State::Refused | State::TakenOver => Tone::Bad,
         State::Released | State::Watched | State::Ended => Tone::Faint,
     }
 }
 
-/// The state in eight columns.
+/// The state in nine columns.
 pub(crate) const fn state(state: State) -> &'static str {
     match state {
         State::AskedFor => "asked",
-        State::OnTrial => "trial",
+        State::OnProbation => "probation",
         State::TakenOver => "taken",
         state => state.name(),
     }

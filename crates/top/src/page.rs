@@ -307,7 +307,7 @@ fn list(model: &Model, thread: &Thread, area: Rect, sheet: &mut Sheet<'_>) {
             .held
             .map_or("nothing".to_owned(), |held| held.to_string());
         let text = format!(
-            "{ago:5.0} s ago  {:8} {held}  {}",
+            "{ago:5.0} s ago  {:9} {held}  {}",
             columns::state(change.state),
             harmless(&change.why)
         );

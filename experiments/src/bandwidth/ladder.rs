@@ -65,7 +65,7 @@ fn steps() -> Vec<(&'static str, Method)> {
             rate_boost: papers.boost,
             ..papers
         },
-        trials: false,
+        probation: false,
         ..Onbeat::default()
     };
     let analyser = Onbeat {
@@ -85,13 +85,13 @@ fn steps() -> Vec<(&'static str, Method)> {
         parameters: Onbeat::default().parameters,
         ..jobs
     };
-    let trials = Onbeat {
-        trials: true,
+    let probation = Onbeat {
+        probation: true,
         ..learnt
     };
     let soft = Onbeat {
         hard: false,
-        ..trials
+        ..probation
     };
     vec![
         ("LFS++ as written, x = 0.2", written(Additions::default())),
@@ -106,7 +106,7 @@ fn steps() -> Vec<(&'static str, Method)> {
         ("+ onbeat's analyser", Method::Onbeat(analyser)),
         ("+ jobs in place of samples", Method::Onbeat(jobs)),
         ("+ a learnt spread, rho = 99%", Method::Onbeat(learnt)),
-        ("+ trials for starved threads", Method::Onbeat(trials)),
+        ("+ probation of starved threads", Method::Onbeat(probation)),
         ("+ soft reservations: onbeat", Method::Onbeat(soft)),
     ]
 }

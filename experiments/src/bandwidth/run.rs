@@ -46,7 +46,7 @@ pub(super) struct Onbeat {
     pub(super) predictor: Kind,
     pub(super) parameters: Parameters,
     pub(super) hysteresis: bool,
-    pub(super) trials: bool,
+    pub(super) probation: bool,
 }
 
 impl Default for Onbeat {
@@ -62,7 +62,7 @@ impl Default for Onbeat {
                 ..Parameters::default()
             },
             hysteresis: true,
-            trials: true,
+            probation: true,
         }
     }
 }
@@ -92,7 +92,7 @@ impl Onbeat {
                 per_task: Bandwidth::from_cpus(TOTAL),
                 ..usual
             },
-            trials: self.trials,
+            probation: self.probation,
             ..Settings::default()
         }
     }

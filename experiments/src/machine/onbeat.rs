@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use super::Machine;
 
 /// LFS++ as in the paper: its period analyser, its controller that looks once a second, hard
-/// reservations (section 3.2), and none on trial.
+/// reservations (section 3.2), and no probation.
 pub(crate) const LFSPP: [&str; 4] = [
     "--config=analyser=\"lfspp\"",
     "--config=prediction.predictor=\"rate\"",
     "--hard",
-    "--no-trials",
+    "--no-probation",
 ];
 
 /// Where the binary is, and where its report and log go.

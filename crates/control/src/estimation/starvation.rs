@@ -23,7 +23,7 @@ pub(crate) struct Starving {
     since: Option<Instant>,
     waited: Span,
     bursts: u32,
-    trials: u32,
+    probations: u32,
     not_before: Instant,
     look: Option<Look>,
 }
@@ -100,9 +100,9 @@ impl Starving {
 
     /// Notes that a probation begins. The pause before the next one doubles.
     pub(crate) fn tried(&mut self, now: Instant) {
-        let pause = FIRST_PAUSE.doubled(self.trials, LONGEST_PAUSE);
+        let pause = FIRST_PAUSE.doubled(self.probations, LONGEST_PAUSE);
         *self = Self {
-            trials: self.trials + 1,
+            probations: self.probations + 1,
             not_before: now + PROBATION + pause,
             ..Self::default()
         };
@@ -167,15 +167,15 @@ mod tests {
     #[test]
     fn trials_in_vain_become_rare() {
         let mut starving = Starving::default();
-        let mut trials = 0;
+        let mut probations = 0;
         for ms in (0..600_000).step_by(50) {
             let burst = burst(ms, 40, 8);
             if starving.heard(&burst) {
                 starving.tried(burst.blocked);
-                trials += 1;
+                probations += 1;
             }
         }
-        assert!((4..=8).contains(&trials), "{trials}");
+        assert!((4..=8).contains(&probations), "{probations}");
     }
 
     /// How often a thread that executes for a share of the time, and never blocks, is found
@@ -219,15 +219,18 @@ mod tests {
     #[test]
     fn a_thread_that_starves_all_day_is_tried_every_ten_minutes_in_the_end() {
         let mut starving = Starving::default();
-        let mut trials = 0;
+        let mut probations = 0;
         for ms in (0..3 * 3600 * 1000).step_by(50) {
             let burst = burst(ms, 40, 8);
             if starving.heard(&burst) {
                 starving.tried(burst.blocked);
-                trials += u32::from(ms >= 2 * 3600 * 1000);
+                probations += u32::from(ms >= 2 * 3600 * 1000);
             }
         }
-        assert!((5..=6).contains(&trials), "{trials} in the last hour");
+        assert!(
+            (5..=6).contains(&probations),
+            "{probations} in the last hour"
+        );
     }
 
     #[test]

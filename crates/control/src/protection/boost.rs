@@ -38,7 +38,7 @@ pub enum BoostWhy {
     /// Its application keeps a beat.
     KeepsBeat,
     /// It starves, and is on probation.
-    OnTrial,
+    OnProbation,
     /// Its user has used more than a quota gives.
     OverQuota,
     /// It gets a priority that it asked for.
@@ -70,7 +70,7 @@ impl fmt::Display for BoostWhy {
             Self::Starts => f.write_str("its application has just begun"),
             Self::HasBegun => f.write_str("its application has begun"),
             Self::KeepsBeat => f.write_str("its application keeps a beat"),
-            Self::OnTrial => f.write_str("it starves, and has a chance to show a rhythm"),
+            Self::OnProbation => f.write_str("it starves, and has a chance to show a rhythm"),
             Self::OverQuota => f.write_str("its user has used more than the quota gives"),
             Self::AsksForPriority => f.write_str("it asked for a priority, and gets that"),
             Self::Computes => f.write_str("it computes without a pause"),

@@ -464,9 +464,9 @@ impl Protector {
         let protection = self.threads.get_mut(slot);
         protection.resumes(now);
         protection.in_vain = in_vain;
-        let on_trial = thread.estimator.is_on_probation();
+        let on_probation = thread.estimator.is_on_probation();
         if !protection.is_in_force() {
-            if let Some(why) = why.or(on_trial.then_some(BoostWhy::OnTrial)) {
+            if let Some(why) = why.or(on_probation.then_some(BoostWhy::OnProbation)) {
                 self.protect(around, slot, why);
             }
             return;
@@ -475,10 +475,10 @@ impl Protector {
             self.look_at(around, (slot, thread));
         }
         // A thread that goes first is bounded by its application's account.
-        if computes && !on_trial && !self.of(slot).goes_first() {
+        if computes && !on_probation && !self.of(slot).goes_first() {
             self.unprotect(around, slot, BoostWhy::Computes);
             self.threads.get_mut(slot).suspend(now);
-        } else if why.is_none() && !on_trial {
+        } else if why.is_none() && !on_probation {
             self.unprotect(around, slot, BoostWhy::NoBeat);
         }
     }

@@ -44,12 +44,12 @@ pub enum Why {
         /// For how long.
         over: Span,
     },
-    /// It was begun by a process that is on trial.
-    JoinsTrial,
-    /// It lost the rhythm that it had shown on trial, and may have another one.
+    /// It was begun by a process that is on probation.
+    JoinsProbation,
+    /// It lost the rhythm that it had shown on probation, and may have another one.
     TriedAgain,
-    /// Its trial is over, and it showed no rhythm.
-    TrialOver,
+    /// Its probation is over, and it showed no rhythm.
+    ProbationOver,
     /// Its jobs' demand asks for more, or for less.
     Demand {
         /// The execution time of a job that is provided for.
@@ -145,7 +145,7 @@ pub enum Why {
     },
     /// Nothing that is kept on the beat has to do with it any more.
     OffPath,
-    /// It asked for real-time priority: on trial, for it may have a rhythm.
+    /// It asked for real-time priority: on probation, for it may have a rhythm.
     WantsPriority,
     /// It ended.
     Ended,
@@ -175,15 +175,15 @@ impl fmt::Display for Why {
             ),
             Self::Starves { waited, over } => write!(
                 f,
-                "on trial: it waited {waited} of {over} for a CPU, and may have a rhythm if it gets one"
+                "on probation: it waited {waited} of {over} for a CPU, and may have a rhythm if it gets one"
             ),
             Self::NeverBlocks { over } => write!(
                 f,
-                "on trial: it hardly got to run for {over}, and may have a rhythm if it does"
+                "on probation: it hardly got to run for {over}, and may have a rhythm if it does"
             ),
-            Self::JoinsTrial => f.write_str("on trial with the threads beside it"),
-            Self::TriedAgain => f.write_str("it lost its rhythm: on trial for another one"),
-            Self::TrialOver => f.write_str("it showed no rhythm on trial"),
+            Self::JoinsProbation => f.write_str("on probation with the threads beside it"),
+            Self::TriedAgain => f.write_str("it lost its rhythm: on probation for another one"),
+            Self::ProbationOver => f.write_str("it showed no rhythm on probation"),
             Self::Demand { job } => write!(f, "its jobs take {job}"),
             Self::Exhausted => f.write_str("a job ran out of budget"),
             Self::HeldBack { late, of, pause } => write!(
@@ -231,7 +231,7 @@ impl fmt::Display for Why {
             } => write!(f, "it is {stage}: seen in {seen} of {of} jobs"),
             Self::OffPath => f.write_str("nothing that is kept on the beat works with it any more"),
             Self::WantsPriority => {
-                f.write_str("on trial: it asked for real-time priority, and may have a rhythm")
+                f.write_str("on probation: it asked for real-time priority, and may have a rhythm")
             }
             Self::Ended => f.write_str("it ended"),
             Self::Finished => f.write_str("onbeat ends"),

@@ -12,7 +12,7 @@ pub enum State {
     /// It has a reservation that was asked for, whatever its period.
     AskedFor,
     /// It has a reservation on probation: it starves, or asked for priority, and may show a period.
-    OnTrial,
+    OnProbation,
     /// It has a period, but no reservation: the log says why.
     Refused,
     /// Somebody else decides about its scheduling.
@@ -29,7 +29,7 @@ impl State {
     const ALL: [Self; 8] = [
         Self::Kept,
         Self::AskedFor,
-        Self::OnTrial,
+        Self::OnProbation,
         Self::Refused,
         Self::TakenOver,
         Self::Released,
@@ -43,7 +43,7 @@ impl State {
         match self {
             Self::Kept => "kept",
             Self::AskedFor => "asked-for",
-            Self::OnTrial => "on-trial",
+            Self::OnProbation => "on-probation",
             Self::Refused => "refused",
             Self::TakenOver => "taken-over",
             Self::Released => "released",

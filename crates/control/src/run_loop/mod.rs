@@ -631,7 +631,7 @@ impl<A: Actuator> Controller<A> {
             .enter(slot, self.settings.allocation.thresholds);
         self.enforcer.enter(slot, at);
         self.batcher.pace.hurry(at);
-        if self.settings.trials {
+        if self.settings.probation {
             self.timers.set(at, TimerEvent::Starves(task));
         }
         slot

@@ -244,8 +244,8 @@ impl<A: Actuator> Controller<A> {
         self.yield_if(slot, refusal, now);
     }
 
-    /// Gives `task` a reservation of this `share` of a CPU in each `period` on trial, so that it
-    /// can show its rhythm; if it shows none, it is given back.
+    /// Puts `task` on probation with this `share` of a CPU in each `period`, so that it can show
+    /// its rhythm; if it shows none, it is given back.
     pub fn try_out(&mut self, task: Task, share: Bandwidth, period: Span, now: Instant) {
         let slot = self.slot_of(task.id, now);
         if let Some(thread) = self.tasks.get_mut(slot) {
@@ -419,7 +419,7 @@ impl<A: Actuator> Controller<A> {
         } else if server.fixed().is_some() {
             State::AskedFor
         } else if estimator.is_on_probation() {
-            State::OnTrial
+            State::OnProbation
         } else if !estimator.is_locked() {
             match estimator.rhythm() {
                 Some(_) => State::Released,

@@ -155,7 +155,7 @@ impl<A: Actuator> Controller<A> {
     /// True if nothing about the thread itself speaks against a probation.
     fn may_be_tried(&self, slot: Slot) -> bool {
         let protection = self.protector.of(slot);
-        self.settings.trials
+        self.settings.probation
             && self.needs_probation(slot)
             && !protection.helps()
             && !protection.is_declined()
@@ -213,7 +213,7 @@ impl<A: Actuator> Controller<A> {
         let over = TimerEvent::ProbationOver(thread.task.id);
         let until = self.probations.extend(now + PROBATION);
         self.timers.set(until, over);
-        self.protect(slot, BoostWhy::OnTrial, now);
+        self.protect(slot, BoostWhy::OnProbation, now);
         self.consider(slot, Some(why));
     }
 
@@ -256,7 +256,7 @@ impl<A: Actuator> Controller<A> {
         };
         let may = self.may_be_tried(slot) && is_on_probation() && self.tries_together(slot, now);
         if may {
-            self.put_on_probation(slot, None, Why::JoinsTrial, now);
+            self.put_on_probation(slot, None, Why::JoinsProbation, now);
         }
     }
 
@@ -300,7 +300,7 @@ impl<A: Actuator> Controller<A> {
         };
         match thread.estimator.end_probation(now, until) {
             ProbationEnd::NotYet(end) => self.timers.set(end, TimerEvent::ProbationOver(task)),
-            ProbationEnd::InVain => self.withdraw(slot, Why::TrialOver, now),
+            ProbationEnd::InVain => self.withdraw(slot, Why::ProbationOver, now),
             ProbationEnd::NotOnProbation => {}
         }
     }

@@ -308,7 +308,7 @@ fn a_starved_thread_is_given_a_trial_and_is_kept_if_it_shows_a_rhythm_then() {
 }
 
 #[test]
-fn a_starved_thread_of_which_a_period_is_expected_has_that_period_on_trial() {
+fn a_starved_thread_of_which_a_period_is_expected_has_that_period_on_probation() {
     for expected in [None, Some(ms(5))] {
         let mut script = Script::default();
         script.starved(7, (at_ms(0), at_ms(1000)));
@@ -326,19 +326,19 @@ fn a_starved_thread_of_which_a_period_is_expected_has_that_period_on_trial() {
 }
 
 #[test]
-fn a_starved_thread_that_shows_no_rhythm_on_trial_is_given_back_and_left_alone_for_long() {
+fn a_starved_thread_that_shows_no_rhythm_on_probation_is_given_back_and_left_alone_for_long() {
     let mut script = Script::default();
     script.starved(7, (at_ms(0), at_ms(8000)));
     let ran = of_film(script);
     let of = ran.of(7);
     let whats: Vec<What> = of.iter().map(|e| e.what).collect();
     assert_eq!(whats, [What::Reserved, What::Released]);
-    assert_eq!(of[1].why, Why::TrialOver);
+    assert_eq!(of[1].why, Why::ProbationOver);
     assert_eq!((ran.report.threads.len(), ran.report.left_alone), (0, 1));
 }
 
 #[test]
-fn who_starves_a_little_beside_a_starving_thread_joins_it_on_trial() {
+fn who_starves_a_little_beside_a_starving_thread_joins_it_on_probation() {
     let little = |script: &mut Script| {
         let mut noise = Noise(1);
         let mut woke = at_ms(0);
@@ -366,7 +366,7 @@ fn without_trials_a_starved_thread_is_never_touched() {
     let mut script = Script::default();
     script.starved(7, (at_ms(0), at_ms(5000)));
     let settings = Settings {
-        trials: false,
+        probation: false,
         ..Settings::default()
     };
     let ran = play(script, Kernel::with_cpus(2), settings);
@@ -381,7 +381,10 @@ fn a_thread_that_never_blocks_as_it_hardly_runs_is_given_a_trial() {
     let of = ran.of(BUSY.tid);
     assert!(matches!(of[0].why, Why::NeverBlocks { .. }), "{:?}", of[0]);
     assert!(of[0].at <= at_ms(3000), "{:?}", of[0]);
-    assert_eq!((of[1].what, &of[1].why), (What::Released, &Why::TrialOver));
+    assert_eq!(
+        (of[1].what, &of[1].why),
+        (What::Released, &Why::ProbationOver)
+    );
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn a_flood_by_a_thread_that_never_blocks_is_worth_nothing() {
         script.says(7, Said::MissedDeadline, at, (woke, at.since(woke)));
     }
     let settings = Settings {
-        trials: false,
+        probation: false,
         ..Settings::default()
     };
     let ran = play(script, Kernel::with_cpus(2), settings);

@@ -67,24 +67,24 @@ fn a_shell_that_starts_one_command_after_the_other_has_no_clock() {
     assert_eq!(shell(false), 0);
 }
 
-/// When each of the threads was on trial, from its first reservation to its release.
-fn trials(script: Script, tids: [u32; 2]) -> Vec<(Instant, Instant)> {
+/// When each of the threads was on probation, from its first reservation to its release.
+fn probations(script: Script, tids: [u32; 2]) -> Vec<(Instant, Instant)> {
     let ran = of_film(script);
-    let mut trials = Vec::new();
+    let mut probations = Vec::new();
     for tid in tids {
         let mut began = None;
         for entry in ran.of(tid) {
             match (entry.what, &entry.why) {
                 (What::Reserved, _) => began = Some(entry.at),
-                (What::Released, Why::TrialOver) => {
-                    trials.extend(began.take().map(|at| (at, entry.at)));
+                (What::Released, Why::ProbationOver) => {
+                    probations.extend(began.take().map(|at| (at, entry.at)));
                 }
                 _ => {}
             }
         }
     }
-    trials.sort();
-    trials
+    probations.sort();
+    probations
 }
 
 #[test]
@@ -94,14 +94,14 @@ fn starving_threads_without_a_clock_are_tried_one_at_a_time_and_ever_more_rarely
     script.tracked(ENCODER, "transcoder", at_ms(0));
     script.starved_by(DECODER, ENCODER, (at_ms(0), at_ms(60_000)));
     script.starved_by(ENCODER, DECODER, (at_ms(0), at_ms(60_000)));
-    let trials = trials(script, [DECODER, ENCODER]);
-    assert!(trials.len() >= 2, "{trials:?}");
-    for pair in trials.windows(2) {
+    let probations = probations(script, [DECODER, ENCODER]);
+    assert!(probations.len() >= 2, "{probations:?}");
+    for pair in probations.windows(2) {
         let pause = pair[1].0.since(pair[0].1);
-        assert!(pause >= ms(5000), "{trials:?}");
+        assert!(pause >= ms(5000), "{probations:?}");
     }
-    let tried: Span = trials.iter().map(|&(from, to)| to.since(from)).sum();
-    assert!(tried <= ms(15_000), "{trials:?}");
+    let tried: Span = probations.iter().map(|&(from, to)| to.since(from)).sum();
+    assert!(tried <= ms(15_000), "{probations:?}");
 }
 
 #[test]
@@ -111,19 +111,19 @@ fn starving_threads_of_a_process_with_a_clock_are_tried_together() {
     script.tracked(ENCODER, "player", at_ms(0));
     script.starved_by(DECODER, 0, (at_ms(0), at_ms(4000)));
     script.starved_by(ENCODER, DECODER, (at_ms(0), at_ms(4000)));
-    let trials = trials(script, [DECODER, ENCODER]);
-    assert!(trials.len() >= 2, "{trials:?}");
-    assert!(trials[1].0 < trials[0].1, "{trials:?}");
+    let probations = probations(script, [DECODER, ENCODER]);
+    assert!(probations.len() >= 2, "{probations:?}");
+    assert!(probations[1].0 < probations[0].1, "{probations:?}");
 }
 
 #[test]
-fn a_thread_that_a_process_on_trial_begins_is_on_trial_from_its_first_instruction() {
+fn a_thread_that_a_process_on_probation_begins_is_on_probation_from_its_first_instruction() {
     let mut script = Script::default();
     script.tracked(DECODER, "player", at_ms(0));
     script.starved_by(DECODER, 0, (at_ms(0), at_ms(4000)));
     script.tracked(ENCODER, "player", at_ms(900));
     let ran = of_film(script);
-    assert_eq!(ran.of(ENCODER)[0].why, Why::JoinsTrial);
+    assert_eq!(ran.of(ENCODER)[0].why, Why::JoinsProbation);
     assert!(ran.of(ENCODER)[0].at <= at_ms(920));
     let mut alone = Script::default();
     alone.tracked(DECODER, "transcoder", at_ms(0));

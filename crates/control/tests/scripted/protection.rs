@@ -245,11 +245,14 @@ fn an_application_that_went_first_is_not_tried_soon_after_it() {
         }
     }
     let ran = play_here(script);
-    let is_trial = |entry: &&BoostEntry| entry.why == BoostWhy::OnTrial;
-    let trials = ran.boosts.iter().filter(is_trial).map(|entry| entry.at);
-    let trials: Vec<Instant> = trials.collect();
-    assert!(trials[0] >= at_ms(12_800), "{trials:?}");
-    assert!(trials[1].since(trials[0]) >= ms(20_000), "{trials:?}");
+    let is_probation = |entry: &&BoostEntry| entry.why == BoostWhy::OnProbation;
+    let probations = ran.boosts.iter().filter(is_probation).map(|entry| entry.at);
+    let probations: Vec<Instant> = probations.collect();
+    assert!(probations[0] >= at_ms(12_800), "{probations:?}");
+    assert!(
+        probations[1].since(probations[0]) >= ms(20_000),
+        "{probations:?}"
+    );
 }
 
 #[test]

@@ -285,15 +285,15 @@ impl Realtimekit {
         limits.without_polkit = self.without_polkit.unwrap_or(limits.without_polkit);
         if let Some(share) = self.share {
             let place = at(share.span().start);
-            config.trial.share = share.into_inner().0;
-            if config.trial.share > Bandwidth::ONE {
+            config.probation.share = share.into_inner().0;
+            if config.probation.share > Bandwidth::ONE {
                 return Err(
                     place.wrong("a thread runs on one CPU: write at most \"100%\"".to_owned())
                 );
             }
         }
         if let Some(period) = self.period {
-            config.trial.period = period.0;
+            config.probation.period = period.0;
         }
         let serve = self.serve.unwrap_or(config.realtimekit.is_some());
         config.realtimekit = serve.then_some(limits);

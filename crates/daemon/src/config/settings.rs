@@ -14,7 +14,7 @@ use crate::rules::Rules;
 
 /// What a thread that asked for real-time priority gets at first.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Trial {
+pub struct Probation {
     /// The share of a CPU.
     pub share: Bandwidth,
     /// In which period.
@@ -33,7 +33,7 @@ pub struct Config {
     /// What clients of RealtimeKit get; none if they are not served.
     pub realtimekit: Option<Limits>,
     /// What a thread that asked for real-time priority gets at first.
-    pub trial: Trial,
+    pub probation: Probation,
     /// Which programs are tracked by themselves.
     pub rules: Rules,
     /// Whether threads of the same user that work for tracked ones are found and tracked with
@@ -49,7 +49,7 @@ impl Default for Config {
             users: Vec::new(),
             groups: Vec::new(),
             realtimekit: Some(Limits::default()),
-            trial: Trial {
+            probation: Probation {
                 share: Bandwidth::from_cpus(0.5),
                 period: Span::from_ms(10),
             },

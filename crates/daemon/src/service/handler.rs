@@ -30,7 +30,7 @@ impl Handler {
         Self {
             missed_starts: MissedStarts::default(),
             reservations: Reservations::default(),
-            priorities: RealTimePriorities::new(priorities, config.trial),
+            priorities: RealTimePriorities::new(priorities, config.probation),
             partners: PartnerUpkeep::new(),
             rule_scan: RuleScan::new(config),
             reloads: Vec::new(),
@@ -51,7 +51,7 @@ impl Handler {
         config: &Config,
         turn: &mut Turn<'_, S, A>,
     ) {
-        self.priorities.set_trial(config.trial);
+        self.priorities.set_probation(config.probation);
         self.rule_scan.configure(config, turn);
     }
 

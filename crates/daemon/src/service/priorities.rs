@@ -1,6 +1,6 @@
 //! What clients of RealtimeKit ask for. A thread gets at once what RealtimeKit would have given it,
-//! which stays under all that follows; is tracked; and gets a reservation on trial, in which its
-//! rhythm can show. If it has none, or the kernel refuses, it has what RealtimeKit would have given
+//! which stays under all that follows; is tracked; and is put on probation, in which its rhythm can
+//! show. If it has none, or the kernel refuses, it has what RealtimeKit would have given
 //! it. Where the kernel withholds real-time priorities, the reservation is all that it gets.
 //!
 //! One that has a reservation when it asks gets its priority when that is over: nobody can say what
@@ -18,7 +18,7 @@ use super::partners;
 use super::tracking;
 use super::turn::Turn;
 use crate::account::Account;
-use crate::config::Trial;
+use crate::config::Probation;
 use crate::directory;
 use crate::fault::Fault;
 use crate::registry::{Holder, Shared};
@@ -44,23 +44,23 @@ pub(super) struct RealTimePriorities {
     raised_for: BTreeMap<TaskId, RaisedFor>,
     /// Tasks that are to lose their priority as soon as they have lost their reservation.
     lowering: BTreeSet<TaskId>,
-    trial: Trial,
+    probation: Probation,
 }
 
 impl RealTimePriorities {
-    pub(super) const fn new(priorities: Priorities, trial: Trial) -> Self {
+    pub(super) const fn new(priorities: Priorities, probation: Probation) -> Self {
         Self {
             priorities,
             rising: BTreeMap::new(),
             raised_for: BTreeMap::new(),
             lowering: BTreeSet::new(),
-            trial,
+            probation,
         }
     }
 
     /// What a task that asks from now on gets at first.
-    pub(super) const fn set_trial(&mut self, trial: Trial) {
-        self.trial = trial;
+    pub(super) const fn set_probation(&mut self, probation: Probation) {
+        self.probation = probation;
     }
 
     pub(super) fn prioritise<S: Sensor, A: Actuator>(
@@ -106,7 +106,7 @@ impl RealTimePriorities {
         self.start_trial(given, target, &caller.account, turn)
     }
 
-    /// The task has its priority, or will: it is tracked, and gets a reservation on trial.
+    /// The task has its priority, or will: it is tracked, and gets a reservation on probation.
     fn start_trial<S: Sensor, A: Actuator>(
         &mut self,
         given: Given,
@@ -130,7 +130,7 @@ impl RealTimePriorities {
                 tracking::track_for(Holder::RealtimeKit, account, target, Follow::Threads, turn);
             match tracked {
                 Ok(()) => {
-                    let Trial { share, period } = self.trial;
+                    let Probation { share, period } = self.probation;
                     turn.controller
                         .try_out(target.task, share, period, turn.now);
                 }

@@ -65,9 +65,9 @@ pub(crate) struct KeepOptions {
     ///
     /// A thread that hardly gets to run shows no period. By default the threads without a
     /// reservation of a program that begins have SCHED_RR, those of one that has a periodic thread
-    /// run at nice -20, and one that starves later gets a reservation on trial for three seconds.
+    /// run at nice -20, and one that starves later gets a reservation for a probation of 3 s.
     #[arg(long, help_heading = "Targets")]
-    pub(crate) no_trials: bool,
+    pub(crate) no_probation: bool,
 
     /// Decide and log, but change nothing
     #[arg(short = 'n', long, help_heading = "Output")]

@@ -152,7 +152,7 @@ impl<'a> Prepared<'a> {
         let can_join =
             || options.tracer.choice().first() == Some(&tracer::Kind::Bpf) && bpf::is_likely();
         let may_act = !options.dry_run
-            && !options.no_trials
+            && !options.no_probation
             && self.config.enforcement.through != Through::Scx;
         let marks = || executable.is_some_and(|file| self.parser.finds_probes(file));
         may_act && options.also.is_empty() && can_join() && !marks()
@@ -457,10 +457,10 @@ fn settings(
     // No other tracer tells who woke whom.
     let finds_pipelines = options.pipelines == Pipelines::Auto && tracer == tracer::Kind::Bpf;
     Settings {
-        trials: !options.no_trials,
+        probation: !options.no_probation,
         // Where an interrupt cannot be told from a thread that wakes another one, a batch program
         // seems to have a clock; and a scheduler of onbeat's own gives reservations alone.
-        protects: !options.no_trials
+        protects: !options.no_probation
             && tracer == tracer::Kind::Bpf
             && bpf::tells_wakers()
             && enforcement.through != Through::Scx,

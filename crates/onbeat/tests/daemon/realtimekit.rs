@@ -47,7 +47,7 @@ pub(crate) fn listed(client: &mut Client, tid: u32) -> Option<serde_json::Value>
 }
 
 fn wait_for_the_trials_end(client: &mut Client, tid: u32) {
-    eventually("the end of the trial", || {
+    eventually("the end of the probation", || {
         let one = listed(client, tid)?;
         (one["state"] == "watched" && one["runtime-ns"] == 0).then_some(())
     });
@@ -186,7 +186,7 @@ fn a_thread_that_shows_no_rhythm_gets_what_realtimekit_would_have_given_it() {
     }
     let mut machine = Machine::new();
     let (_process, tid) = audio(&machine, "idle");
-    eventually("the end of the trial", || {
+    eventually("the end of the probation", || {
         has_priority(tid, 10).then_some(())
     });
     assert_eq!(machine.end(libc::SIGTERM), Some(0));

@@ -44,7 +44,7 @@ impl Two {
         [self.audio.1, self.reserving]
     }
 
-    /// Waits until both are held up. A trial is over after some seconds: where the machine stood
+    /// Waits until both are held up. Probation is over after some seconds: where the machine stood
     /// still meanwhile, the program asks anew.
     fn are_held_up(&self, machine: &Machine) {
         let mut alice = machine.client(ALICE);

@@ -35,7 +35,7 @@ fn has(process: &Mortal) -> Option<Attributes> {
 fn attach(folder: &Folder, criers: &[&Mortal]) -> Mortal {
     let mut attach = folder.keep("attach");
     let pids = criers.iter().map(|crier| crier.id().to_string());
-    Mortal::spawn(attach.args(["--no-trials", "--quiet"]).args(pids))
+    Mortal::spawn(attach.args(["--no-probation", "--quiet"]).args(pids))
 }
 
 fn nice(process: &Mortal) -> i32 {

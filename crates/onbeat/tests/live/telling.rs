@@ -11,7 +11,7 @@ use crate::{Folder, Mortal, can_run, eventually};
 fn run(folder: &Folder, arguments: &[&str]) -> Command {
     let mut onbeat = folder.keep("run");
     onbeat
-        .args(["--no-trials", "--"])
+        .args(["--no-probation", "--"])
         .arg(compiled("marker", &folder.path("marker")))
         .args(arguments);
     onbeat

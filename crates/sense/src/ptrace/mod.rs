@@ -11,8 +11,8 @@
 
 mod burst_builder;
 pub(crate) mod filter;
+mod probe;
 mod tracer;
-mod trial;
 
 use std::collections::HashSet;
 use std::io;
@@ -120,7 +120,7 @@ impl PtraceSensor {
     /// # Errors
     /// If a process that was started to try it does not stop, or may not be traced.
     pub fn new(calls: &[Call]) -> Result<Self, Error> {
-        trial::run()?;
+        probe::run()?;
         let own = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
         if burst_builder::Account::parse(&own).is_none_or(|own| own.slices == 0) {
             return Err(Error::NoAccount);
