@@ -497,7 +497,7 @@ fn what_a_call_of_the_library_costs_is_what_its_table_has() {
     let claim = format!(
         "A call costs {} unheard, and [{}](../experiments/mark-cost/README.md) heard",
         of("nobody listens"),
-        of("listened to, by a call")
+        of("listened to, by a breakpoint")
     );
     assert_says("libonbeat/README.md", &claim);
 }
