@@ -16,3 +16,4 @@ pub mod predictor;
 pub mod stochastic;
 pub mod supervisor;
 pub mod supply;
+mod tuning;

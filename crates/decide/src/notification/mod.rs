@@ -18,32 +18,8 @@ pub mod ordinary;
 
 use onbeat_model::{Instant, Span};
 
-/// The raise by one notification for a thread that sleeps all the time, as a fraction of its
-/// budget.
-pub const STEP: f64 = 0.25;
-/// The most that all together add.
-pub const MOST: f64 = 1.0;
-/// The number of jobs without need for it after which a raise is taken back.
-pub const JURY: u32 = 8;
-/// How long a thread is not heard after its first appeal in vain.
-pub const FIRST_SILENCE: Span = Span::from_secs(2);
-/// And at most.
-pub const LONGEST_SILENCE: Span = Span::from_secs(3600);
-
-/// In which time the raise of a thread that sleeps all the time falls to half.
-const HALF_LIFE: Span = Span::from_secs(1);
-/// How much the last stretch counts in the block ratio.
-const WEIGHT: f64 = 0.125;
-/// How far before its deadline a job may be said to be late, as a share of the period: the deadline
-/// is a guess.
-const WINDOW: f64 = 0.25;
-/// And how many periods after it.
-const LATEST: u64 = 8;
-/// A thread that sleeps for less of its time computes without an end: what it says of deadlines is
-/// not heard.
-const SLEEPLESS: f64 = 0.02;
-/// A raise below this share of the budget is over.
-const NOTHING: f64 = 0.01;
+pub use crate::tuning::notification::{FIRST_SILENCE, JURY, LONGEST_SILENCE, MOST, STEP};
+use crate::tuning::notification::{HALF_LIFE, LATEST, NOTHING, SLEEPLESS, WEIGHT, WINDOW};
 
 /// Judges the notifications of one thread. See the module for how.
 #[derive(Clone, Copy, Debug)]

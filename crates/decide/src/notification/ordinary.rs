@@ -20,24 +20,10 @@
 //! nothing, as the paper says of a system that is overloaded; if it has a rhythm, it has a
 //! reservation instead. Several that are boosted share what one could have ([`dilution`]).
 
-use onbeat_model::{Boost, Instant, Span};
+use onbeat_model::{Boost, Instant};
 
-/// The number of nice levels for a thread that always sleeps.
-pub const MOST_LEVELS: f64 = 5.0;
-/// The number of levels for each CPU that all boosted threads share.
-pub const LEVELS_OF_A_CPU: f64 = 5.0;
-/// One who is boosted is given slices of this length, so that it need not wait for the end of a
-/// longer one.
-pub const SLICE: Span = Span::from_us(300);
-
-/// The raise by one notification, in levels, for a thread that always sleeps.
-const STEP: f64 = 1.0;
-/// In which time the boost of a thread that always sleeps falls to half.
-const HALF_LIFE: Span = Span::from_secs(30);
-/// How far back the block ratio looks: an exponential average over time.
-const MEMORY: Span = Span::from_ms(500);
-/// The block ratio of who hardly sleeps counts as this in the decay.
-const LEAST_RATIO: f64 = 0.001;
+use crate::tuning::ordinary::{HALF_LIFE, LEAST_RATIO, MEMORY, STEP};
+pub use crate::tuning::ordinary::{LEVELS_OF_A_CPU, MOST_LEVELS, SLICE};
 
 /// Judges the notifications of one ordinary thread. See the module for how.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

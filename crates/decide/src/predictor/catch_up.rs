@@ -15,23 +15,7 @@
 use onbeat_model::{Instant, Job, Reservation, Span};
 
 use super::Parameters;
-
-/// The number of jobs in a row that were interrupted without need, after which a further
-/// interruption is no reason for a raise.
-const HARMLESS_MOST: u32 = 3;
-
-/// The number of jobs without a further need after which a raise has done what it could, even if
-/// they are late: then it is not the budget that makes them so.
-const UNUSED_MOST: u32 = 8;
-
-/// The number of times that a job may run out of budget before it is no longer the one that was
-/// planned for: it gets as much again, and again, or it would never end.
-const ROUNDS_MOST: u32 = 4;
-
-/// The least that is doubled, as a share of a period. A thread that has had nothing to do for a
-/// while has next to no budget, and four times that is no more: where threads of a pool take turns,
-/// as an encoder's, the work that comes to it is another one's, and would take tens of periods.
-const LEAST_DOUBLED: f64 = 1.0 / 16.0;
+use crate::tuning::catch_up::{HARMLESS_MOST, LEAST_DOUBLED, ROUNDS_MOST, UNUSED_MOST};
 
 /// The raise in force, and whether raises have been of any use.
 #[derive(Clone, Copy, Debug, Default)]

@@ -11,10 +11,7 @@ use std::collections::VecDeque;
 
 use onbeat_model::Span;
 
-/// For how many jobs an excess is remembered.
-const WINDOW: u64 = 1024;
-/// The multiple of the ranks asked for below which forgetting gains nothing.
-const KEEP_RANKS: usize = 8;
+use crate::tuning::excess::{KEEP_RANKS, WINDOW};
 
 /// The large excesses of the last jobs.
 #[derive(Clone, Debug, Default)]

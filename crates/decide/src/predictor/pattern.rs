@@ -17,22 +17,8 @@ use super::catch_up::CatchUp;
 use super::excess::Excess;
 use super::percentile::credible;
 use super::{Parameters, Percentile, Predictor};
-
-/// The longest group that is looked for.
-const LONGEST: usize = 64;
-/// How many of the last jobs at its place a job is judged by.
-const PLACES: usize = 6;
-/// How much the last job counts in how well a length fits.
-const WEIGHT: f64 = 1.0 / 96.0;
-/// A length fits if its jobs differ by no more than this part of what neighbours differ by. The
-/// best of 64 lengths that mean nothing has 0.8.
-const FITS: f64 = 0.7;
-/// A shorter length that fits nearly as well is the group, and the longer one several of it.
-const AS_WELL: f64 = 1.1;
-/// The number of jobs that say how hard the scene is.
-const SCENE: usize = 4;
-/// The number of jobs from which on their excesses are known well enough.
-const EXCESS_KNOWN: u64 = 100;
+use crate::tuning::excess;
+use crate::tuning::pattern::{AS_WELL, FITS, LONGEST, PLACES, SCENE, WEIGHT};
 
 /// See the file's head.
 pub(super) struct Pattern {
@@ -98,7 +84,7 @@ impl Pattern {
     }
 
     fn plan(&self) -> Option<Span> {
-        if self.excess.len() < EXCESS_KNOWN {
+        if self.excess.len() < excess::KNOWN {
             return None;
         }
         let expected = (*self.expected.back()?)?;

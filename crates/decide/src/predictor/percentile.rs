@@ -13,20 +13,9 @@ use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 use super::catch_up::{CatchUp, overran};
 use super::excess::Excess;
 use super::{Pace, Parameters, Predictor, generosity, percentile};
-
-/// From how many jobs on their excesses are known well enough to replace the percentile, which then
-/// only has to notice a lasting rise.
-const EXCESS_KNOWN: u64 = 100;
-
-/// The percentile that notices it: a quarter of the window is no chance.
-const MOST: f64 = 0.75;
-
-/// The first jobs of a rhythm are no measure of the later ones: programs start slowly, with cold
-/// caches and work to be done once. This number of jobs leaves no excess behind.
-pub const START_UP_JOBS: u32 = 32;
-
-/// How many jobs of a new rate must be known before the runtime of the former one is let go.
-const BRIDGE_JOBS: u32 = 4;
+use crate::tuning::excess;
+pub use crate::tuning::percentile::START_UP_JOBS;
+use crate::tuning::percentile::{BRIDGE_JOBS, MOST};
 
 /// See the file's head.
 pub struct Percentile {
@@ -72,7 +61,7 @@ impl Percentile {
         let percentile = self.percentile?;
         let spread = self.spread();
         let widest = percentile.scale(1.0 + self.parameters.widest_spread);
-        let planned = if self.excess.len() < EXCESS_KNOWN {
+        let planned = if self.excess.len() < excess::KNOWN {
             percentile.scale(spread)
         } else {
             self.most.max(self.median.scale(spread))

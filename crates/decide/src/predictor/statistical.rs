@@ -12,13 +12,7 @@ use onbeat_model::{Demand, Span};
 
 use super::{Parameters, generosity};
 use crate::stochastic::Histogram;
-
-/// r. A group is then 2% of the range of demands, and the budget that much too large at most.
-const GROUPS: usize = 50;
-
-/// A window that is filled this far says enough of the distribution (section 4.2: the first 50
-/// jobs).
-const KNOWN: usize = 50;
+use crate::tuning::statistical::{GROUPS, KNOWN};
 
 /// See the file's head.
 pub(super) fn rule(demand: &Demand, parameters: &Parameters) -> Option<Span> {

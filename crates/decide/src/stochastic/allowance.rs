@@ -8,14 +8,8 @@
 //! the wanted one and 1 / (step n), whatever the demands are, as long as a budget for the worst
 //! case of the window misses nothing.
 
-/// A little less than what is allowed, since a share is met on average, and rather not exceeded.
-const AIM: f64 = 0.9;
-
-/// How much a miss counts: five hundred misses in a row from one end to the other.
-const STEP: f64 = 0.002;
-
-/// No budget is for less than half of the jobs.
-const MOST: f64 = 0.5;
+use crate::tuning::allowance::{MOST, STEP};
+use crate::tuning::misses::AIM;
 
 /// The allowance of one task.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -17,6 +17,8 @@ use std::collections::VecDeque;
 
 use onbeat_model::{Demand, Span};
 
+use crate::tuning::forecast::{LEAST_ERROR, LEVEL, LONGEST, MEANS, SHARPNESS, WEIGHT};
+
 /// A way to forecast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
@@ -25,20 +27,6 @@ enum Rule {
     /// The job `n` before, and half of the way (as a factor) that the level has gone since.
     Season(usize),
 }
-
-/// The level that a season's change is seen by: the mean of this number of jobs.
-const LEVEL: usize = 3;
-const MEANS: [usize; 5] = [1, 2, 4, 8, 16];
-/// The longest group of jobs that is found.
-const LONGEST: usize = 24;
-/// How much a new error counts.
-const WEIGHT: f64 = 0.03;
-
-/// How much less a rule counts whose error is greater than the least one, by that in shares of the
-/// least.
-const SHARPNESS: f64 = 4.0;
-/// No error is less, so that a rule that has not erred yet is not beyond comparison.
-const LEAST_ERROR: f64 = 1e-3;
 
 /// The forecasts of one task.
 #[derive(Clone, Debug)]

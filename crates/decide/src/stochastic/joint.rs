@@ -35,10 +35,7 @@
 use onbeat_model::Span;
 
 use super::schedule::Group;
-
-/// The number of parts of equal probability of a distribution: with groups of equal width, one job
-/// that demands much would leave all others in the first.
-const PIECES: usize = 25;
+use crate::tuning::joint::{PIECES, SERVED_OVERRUNS};
 
 /// The demand of a task's jobs, also beyond its budget.
 #[derive(Clone, Debug)]
@@ -48,9 +45,6 @@ pub struct Outlook {
     mean: f64,
     budget: Span,
 }
-
-/// The number of jobs that overran which are remembered.
-const SERVED_OVERRUNS: f64 = 0.5;
 
 /// A task at one instant.
 #[derive(Clone, Copy, Debug)]

@@ -11,16 +11,8 @@
 //! Over n jobs the share of overruns is at most the wanted one and ln(f) / (step n), where f is a
 //! factor that no job overruns.
 
-/// A little less than what is allowed, since a share is met on average, and rather not exceeded.
-const AIM: f64 = 0.9;
-
-/// How much an overrun stretches: of 0.02, 0.05, 0.1, 0.2, 0.3 and 0.5 the least with which no more
-/// than 5% overran of each of the demands in `experiments/predictors/demands`, whole and every
-/// fourth job.
-const STEP: f64 = 0.1;
-
-/// The most that a budget is stretched by.
-const MOST: f64 = 20.0;
+use crate::tuning::margin::{MOST, STEP};
+use crate::tuning::misses::AIM;
 
 /// The margin of one task.
 #[derive(Clone, Copy, Debug, PartialEq)]

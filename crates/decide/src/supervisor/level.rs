@@ -8,9 +8,7 @@
 use onbeat_model::Bandwidth;
 
 use super::{Grant, Limits, Request, reservation_within, why};
-
-/// The lightest weight that counts; keeps the level finite.
-const LEAST_WEIGHT: f64 = 1e-6;
+use crate::tuning::level::LEAST_WEIGHT;
 
 /// The value of a weight: one that is no positive number, hardly anything.
 pub(super) fn effective(weight: f64) -> f64 {

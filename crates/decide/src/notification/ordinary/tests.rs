@@ -1,5 +1,7 @@
 //! The honest and the cheaters, on a CPU that is shared by the kernel's weights.
 
+use onbeat_model::Span;
+
 use super::*;
 
 const STEP: Span = Span::from_us(500);
