@@ -366,7 +366,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
 
     fn change_speed(&mut self, cpu: CpuIndex, speed: Speed) {
         let speed = self.cpus[cpu].at_least(speed);
-        if speed != self.cpus[cpu].speed {
+        if speed != self.cpus[cpu].speed() {
             self.end_stretch(cpu);
             self.cpus[cpu].change_speed(speed, self.calendar.now());
         }
@@ -374,7 +374,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
 
     fn end_stretch(&mut self, cpu: CpuIndex) {
         let now = self.calendar.now();
-        let Cpu { task, speed, .. } = self.cpus[cpu];
+        let (task, speed) = (self.cpus[cpu].task, self.cpus[cpu].speed());
         let from = std::mem::replace(&mut self.cpus[cpu].stretch_from, now);
         if let Some(task) = task
             && from < now

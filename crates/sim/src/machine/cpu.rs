@@ -86,25 +86,53 @@ impl Account {
     }
 }
 
+/// The speed of a CPU, and those that it can have.
 #[derive(Debug)]
-pub(super) struct Cpu {
-    pub(super) task: Option<TaskIndex>,
-    pub(super) speed: Speed,
-    pub(super) charged_to: Instant,
-    pub(super) stretch_from: Instant,
-    pub(super) account: Account,
-    full_speed: Speed,
+struct Clock {
+    now: Speed,
+    full: Speed,
     limit: Speed,
     speeds: Ladder,
     continuous: bool,
-    costs: Costs,
+}
+
+impl Clock {
+    fn computed_in(&self, span: Span) -> Work {
+        if self.now == self.full {
+            return Work::at_full_speed(span);
+        }
+        let (speed, full) = (self.now.as_khz(), self.full.as_khz());
+        let ns = u128::from(span.as_ns()) * u128::from(speed) / u128::from(full);
+        Work::at_full_speed(Span::from_ns(u64::try_from(ns).unwrap_or(u64::MAX)))
+    }
+
+    fn time_for(&self, work: Work) -> Span {
+        if self.now == self.full {
+            return work.as_span();
+        }
+        let (speed, full) = (self.now.as_khz(), self.full.as_khz());
+        let product = u128::from(work.as_span().as_ns()) * u128::from(full);
+        let ns = product.div_ceil(u128::from(speed));
+        Span::from_ns(u64::try_from(ns).unwrap_or(u64::MAX))
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Cpu {
+    pub(super) task: Option<TaskIndex>,
+    pub(super) charged_to: Instant,
+    pub(super) stretch_from: Instant,
     /// Until when switching keeps it from computing.
     held_up_until: Instant,
-    at_speed: usize,
     /// It stops because the slice of its task is over.
     pub(super) stops_at_slice_end: bool,
     /// It stops for no other reason than that its task notifies.
     pub(super) stops_to_notify: bool,
+    clock: Clock,
+    costs: Costs,
+    pub(super) account: Account,
+    /// The place of the present speed in the account.
+    at_speed: usize,
 }
 
 impl Cpu {
@@ -112,32 +140,39 @@ impl Cpu {
         let speed = cpus.highest();
         Self {
             task: None,
-            speed,
             charged_to: Instant::ZERO,
             stretch_from: Instant::ZERO,
+            held_up_until: Instant::ZERO,
+            stops_at_slice_end: false,
+            stops_to_notify: false,
+            clock: Clock {
+                now: speed,
+                full: cpus.speeds.highest(),
+                limit: speed,
+                speeds: cpus.speeds.clone(),
+                continuous: cpus.continuous,
+            },
+            costs: cpus.costs,
             account: Account {
                 busy: vec![(speed, Span::ZERO)],
                 idle: vec![(speed, Span::ZERO)],
                 speed_changes: 0,
             },
-            full_speed: cpus.speeds.highest(),
-            limit: speed,
-            speeds: cpus.speeds.clone(),
-            continuous: cpus.continuous,
-            costs: cpus.costs,
-            held_up_until: Instant::ZERO,
             at_speed: 0,
-            stops_at_slice_end: false,
-            stops_to_notify: false,
         }
+    }
+
+    pub(super) const fn speed(&self) -> Speed {
+        self.clock.now
     }
 
     /// The lowest speed it can have that is at least `speed`.
     pub(super) fn at_least(&self, speed: Speed) -> Speed {
-        if self.continuous {
-            speed.clamp(self.speeds.lowest(), self.limit)
+        let clock = &self.clock;
+        if clock.continuous {
+            speed.clamp(clock.speeds.lowest(), clock.limit)
         } else {
-            self.speeds.at_least(speed).min(self.limit)
+            clock.speeds.at_least(speed).min(clock.limit)
         }
     }
 
@@ -154,16 +189,7 @@ impl Cpu {
             return None;
         };
         self.account.busy[self.at_speed].1 += ran;
-        Some((task, ran, self.computed_in(now.since(from))))
-    }
-
-    fn computed_in(&self, span: Span) -> Work {
-        if self.speed == self.full_speed {
-            return Work::at_full_speed(span);
-        }
-        let (speed, full) = (self.speed.as_khz(), self.full_speed.as_khz());
-        let ns = u128::from(span.as_ns()) * u128::from(speed) / u128::from(full);
-        Work::at_full_speed(Span::from_ns(u64::try_from(ns).unwrap_or(u64::MAX)))
+        Some((task, ran, self.clock.computed_in(now.since(from))))
     }
 
     /// When `work` is computed at the present speed.
@@ -171,14 +197,7 @@ impl Cpu {
         if work == Work::ENDLESS {
             return Instant::from_ns(u64::MAX);
         }
-        let from = now.max(self.held_up_until);
-        if self.speed == self.full_speed {
-            return from + work.as_span();
-        }
-        let (speed, full) = (self.speed.as_khz(), self.full_speed.as_khz());
-        let product = u128::from(work.as_span().as_ns()) * u128::from(full);
-        let ns = product.div_ceil(u128::from(speed));
-        from + Span::from_ns(u64::try_from(ns).unwrap_or(u64::MAX))
+        now.max(self.held_up_until) + self.clock.time_for(work)
     }
 
     /// Puts another task on it, or none; what was run so far must have been charged.
@@ -192,7 +211,7 @@ impl Cpu {
 
     /// The execution so far must have been charged.
     pub(super) fn change_speed(&mut self, speed: Speed, now: Instant) {
-        self.speed = speed;
+        self.clock.now = speed;
         self.account.speed_changes += 1;
         let known = self.account.busy.iter().position(|&(at, _)| at == speed);
         self.at_speed = known.unwrap_or_else(|| {
