@@ -334,6 +334,9 @@ impl Look<'_> {
             return None;
         }
         self.train.timers(self.bursts, self.origin);
+        if self.polls() {
+            return None;
+        }
         let found = self.search.beat(self.train, self.enough)?;
         Some(Seen {
             points: Points::OfTimers,
@@ -341,16 +344,36 @@ impl Look<'_> {
         })
     }
 
+    /// True if most of the time is executed in bursts that are longer than the usual time between
+    /// the points: the thread polls for its work, which comes seldom. A burst that waited as long
+    /// may hold the work of several points.
+    fn polls(&self) -> bool {
+        let gap = Span::from_ns(self.train.median_gap() as u64);
+        let (mut all, mut longer) = (Span::ZERO, Span::ZERO);
+        for burst in self.bursts {
+            all += burst.executed();
+            if burst.executed() > gap && burst.waited() < gap {
+                longer += burst.executed();
+            }
+        }
+        longer * 2 > all
+    }
+
     /// The beat of the points that carry the work, or of all.
     fn in_train(&mut self) -> Option<Seen> {
         let mut of_work = None;
-        if tuning::workers() && self.workers.workers_of(self.train) {
+        let polls = tuning::workers() && self.polls();
+        if polls {
+            let gap = self.train.median_gap();
+            self.workers.longer_of(self.train, gap);
+        }
+        if polls || tuning::workers() && self.workers.workers_of(self.train) {
             let found = self.search.beat(self.workers, self.enough);
             of_work = found.map(|found| Seen {
                 points: Points::OfWork,
                 ..Seen::of(found, self.workers)
             });
-            if of_work.as_ref().is_some_and(|s| s.found.line_holds) {
+            if polls || of_work.as_ref().is_some_and(|s| s.found.line_holds) {
                 return of_work;
             }
         }

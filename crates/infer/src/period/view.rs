@@ -3,7 +3,8 @@
 //! A job may be several bursts: a player's frame wakes for its clock, then for the display, then
 //! for the display again, all within a fraction of its period. The releases are the first of each
 //! such group. A thread may also poll: wake at short intervals, see that there is nothing to do,
-//! and sleep on; its releases are then the few groups that carry the work.
+//! and sleep on; its releases are then the few groups that carry the work, or the bursts that are
+//! longer than the time between polls.
 
 use super::compact::Compact;
 use crate::tuning;
@@ -88,12 +89,17 @@ impl Train {
         if light * 2.0 > sorted.iter().sum() {
             return false;
         }
+        self.longer_of(train, limit);
+        true
+    }
+
+    /// Becomes the points of `train` at which more than `limit` was executed.
+    pub(super) fn longer_of(&mut self, train: &Self, limit: f64) {
         self.at.clear();
         let points = train.at.iter().zip(&train.executed);
         self.at
             .extend(points.filter(|p| *p.1 > limit).map(|p| *p.0));
         self.measure();
-        true
     }
 
     /// Becomes the last `count` points of `train`.

@@ -178,6 +178,29 @@ fn a_thread_that_polls_has_the_rhythm_of_its_work() {
     assert!(is_period(rhythms.first(), 33.333e6), "{rhythms:?}");
 }
 
+#[test]
+fn a_thread_that_polls_every_millisecond_has_the_rhythm_of_its_rare_and_long_work() {
+    // A game: it looks every millisecond whether the next frame is due, 28.57 ms after the one
+    // before, and computes that for 3 ms. It may wait for a CPU meanwhile.
+    for waits in [0.0, 0.5e6] {
+        let mut bursts = Vec::new();
+        let (mut now, mut due) = (1e9, 1e9);
+        while now < 2e9 {
+            let work = now >= due;
+            let executed = if work { 3e6 } else { 2e4 };
+            let mut poll = timed(burst(now, executed));
+            if work {
+                poll.blocked = poll.blocked + Span::from_ns(waits as u64);
+                due += 28.57e6;
+            }
+            bursts.push(poll);
+            now += executed + waits + 1.06e6 + 1e3 * f64::from(bursts.len() as u32 * 7 % 13);
+        }
+        let rhythms = analysed(bursts);
+        assert!(is_period(rhythms.first(), 28.57e6), "{rhythms:?}");
+    }
+}
+
 /// The burst, woken by a timer that was to wake it then.
 fn timed(burst: onbeat_model::Burst) -> onbeat_model::Burst {
     onbeat_model::Burst {
