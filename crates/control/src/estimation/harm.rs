@@ -36,12 +36,13 @@ const LONGEST: usize = 2 * STEPS as usize;
 /// See the file's head.
 #[derive(Debug, Default)]
 pub(super) struct Harm {
-    /// The period that all below is of, but for the pause.
-    period: Span,
     is_held: bool,
-    /// A bit for each of the last jobs: its budget ran out, and it was late.
+    /// A bit for each of the last jobs, of any period: its budget ran out, and it was late. Jobs
+    /// that are stopped each time hide their period, so that another one is found now and then.
     late: u64,
     jobs: u32,
+    /// The period that the samples are of.
+    period: Span,
     /// With the reservation, without it, and with it again.
     before: Sample,
     without: Sample,
@@ -73,7 +74,7 @@ struct Sample {
 pub(crate) struct Means {
     /// The thread is served by something else if it has no reservation.
     pub(crate) has_others: bool,
-    /// The reservation is less than the thread needs, because of a quota.
+    /// The reservation is less than the thread needs, because of a quota or a cap.
     pub(crate) is_short: bool,
 }
 
@@ -153,6 +154,8 @@ impl Harm {
             *self = Self {
                 period,
                 is_held: self.is_held,
+                late: self.late,
+                jobs: self.jobs,
                 pause: self.pause.take(),
                 times: self.times,
                 tries_from: self.tries_from,
@@ -312,6 +315,29 @@ mod tests {
     }
 
     const PERIOD: Span = Span::from_ms(20);
+
+    #[test]
+    fn jobs_that_are_stopped_count_also_if_another_period_is_found_now_and_then() {
+        for (is_short, stands_down) in [(true, true), (false, false)] {
+            let mut harm = Harm::default();
+            harm.holds(true);
+            let why = (0..64).find_map(|number| {
+                let period = PERIOD / (1 + number / 3 % 2);
+                let burst = Burst::alone(TaskId::recorded(1), Instant::ZERO, period * 2);
+                let stopped = Job {
+                    exhausted: true,
+                    ..Job::of(&burst, Instant::ZERO, Instant::ZERO + period)
+                };
+                harm.job(&stopped, period);
+                let means = Means {
+                    has_others: true,
+                    is_short,
+                };
+                harm.judge(means, || false, Instant::ZERO)
+            });
+            assert_eq!(why.is_some(), stands_down, "{why:?}");
+        }
+    }
 
     /// The verdict after jobs with a reservation, without it, and with it again, of which the job
     /// with each number waits that long.

@@ -586,13 +586,10 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// True if the thread needs more than its owner may have for it.
-    fn is_short(&self, slot: Slot) -> bool {
-        let ceiling = self.enforcer.server(slot).ceiling();
-        ceiling.is_some_and(|ceiling| {
-            let whole = self.wanted_within(slot, Part::Whole, None);
-            whole.is_some_and(|(whole, _)| whole.bandwidth() > ceiling)
-        })
+    /// True if the thread needs more than this.
+    fn needs_more_than(&self, slot: Slot, ceiling: Bandwidth) -> bool {
+        let whole = self.wanted_within(slot, Part::Whole, None);
+        whole.is_some_and(|(whole, _)| whole.bandwidth() > ceiling)
     }
 
     /// Releases the reservation of a thread that it does harm, after a job. The application's
@@ -602,11 +599,17 @@ impl<A: Actuator> Controller<A> {
         if server.fixed().is_some() {
             return false;
         }
+        let has_others = self.settings.protects
+            && !self.pipelines.role(slot).is_partner()
+            && !self.protector.of(slot).is_in_vain();
+        let quota = server.ceiling();
+        let most = self.arbiter.limits().per_task;
+        let is_short = server.held().is_some()
+            && (quota.is_some_and(|quota| self.needs_more_than(slot, quota))
+                || has_others && self.needs_more_than(slot, most));
         let means = Means {
-            has_others: self.settings.protects
-                && !self.pipelines.role(slot).is_partner()
-                && !self.protector.of(slot).is_in_vain(),
-            is_short: server.held().is_some() && self.is_short(slot),
+            has_others,
+            is_short,
         };
         let thread = self.tasks.get_mut(slot);
         let Some(why) = thread.and_then(|thread| thread.estimator.judge(means, now)) else {

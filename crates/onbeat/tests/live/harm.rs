@@ -5,28 +5,39 @@ use std::thread::available_parallelism;
 
 use crate::{Folder, Mortal, can_run, eventually};
 
-/// The share of one CPU that the program may have: enough for each job but every eighth.
-const PERCENT_OF_ONE: f64 = 50.0;
-
 #[test]
 fn a_hard_reservation_that_makes_uneven_jobs_late_is_released() {
-    if !can_run("a_hard_reservation_that_makes_uneven_jobs_late_is_released") {
+    let name = "a_hard_reservation_that_makes_uneven_jobs_late_is_released";
+    // Enough for each job but every eighth.
+    is_released(name, ["1", "8"], 50.0);
+}
+
+#[test]
+fn a_hard_reservation_that_a_cap_makes_too_small_for_each_job_is_released() {
+    let name = "a_hard_reservation_that_a_cap_makes_too_small_for_each_job_is_released";
+    is_released(name, ["2", "2"], 10.0);
+}
+
+/// Runs a program whose jobs, and each eighth of them, take so many ms of each 10 ms, with at most
+/// this share of one CPU.
+fn is_released(name: &str, jobs_ms: [&str; 2], percent_of_one: f64) {
+    if !can_run(name) {
         return;
     }
     let folder = Folder::new();
     let mut python = Command::new("python3");
-    python.args(["-c", include_str!("uneven.py")]);
-    let uneven = Mortal::spawn(&mut python);
+    python.args(["-c", include_str!("jobs.py")]).args(jobs_ms);
+    let program = Mortal::spawn(&mut python);
     let cpus = available_parallelism().map_or(1, usize::from) as f64;
     let mut attach = folder.keep("attach");
     attach
         .args(["--quiet", "--hard", "--cap"])
-        .arg(format!("{:.3}", PERCENT_OF_ONE / cpus))
-        .arg(uneven.id().to_string());
+        .arg(format!("{:.3}", percent_of_one / cpus))
+        .arg(program.id().to_string());
     let mut onbeat = Mortal::spawn(&mut attach);
     let is_told = |what: &str, why: &str| {
         let log = folder.log();
-        let mut of_it = log.iter().filter(|entry| entry["tid"] == uneven.id());
+        let mut of_it = log.iter().filter(|entry| entry["tid"] == program.id());
         of_it.any(|entry| entry["what"] == what && entry["why"].to_string().contains(why))
     };
     eventually("a reservation", || is_told("reserved", "").then_some(()));

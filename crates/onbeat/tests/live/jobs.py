@@ -1,5 +1,7 @@
-"""Works 1 ms every 10 ms, and 8 ms every eighth time. A release that passes meanwhile is left out."""
+"""Works ARGV[1] ms every 10 ms, and ARGV[2] ms every eighth time. A release that passes meanwhile is
+left out."""
 import ctypes
+import sys
 import time
 
 PERIOD_NS = 10_000_000
@@ -10,6 +12,7 @@ class Time(ctypes.Structure):
     _fields_ = [("seconds", ctypes.c_long), ("ns", ctypes.c_long)]
 
 
+usual, eighth = (int(ms) * 1_000_000 for ms in sys.argv[1:3])
 libc = ctypes.CDLL(None)
 release = time.monotonic_ns()
 number = 0
@@ -19,7 +22,7 @@ while True:
         release += PERIOD_NS
     until = Time(*divmod(release, 1_000_000_000))
     libc.clock_nanosleep(time.CLOCK_MONOTONIC, ABSOLUTE, ctypes.byref(until), None)
-    work = 8_000_000 if number % 8 == 0 else 1_000_000
+    work = eighth if number % 8 == 0 else usual
     end = time.thread_time_ns() + work
     while time.thread_time_ns() < end:
         pass
