@@ -57,7 +57,8 @@ use machine::Machine;
 ///
 /// Those on a live machine need root, the release binary of onbeat (beside this one, or where
 /// ONBEAT says), and a machine that has nothing else to do: say what else was running when you
-/// quote their figures. Those in virtual time, and those that compute, give the same at every run.
+/// quote their figures. Those that compute give the same at every run; those in virtual time do for
+/// one image of the guest.
 #[derive(Debug, Parser)]
 #[command(name = "onbeat-experiments", version, max_term_width = 100)]
 struct Cli {

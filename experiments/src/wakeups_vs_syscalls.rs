@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wakeups_are_fewer_than_system_calls_and_at_least_as_accurate() {
+    fn wakeups_of_mplayer_are_fewer_than_its_system_calls_and_say_as_much_in_400_ms() {
         let player = Player::read(&in_checkout("mplayer25.l3"), "mplayer").unwrap();
         let many = Many {
             recording: "",

@@ -2,7 +2,7 @@
 /*
  * The kernel's types, trimmed to what the schedulers use. Offsets here mean nothing: each access is relocated
  * (CO-RE) to where the running kernel, by its own BTF, keeps the field; so are the members of sched_ext_ops, by name.
- * Constants that the kernel may change are asked for by bpf_core_enum_value.
+ * SCX_TASK_QUEUED is asked for by bpf_core_enum_value; the other constants are those of the kernels that were tried.
  */
 #ifndef ONBEAT_VMLINUX_H
 #define ONBEAT_VMLINUX_H
