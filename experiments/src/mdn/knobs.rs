@@ -18,6 +18,9 @@ pub(crate) struct Knobs {
     /// The most that notifications add to the quantum of a task that sleeps all the time, in quanta
     #[arg(long, value_name = "QUANTA", value_parser = clap::value_parser!(u64).range(0..=16))]
     pub(super) boost_most: Option<u64>,
+    /// What one notification adds to the quantum of such a task, in quanta
+    #[arg(long, value_name = "QUANTA", value_parser = clap::value_parser!(u64).range(0..=16))]
+    pub(super) boost_step: Option<u64>,
     /// How long the boost of a quantum lasts where the task sleeps all the time
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=240_000))]
     pub(super) boost_decay_ms: Option<u64>,
@@ -69,6 +72,9 @@ impl Knobs {
             boost.most = quanta * ONE;
             boost.step = boost.step.min(boost.most);
         }
+        if let Some(quanta) = self.boost_step {
+            boost.step = quanta * ONE;
+        }
     }
 }
 
@@ -78,6 +84,7 @@ impl fmt::Display for Knobs {
         let knobs = [
             ("quanta of", self.quantum_ms, "ms"),
             ("boosts of at most", self.boost_most, "quanta"),
+            ("boosts in steps of", self.boost_step, "quanta"),
             ("boosts that last", self.boost_decay_ms, "ms a quantum"),
             ("block ratios over", self.block_average_ms, "ms"),
             ("interrupted each", self.interrupt_ms, "ms"),

@@ -142,6 +142,13 @@ fn boosts() -> Vec<Way> {
         block_average_ms: Some(ms),
         ..knobs
     };
+    let as_berate = Knobs {
+        boost_most: Some(4),
+        boost_step: Some(2),
+        boost_decay_ms: Some(6000),
+        block_average_ms: Some(500),
+        ..knobs
+    };
     let short = Knobs {
         quantum_ms: Some(30),
         ..knobs
@@ -154,6 +161,7 @@ fn boosts() -> Vec<Way> {
         linux("240 s a quantum", decay(240_000)),
         linux("block ratio over 100 ms", average(100)),
         linux("block ratio over 2 s", average(2000)),
+        linux("BeRate's: 2 a time, 4 at most, 6 s, over 500 ms", as_berate),
         Way {
             variation: 1000,
             ..linux("frames with variation 1000", knobs)
