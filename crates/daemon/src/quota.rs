@@ -1,5 +1,5 @@
-//! Quotas of users, groups and rules: the most bandwidth and tasks, the shortest period, deadline and
-//! runtime, and the longest runtime that their reservations may have.
+//! Quotas of users, groups and rules: the most bandwidth and tasks, the shortest period, deadline
+//! and runtime, and the longest runtime that their reservations may have.
 //!
 //! Per-user and per-group limits as AQuoSA's supervisor has them; there a group's limit holds for
 //! each member, here for all together.

@@ -1,7 +1,7 @@
 //! Every constant of this crate: its value, what raising it costs, and where the value comes from.
 //!
 //! "Test" names a test that fails when the value is doubled or halved; "From" is a derivation or a
-//! citation.
+//! citation. A constant without either is a choice that no test holds yet.
 
 use onbeat_model::Span;
 
@@ -10,29 +10,37 @@ pub(crate) mod notification {
     use super::Span;
 
     /// The raise by one notification for a thread that sleeps all the time, as a fraction of its
-    /// budget.
+    /// budget. Raised, a thread that cries wolf has more of the CPU until it is found out; lowered,
+    /// one that needs more misses more jobs first. Test:
+    /// `a_thread_that_needs_more_gets_it_at_once_and_loses_it_when_it_needs_it_no_longer`.
     pub const STEP: f64 = 0.25;
-    /// The most that all together add.
+    /// The most that all together add. Raised, one thread takes more from the others.
     pub const MOST: f64 = 1.0;
-    /// The number of jobs without need for it after which a raise is taken back.
+    /// The number of jobs without need for it after which a raise is taken back. Raised, a raise
+    /// without need lasts for longer.
     pub const JURY: u32 = 8;
-    /// How long a thread is not heard after its first appeal in vain.
+    /// How long a thread is not heard after its first appeal in vain. Raised, a thread that was
+    /// wrong once waits for longer when it is right.
     pub const FIRST_SILENCE: Span = Span::from_secs(2);
-    /// And at most.
+    /// And at most. Raised, a thread that was wrong for long is heard later again; lowered, it has
+    /// its share more often.
     pub const LONGEST_SILENCE: Span = Span::from_secs(3600);
-    /// In which time the raise of a thread that sleeps all the time falls to half.
+    /// In which time the raise of a thread that sleeps all the time falls to half. Raised, a raise
+    /// lasts for longer than its need.
     pub(crate) const HALF_LIFE: Span = Span::from_secs(1);
-    /// How much the last stretch counts in the block ratio.
+    /// How much the last stretch counts in the block ratio. Raised, one stretch of computing weighs
+    /// more than a thread's habit.
     pub(crate) const WEIGHT: f64 = 0.125;
     /// How far before its deadline a job may be said to be late, as a share of the period: the
     /// deadline is a guess.
     pub(crate) const WINDOW: f64 = 0.25;
-    /// And how many periods after it.
+    /// And how many periods after it. Raised, an old miss still earns a raise.
     pub(crate) const LATEST: u64 = 8;
     /// A thread that sleeps for less of its time computes without an end: what it says of deadlines
-    /// is not heard.
+    /// is not heard. Raised, a thread that computes much and has deadlines is not heard.
     pub(crate) const SLEEPLESS: f64 = 0.02;
-    /// A raise below this share of the budget is over.
+    /// A raise below this share of the budget is over. Raised, a raise ends sooner; lowered, it
+    /// costs system calls to no effect.
     pub(crate) const NOTHING: f64 = 0.01;
 }
 
@@ -40,17 +48,23 @@ pub(crate) mod notification {
 pub(crate) mod ordinary {
     use super::Span;
 
-    /// The number of nice levels for a thread that always sleeps.
+    /// The number of nice levels for a thread that always sleeps. Raised, a thread gains more by
+    /// them than it gives up by sleeping. From: with 5, no block ratio gives more of a CPU than
+    /// none (the head of `notification/ordinary`).
     pub const MOST_LEVELS: f64 = 5.0;
-    /// The number of levels for each CPU that all boosted threads share.
+    /// The number of levels for each CPU that all boosted threads share. Raised, ordinary threads
+    /// have less beside several boosted ones.
     pub const LEVELS_OF_A_CPU: f64 = 5.0;
     /// The slice of a boosted thread: it need not wait for the end of a longer one.
     pub const SLICE: Span = Span::from_us(300);
-    /// The raise by one notification, in levels, for a thread that always sleeps.
+    /// The raise by one notification, in levels, for a thread that always sleeps. Raised, fewer
+    /// notifications are enough for all levels.
     pub(crate) const STEP: f64 = 1.0;
-    /// In which time the boost of a thread that always sleeps falls to half.
+    /// In which time the boost of a thread that always sleeps falls to half. Raised, a boost
+    /// outlives its need.
     pub(crate) const HALF_LIFE: Span = Span::from_secs(30);
-    /// How far back the block ratio looks: an exponential average over time.
+    /// How far back the block ratio looks: an exponential average over time. Raised, a thread that
+    /// begins to compute keeps its boost for longer.
     pub(crate) const MEMORY: Span = Span::from_ms(500);
     /// The least block ratio that the decay knows.
     pub(crate) const LEAST_RATIO: f64 = 0.001;
@@ -59,7 +73,7 @@ pub(crate) mod ordinary {
 /// Raises after a budget ran out.
 pub(crate) mod catch_up {
     /// The number of jobs in a row that were interrupted without need, after which a further
-    /// interruption is no reason for a raise.
+    /// interruption is no reason for a raise. Raised, budgets stay too large for longer.
     pub(crate) const HARMLESS_MOST: u32 = 3;
     /// The number of jobs without a further need after which a raise has done what it could, even
     /// if they are late: then it is not the budget that makes them so.
@@ -79,43 +93,53 @@ pub(crate) mod excess {
     /// From how many jobs on their excesses are known well enough to replace the percentile, which
     /// then only has to notice a lasting rise.
     pub(crate) const KNOWN: u64 = 100;
-    /// For how many jobs an excess is remembered.
+    /// For how many jobs an excess is remembered. Raised, one long job is paid for for longer;
+    /// lowered, rare long jobs are forgotten before the next.
     pub(crate) const WINDOW: u64 = 1024;
-    /// The multiple of the ranks asked for below which forgetting gains nothing.
+    /// The multiple of the ranks asked for below which forgetting gains nothing. Raised, more
+    /// memory for each thread.
     pub(crate) const KEEP_RANKS: usize = 8;
 }
 
 /// The predictor `pattern`.
 pub(crate) mod pattern {
-    /// The longest group that is looked for.
+    /// The longest group that is looked for. Raised, each job costs more, and more lengths fit by
+    /// chance.
     pub(crate) const LONGEST: usize = 64;
-    /// How many of the last jobs at its place a job is judged by.
+    /// How many of the last jobs at its place a job is judged by. Raised, a change of scene is
+    /// followed later.
     pub(crate) const PLACES: usize = 6;
-    /// How much the last job counts in how well a length fits.
+    /// How much the last job counts in how well a length fits. Raised, a length is found sooner and
+    /// left sooner.
     pub(crate) const WEIGHT: f64 = 1.0 / 96.0;
     /// A length fits if its jobs differ by no more than this part of what neighbours differ by. The
     /// best of 64 lengths that mean nothing has 0.8.
     pub(crate) const FITS: f64 = 0.7;
     /// A shorter length that fits nearly as well is the group, and the longer one several of it.
     pub(crate) const AS_WELL: f64 = 1.1;
-    /// The number of jobs that say how hard the scene is.
+    /// The number of jobs that say how hard the scene is. Raised, a change of scene is followed
+    /// later.
     pub(crate) const SCENE: usize = 4;
 }
 
 /// The predictor `percentile`.
 pub(crate) mod percentile {
-    /// The percentile that notices it: a quarter of the window is no chance.
+    /// The percentile that notices it: a quarter of the window is no chance. Raised, budgets follow
+    /// a rise sooner, and chance with it.
     pub(crate) const MOST: f64 = 0.75;
     /// The first jobs of a rhythm are no measure of the later ones: programs start slowly, with
-    /// cold caches and work to be done once. This number of jobs leaves no excess behind.
+    /// cold caches and work to be done once. This number of jobs leaves no excess behind. Raised,
+    /// budgets are those of the start for longer.
     pub const START_UP_JOBS: u32 = 32;
     /// How many jobs of a new rate must be known before the runtime of the former one is let go.
+    /// Raised, a thread that becomes slower holds too much for longer.
     pub(crate) const BRIDGE_JOBS: u32 = 4;
 }
 
 /// The predictor `statistical`.
 pub(crate) mod statistical {
     /// r. A group is then 2% of the range of demands, and the budget that much too large at most.
+    /// Raised, each plan costs more.
     pub(crate) const GROUPS: usize = 50;
     /// A window that is filled this far says enough of the distribution (section 4.2: the first 50
     /// jobs).
@@ -131,20 +155,23 @@ pub(crate) mod misses {
 
 /// How much of a miss is allowed at present.
 pub(crate) mod allowance {
-    /// How much a miss counts: five hundred misses in a row from one end to the other.
+    /// How much a miss counts: five hundred misses in a row from one end to the other. Raised, the
+    /// share that is allowed swings more.
     pub(crate) const STEP: f64 = 0.002;
-    /// No budget is for less than half of the jobs.
+    /// No budget is for less than half of the jobs. Raised, a budget may be for fewer jobs.
     pub(crate) const MOST: f64 = 0.5;
 }
 
 /// The forecast of the next job's demand.
 pub(crate) mod forecast {
-    /// The level that a season's change is seen by: the mean of this number of jobs.
+    /// The level that a season's change is seen by: the mean of this number of jobs. Raised, a
+    /// change of level is seen later.
     pub(crate) const LEVEL: usize = 3;
+    /// The lengths of the means among the rules. More of them cost more for each job.
     pub(crate) const MEANS: [usize; 5] = [1, 2, 4, 8, 16];
-    /// The longest group of jobs that is found.
+    /// The longest group of jobs that is found. Raised, each job costs more.
     pub(crate) const LONGEST: usize = 24;
-    /// How much a new error counts.
+    /// How much a new error counts. Raised, one bad forecast of a good rule counts more.
     pub(crate) const WEIGHT: f64 = 0.03;
     /// How much less a rule counts whose error is greater than the least one, by that in shares of
     /// the least.
@@ -156,9 +183,10 @@ pub(crate) mod forecast {
 /// Schedules by forecast and distribution.
 pub(crate) mod joint {
     /// The number of parts of equal probability of a distribution: with groups of equal width, one
-    /// job that demands much would leave all others in the first.
+    /// job that demands much would leave all others in the first. Raised, each plan costs more.
     pub(crate) const PIECES: usize = 25;
-    /// The number of jobs that overran which are remembered.
+    /// The part of the jobs that overran which may end late. Raised, more of them do; lowered, the
+    /// speed is higher meanwhile.
     pub(crate) const SERVED_OVERRUNS: f64 = 0.5;
 }
 
@@ -168,7 +196,8 @@ pub(crate) mod margin {
     /// more than 5% overran of each of the demands in `experiments/predictors/demands`, whole and
     /// every fourth job.
     pub(crate) const STEP: f64 = 0.1;
-    /// The most that a budget is stretched by.
+    /// The most that a budget is stretched by. Raised, one overrun among small jobs plans for work
+    /// that never comes.
     pub(crate) const MOST: f64 = 20.0;
 }
 

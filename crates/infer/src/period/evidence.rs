@@ -4,9 +4,9 @@
 //! point within a window of given width with the train's own coverage p at that width; so the
 //! number met of K beats would be binomial, and the chance of at least h is at most exp(-K D(h/K ||
 //! p)) (Chernoff), D being the Kullback-Leibler divergence. That is for one period, phase and
-//! width. The search has tried many: about K/w periods in an e-fold (w: width over period), 1/w
-//! phases each, and a number of widths and trains; the chance is multiplied by as much
-//! (Bonferroni).
+//! width. The search has tried many: about K/w periods in an e-fold (w: width over period) and 1/w
+//! phases each; the chance is multiplied by as much (Bonferroni). Widths and trains are tried, too,
+//! and not paid for: this measure ranks what was found, and `proof` says whether it is a period.
 
 use super::fit::Line;
 use super::view::Train;

@@ -65,7 +65,7 @@ pub(crate) struct KeepOptions {
     ///
     /// A thread that hardly gets to run shows no period. By default the threads without a
     /// reservation of a program that begins have SCHED_RR, those of one that has a periodic thread
-    /// run at nice -20, and one that starves later gets a reservation for a probation of 3 s.
+    /// run at nice -20, and one that starves later has a reservation for three seconds: probation.
     #[arg(long, help_heading = "Targets")]
     pub(crate) no_probation: bool,
 

@@ -87,7 +87,7 @@ pub struct Seen {
 }
 
 impl Threads {
-    /// Reads any recording that [`replay`] reads, or CSV of jobs: a heading with a column
+    /// Reads any recording that [`recording`] reads, or CSV of jobs: a heading with a column
     /// `demand_ns` or `executed_ns` and one `release_ns`, and if there are several threads one
     /// `task`.
     ///
