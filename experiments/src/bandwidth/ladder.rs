@@ -106,7 +106,10 @@ fn steps() -> Vec<(&'static str, Method)> {
         ("+ onbeat's analyser", Method::Onbeat(analyser)),
         ("+ jobs in place of samples", Method::Onbeat(jobs)),
         ("+ a learnt spread, rho = 99%", Method::Onbeat(learnt)),
-        ("+ probation of starved threads", Method::Onbeat(probation)),
+        (
+            "+ probation of starved threads, nice -20",
+            Method::Onbeat(probation),
+        ),
         ("+ soft reservations: onbeat", Method::Onbeat(soft)),
     ]
 }

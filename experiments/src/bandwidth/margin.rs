@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use onbeat_model::{
-    Actuator, Bandwidth, Capacity, Refusal, Reservation, Span, Speed, Speeds, Standing, TaskId,
+    Actuator, Bandwidth, Boost, Capacity, Refusal, Reservation, Span, Speed, Speeds, Standing,
+    TaskId,
 };
 
 /// What each task asked for, and the bandwidth that it was given.
@@ -84,6 +85,10 @@ impl<A: Actuator> Actuator for Margin<A> {
             (Standing::Held(_), Some(asked)) => Standing::Held(asked),
             (standing, _) => standing,
         }
+    }
+
+    fn boost(&mut self, task: TaskId, boost: Option<Boost>) -> Result<(), Refusal> {
+        self.inner.boost(task, boost)
     }
 
     fn ended(&mut self, task: TaskId) {

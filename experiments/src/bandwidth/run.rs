@@ -93,6 +93,7 @@ impl Onbeat {
                 ..usual
             },
             probation: self.probation,
+            protects: self.probation,
             ..Settings::default()
         }
     }
@@ -187,6 +188,11 @@ impl Run {
         let (mut sensor, actuator) = self.seams(onbeat.marked);
         let actuator = if onbeat.hard {
             actuator.hard()
+        } else {
+            actuator
+        };
+        let actuator = if onbeat.probation {
+            actuator.boosting()
         } else {
             actuator
         };
