@@ -18,7 +18,7 @@ pub(crate) struct Knobs {
     /// The most that notifications add to the quantum of a task that sleeps all the time, in quanta
     #[arg(long, value_name = "QUANTA", value_parser = clap::value_parser!(u64).range(0..=16))]
     pub(super) boost_most: Option<u64>,
-    /// What one notification adds to the quantum of such a task, in quanta
+    /// Quanta that one notification adds to the quantum of such a task
     #[arg(long, value_name = "QUANTA", value_parser = clap::value_parser!(u64).range(0..=16))]
     pub(super) boost_step: Option<u64>,
     /// How long the boost of a quantum lasts where the task sleeps all the time
