@@ -15,6 +15,10 @@
 //! both samples around this trial than in the trial. Load that rises or falls once is in one of
 //! the two comparisons at most.
 //!
+//! A reservation may seem to do harm for a while only: the thread catches up, or others have none
+//! yet. And waiting is no harm if the deadlines are met. So a pause has to pay: it ends early if it
+//! does not halve the misses, and then none begins for the length of the first one.
+//!
 //! Each comparison is a rank-sum test (Wilcoxon; ties have their mean rank), with one false alarm
 //! in 1,000 if the jobs of both samples wait alike and independently of each other. So at most one
 //! trial in 1,000 ends with a wrong verdict, also if the load changes once meanwhile. A suspicion
@@ -52,6 +56,8 @@ pub(super) struct Harm {
     times: u32,
     /// No trial begins before.
     tries_from: Instant,
+    /// No pause begins before.
+    rests_from: Instant,
 }
 
 /// The thread goes without a reservation of this period.
@@ -62,10 +68,12 @@ struct Pause {
     until: Option<Instant>,
 }
 
-/// The waiting times of up to [`SAMPLE`] jobs in a row, the last ones.
+/// The waiting times of up to [`SAMPLE`] jobs in a row, the last ones, and which of them missed
+/// their deadlines.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
     steps: [u8; SAMPLE],
+    missed: [bool; SAMPLE],
     count: usize,
 }
 
@@ -79,10 +87,18 @@ pub(crate) struct Means {
 }
 
 impl Sample {
-    fn put(&mut self, waited: Span, period: Span) {
+    fn put(&mut self, waited: Span, period: Span, is_missed: bool) {
         let steps = (waited * STEPS).ratio(period).min(LONGEST as f64);
         self.steps[self.count % SAMPLE] = steps as u8;
+        self.missed[self.count % SAMPLE] = is_missed;
         self.count += 1;
+    }
+
+    /// The share of the jobs that missed their deadlines.
+    fn missed(&self) -> f64 {
+        let jobs = &self.missed[..self.steps().len()];
+        let missed = jobs.iter().filter(|&&is_missed| is_missed).count();
+        missed as f64 / jobs.len().max(1) as f64
     }
 
     fn steps(&self) -> &[u8] {
@@ -159,6 +175,7 @@ impl Harm {
                 pause: self.pause.take(),
                 times: self.times,
                 tries_from: self.tries_from,
+                rests_from: self.rests_from,
                 ..Self::default()
             };
         }
@@ -170,7 +187,7 @@ impl Harm {
         } else {
             &mut self.without
         };
-        sample.put(job.waited, self.period);
+        sample.put(job.waited, self.period, job.missed());
     }
 
     /// True if a thread with this period is to go without a reservation.
@@ -188,16 +205,16 @@ impl Harm {
         now: Instant,
     ) -> Option<Why> {
         if self.forbids(self.period) {
-            let is_over = |pause: &Pause| match pause.until {
-                Some(until) => now >= until,
-                None => self.without.is_full(),
-            };
-            if self.pause.as_ref().is_some_and(is_over) {
+            let ends = self.pause.as_ref().and_then(|pause| pause.until);
+            if self.without.is_full() && ends.is_none() || ends.is_some_and(|end| now >= end) {
                 self.pause = None;
+            } else if self.is_no_better_without() {
+                self.pause = None;
+                self.rests_from = now + PAUSE;
             }
             return None;
         }
-        if !self.is_held {
+        if !self.is_held || now < self.rests_from {
             return None;
         }
         let (late, of) = (self.late.count_ones(), self.jobs.min(u64::BITS));
@@ -228,6 +245,13 @@ impl Harm {
         self.tries_from = now + self.next_pause();
         self.go_without(None);
         Some(Why::Compared { with, without })
+    }
+
+    /// True if the thread misses more than half as many deadlines without the reservation as it did
+    /// with it, and more than by chance.
+    fn is_no_better_without(&self) -> bool {
+        let chance = f64::from(LATE_MOST) / SAMPLE as f64;
+        self.without.is_full() && self.without.missed() > self.before.missed() / 2.0 + chance
     }
 
     /// True once the thread's jobs tell what is usual.
@@ -271,6 +295,39 @@ mod tests {
         assert_eq!(pauses[9], Span::from_secs(640));
     }
 
+    #[test]
+    fn a_pause_that_does_not_halve_the_misses_ends_early_and_none_begins_for_20_s() {
+        for (late_of_10, ends_early) in [(0, false), (1, false), (3, true)] {
+            let mut harm = Harm::default();
+            let at = |number: u64| Instant::ZERO + PERIOD * number;
+            let means = Means {
+                has_others: true,
+                is_short: false,
+            };
+            let mut hear = |number: u64, is_held, is_late: bool| {
+                harm.holds(is_held);
+                let took = if is_late { PERIOD * 2 } else { PERIOD / 2 };
+                let burst = Burst::alone(TaskId::recorded(1), at(number), took);
+                let job = Job {
+                    exhausted: is_held,
+                    ..Job::of(&burst, at(number), at(number + 1))
+                };
+                harm.job(&job, PERIOD);
+                let why = harm.judge(means, || true, at(number));
+                (why.is_some(), harm.forbids(PERIOD))
+            };
+            // Five of the first 50 are late.
+            let first: Vec<_> = (0..50).map(|n| hear(n, true, n % 10 == 9).0).collect();
+            assert_eq!(first.iter().filter(|&&rests| rests).count(), 1);
+            assert!(first[49]);
+            let pause = (50..200).map(|n| hear(n, false, n % 10 < late_of_10).1);
+            assert_eq!(pause.last(), Some(!ends_early), "{late_of_10}");
+            // None begins for 20 s after it.
+            let again = (200..2000).find(|&n| hear(n, true, n % 10 == 9).0);
+            assert!(again.is_some_and(|number| number > 1000), "{again:?}");
+        }
+    }
+
     /// Evenly between 0 and 1.
     fn noise(state: &mut u64) -> f64 {
         *state = state
@@ -283,7 +340,7 @@ mod tests {
         let mut sample = Sample::default();
         for _ in 0..SAMPLE {
             let waited = Span::from_ms(1).scale(waits_ms(noise(state)));
-            sample.put(waited, PERIOD);
+            sample.put(waited, PERIOD, false);
         }
         sample
     }

@@ -1,6 +1,8 @@
 //! Threads without a reservation: protected while their application begins or keeps a beat, and not
 //! for long without.
 
+use std::ops::Range;
+
 use onbeat_control::{BoostEntry, BoostWhat, BoostWhy, Party, Settings, What, Why};
 use onbeat_model::{Bandwidth, Burst, Event, Instant, Refusal, Span, TaskId};
 
@@ -441,18 +443,25 @@ fn where_it_helps_nobody_is_tried_besides_before_the_application_is_old() {
 /// A job every 40 ms from 0 until `until`: so many `usual` ms, and from `from` on each fourth 32
 /// ms, for which a budget is not enough, so that it ends 10 ms late.
 fn runs_out(until: u64, from: u64, usual: u64) -> Script {
+    runs_out_but(until, from, usual, 0..0)
+}
+
+/// The same, but `without` a budget during these ms.
+fn runs_out_but(until: u64, from: u64, usual: u64, without: Range<u64>) -> Script {
     let mut script = Script::default();
     script.tracked(WORKER, "worker", at_ms(0));
     let mut blocked = at_ms(0);
     for (n, at) in (0..until).step_by(40).enumerate() {
         let is_long = at >= from && n % 4 == 0;
-        let (took, executed) = if is_long { (50, 32) } else { (usual, usual) };
+        let executed = if is_long { 32 } else { usual };
+        let is_stopped = is_long && !without.contains(&at);
+        let took = if is_stopped { 50 } else { executed };
         let woke = at_ms(at).max(blocked + ms(1));
         blocked = woke + ms(took);
         script.event(Event::Burst(Burst {
             woke,
             blocked,
-            exhausted: is_long,
+            exhausted: is_stopped,
             ..Burst::alone(
                 TaskId::recorded(WORKER),
                 woke + Span::from_us(10),
@@ -465,7 +474,7 @@ fn runs_out(until: u64, from: u64, usual: u64) -> Script {
 
 #[test]
 fn a_thread_that_its_own_budget_makes_late_goes_without_for_a_while_and_longer_each_time() {
-    let ran = play_here(runs_out(60_000, 2000, 8));
+    let ran = play_here(runs_out_but(60_000, 2000, 8, 2900..22_700));
     let stood_down: Vec<_> = ran
         .of(WORKER)
         .into_iter()
