@@ -18,8 +18,8 @@ fn a_hard_reservation_that_a_cap_makes_too_small_for_each_job_is_released() {
     is_released(name, ["2", "2"], 10.0);
 }
 
-/// Runs a program whose jobs, and each eighth of them, take so many ms of each 10 ms, with at most
-/// this share of one CPU.
+/// Runs a program with at most this share of one CPU. Its jobs come each 10 ms; the first time is
+/// what they take, the second what each eighth takes.
 fn is_released(name: &str, jobs_ms: [&str; 2], percent_of_one: f64) {
     if !can_run(name) {
         return;
