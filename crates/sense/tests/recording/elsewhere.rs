@@ -10,7 +10,7 @@ use onbeat_sense::recording::{Format, ReadError, Recording, read};
 use crate::{bursts, bursts_of, check, read_bytes};
 
 fn sample(name: &str) -> Recording {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/replay/elsewhere/");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recording/elsewhere/");
     let recording = read(format!("{folder}{name}")).unwrap_or_else(|error| panic!("{error}"));
     check(&recording);
     recording
