@@ -82,7 +82,8 @@ struct Sample {
 pub(crate) struct Means {
     /// The thread is served by something else if it has no reservation.
     pub(crate) has_others: bool,
-    /// The reservation is less than the thread needs, because of a quota or a cap.
+    /// The reservation is less than the thread needs, because of a quota or a cap. Looked at only
+    /// where the thread is often late.
     pub(crate) is_short: bool,
 }
 
@@ -205,21 +206,23 @@ impl Harm {
         now: Instant,
     ) -> Option<Why> {
         if self.forbids(self.period) {
-            let ends = self.pause.as_ref().and_then(|pause| pause.until);
-            if self.without.is_full() && ends.is_none() || ends.is_some_and(|end| now >= end) {
-                self.pause = None;
-            } else if self.is_no_better_without() {
-                self.pause = None;
+            let until = self.pause.as_ref().and_then(|pause| pause.until);
+            let is_over = until.map_or(self.without.is_full(), |until| now >= until);
+            let is_in_vain = !is_over && self.is_no_better_without();
+            if is_in_vain {
                 self.rests_from = now + PAUSE;
+            }
+            if is_over || is_in_vain {
+                self.pause = None;
             }
             return None;
         }
         if !self.is_held || now < self.rests_from {
             return None;
         }
-        let (late, of) = (self.late.count_ones(), self.jobs.min(u64::BITS));
-        let may_be_better = means.is_short || means.has_others && is_uneven();
-        if late > LATE_MOST && may_be_better {
+        let may_be_better = || means.is_short || means.has_others && is_uneven();
+        if self.is_often_late() && may_be_better() {
+            let (late, of) = (self.late.count_ones(), self.jobs.min(u64::BITS));
             let pause = self.rest(now);
             return Some(Why::HeldBack { late, of, pause });
         }
@@ -252,6 +255,11 @@ impl Harm {
     fn is_no_better_without(&self) -> bool {
         let chance = f64::from(LATE_MOST) / SAMPLE as f64;
         self.without.is_full() && self.without.missed() > self.before.missed() / 2.0 + chance
+    }
+
+    /// True if more of the last jobs than by chance ran out of budget and were late.
+    pub(super) const fn is_often_late(&self) -> bool {
+        self.late.count_ones() > LATE_MOST
     }
 
     /// True once the thread's jobs tell what is usual.

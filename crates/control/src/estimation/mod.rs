@@ -366,6 +366,11 @@ impl Estimator {
         self.harm.holds(is_held);
     }
 
+    /// Whether many of its last jobs ran out of budget and were late.
+    pub(crate) fn is_often_late(&self) -> bool {
+        self.harm.is_often_late()
+    }
+
     /// The reason why the thread goes without its reservation from `now` on, after a job: the
     /// reservation does it harm. None for a rhythm that the thread declares.
     pub(crate) fn judge(&mut self, means: Means, now: Instant) -> Option<Why> {

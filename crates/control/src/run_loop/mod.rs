@@ -602,14 +602,13 @@ impl<A: Actuator> Controller<A> {
         let has_others = self.settings.protects
             && !self.pipelines.role(slot).is_partner()
             && !self.protector.of(slot).is_in_vain();
-        let quota = server.ceiling();
-        let most = self.arbiter.limits().per_task;
-        let is_short = server.held().is_some()
-            && (quota.is_some_and(|quota| self.needs_more_than(slot, quota))
-                || has_others && self.needs_more_than(slot, most));
+        let cap = has_others.then_some(self.arbiter.limits().per_task);
+        let least = server.ceiling().into_iter().chain(cap).min();
+        let thread = self.tasks.get(slot);
+        let is_often_late = thread.is_some_and(|thread| thread.estimator.is_often_late());
         let means = Means {
             has_others,
-            is_short,
+            is_short: is_often_late && least.is_some_and(|most| self.needs_more_than(slot, most)),
         };
         let thread = self.tasks.get_mut(slot);
         let Some(why) = thread.and_then(|thread| thread.estimator.judge(means, now)) else {
