@@ -165,7 +165,7 @@ pub(crate) mod starvation {
     /// `a_starved_thread_is_given_a_trial_and_is_kept_if_it_shows_a_rhythm_then`.
     pub(crate) const FEWEST_BURSTS: u32 = 6;
     /// The share of time for which a starving thread is ready and does not run. Raised, a player
-    /// that is only somewhat late gets no probation. Test: `trials_in_vain_become_rare`.
+    /// that is only somewhat late gets no probation. Test: `probations_in_vain_become_rare`.
     pub(crate) const WAITING: f64 = 0.4;
     /// The same while another thread is on probation. Lower, because of two threads that work for
     /// each other one seems to sleep while it waits for the other. Test:

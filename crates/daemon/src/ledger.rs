@@ -113,7 +113,7 @@ impl Ledger {
     /// Enters `task` of `account` for one more reason. The first one counts it.
     ///
     /// # Errors
-    /// If it is one task too many, or what it has is charged to somebody else who has left it.
+    /// If it is one task too many, or what it has is charged to another user who has left it.
     pub fn enter(&mut self, task: TaskId, account: &Arc<Account>) -> Result<(), QuotaError> {
         if let Some(charge) = self.tasks.get_mut(&task) {
             if charge.reasons == 0 && charge.account != *account {
@@ -261,8 +261,8 @@ impl Ledger {
         self.drop_if_over(task);
     }
 
-    /// `task` no longer has what it held, and not because it was given back: somebody else, its
-    /// owner perhaps, gave it another policy. The kernel counts it for good if it slept then, so
+    /// `task` no longer has what it held, and not because it was given back: another program, its
+    /// owner's perhaps, gave it another policy. The kernel counts it for good if it slept then, so
     /// its bandwidth stays charged, until the kernel has [recounted](Self::recounted). Its owner's
     /// quota bounds what can leak like that.
     pub fn taken_over(&mut self, task: TaskId) {
@@ -636,7 +636,7 @@ impl Ledger {
     }
 }
 
-/// Of whom nothing is charged any more, nothing is kept.
+/// Nothing is kept for a user, group or rule to whom nothing is charged any more.
 fn apply<N: Copy + Eq + Hash>(all: &mut HashMap<N, Used>, number: N, change: &impl Fn(&mut Used)) {
     let used = all.entry(number).or_default();
     change(used);

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn trials_in_vain_become_rare() {
+    fn probations_in_vain_become_rare() {
         let mut starving = Starving::default();
         let mut probations = 0;
         for ms in (0..600_000).step_by(50) {

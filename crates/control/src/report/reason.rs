@@ -145,7 +145,7 @@ pub enum Why {
     },
     /// Nothing that is kept on the beat has to do with it any more.
     OffPath,
-    /// It asked for real-time priority: on probation, for it may have a rhythm.
+    /// It asked for real-time priority: on probation, because it may have a rhythm.
     WantsPriority,
     /// It ended.
     Ended,
