@@ -124,8 +124,8 @@ pub(crate) mod pattern {
 
 /// The predictor `percentile`.
 pub(crate) mod percentile {
-    /// The percentile that notices a lasting rise: a quarter of the window is no chance. Raised, budgets follow
-    /// a rise sooner, and chance with it.
+    /// The percentile that notices a lasting rise: a quarter of the window is no chance. Raised,
+    /// budgets follow a rise sooner, and chance with it.
     pub(crate) const MOST: f64 = 0.75;
     /// The first jobs of a rhythm are no measure of the later ones: programs start slowly, with
     /// cold caches and work to be done once. This number of jobs leaves no excess behind. Raised,
