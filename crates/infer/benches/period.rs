@@ -1,6 +1,6 @@
-//! What one analysis costs: the default analyser, and the paper's spectrum as the reference, summed
-//! anew as printed and kept up event by event, at equal range (0 to 1000 Hz) and resolution (0.1
-//! Hz), for 100 and 1000 events.
+//! The cost of one analysis: the default analyser, and the paper's spectrum as the reference,
+//! summed anew as printed and kept up event by event, at equal range (0 to 1000 Hz) and resolution
+//! (0.1 Hz), for 100 and 1000 events.
 //!
 //! The default analyser gives a period to better than 0.1 Hz over a wider range, so the comparison
 //! does not flatter it. Three trains: a plain timer with jitter, a player (several wakeups a job,

@@ -1,4 +1,4 @@
-//! What a burst costs after the lock: the tracker alone, and with job separation and the demand
+//! The cost of a burst after the lock: the tracker alone, and with job separation and the demand
 //! window.
 
 use criterion::{BatchSize, Criterion, Throughput};

@@ -39,7 +39,6 @@ const MADE_UP: &str = "made-up";
 /// How many made-up threads there are of each kind.
 const SEEDS: u64 = 40;
 
-/// What the command was given.
 #[derive(Default)]
 struct Arguments {
     folders: Vec<PathBuf>,
@@ -330,7 +329,7 @@ impl Score {
     }
 }
 
-/// So many of these as percent, with the 95% confidence interval.
+/// The share as percent, with its 95% confidence interval.
 fn share(count: u32, all: u32) -> String {
     if all == 0 {
         return "-".into();
@@ -362,8 +361,8 @@ impl Row {
     }
 }
 
-/// What the tracker says of each periodic thread, from the first window in which its period is
-/// found.
+/// Prints the tracker's verdict on each periodic thread, from the first window in which its period
+/// is found.
 fn track(apps: &[App]) {
     println!("tracker, from the first right lock on a window of 0.5 s");
     for app in apps {

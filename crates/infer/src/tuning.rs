@@ -63,7 +63,7 @@ constants! {
     /// A rhythm has releases at this share of its beats. A half of the period would meet half of
     /// them, and some by chance.
     met: f64 = 0.7;
-    /// What differs by less, in ns, does not differ: the clock of a recording may be this coarse.
+    /// A smaller difference, in ns, is none: the clock of a recording may be this coarse.
     exact_ns: f64 = 1_000.0;
     /// Points more standard deviations than this from their line are none of it: one normal point
     /// in 2,000.
@@ -73,12 +73,12 @@ constants! {
     loose: f64 = 0.2;
     /// The cost of a beat left out, where a beat met gains one.
     missed: f64 = 0.5;
-    /// A wakeup has a difference to so many after it counted, because a job has up to as many; and
-    /// so many fractions of a period are tried. Raised: a longer search.
+    /// Differences from a wakeup to this many after it are counted, because a job has up to as
+    /// many; and as many fractions of a period are tried. Raised: a longer search.
     lags: usize = 8;
     /// How many periods are followed. Raised: a longer search.
     candidates: usize = 6;
-    /// Periods are followed through so many points, the last ones, which bounds the cost.
+    /// Periods are followed through this many points, the last ones, which bounds the cost.
     recent: usize = 256;
     /// The bins of the coarsest histogram of phases: wakeups spread over more than a quarter of the
     /// period have no phase.
@@ -89,7 +89,7 @@ constants! {
     /// Two kinds of gaps, or of work, have a valley between them as wide as this ratio. Raised: the
     /// bursts of a job are not one group. Lowered: polls are taken for jobs.
     wide: f64 = 2.0;
-    /// One value in so many may lie in the valley.
+    /// One value in this many may lie in the valley.
     strays: usize = 25;
     /// Lateness with a smaller kurtosis than this has edges: spread evenly it is 1.8, normal 3.
     edged: f64 = 2.7;
@@ -205,7 +205,7 @@ pub(crate) fn crowded() -> f64 {
     divergence(1.0, HALF + HALF * bin, bin)
 }
 
-/// One value in so many, at least, is of each kind: with fewer, `nearly_all` are of one.
+/// The values of which at least one is of each kind: with fewer, `nearly_all` are of one.
 pub(crate) fn side() -> usize {
     (1.0 / (1.0 - nearly_all())).round() as usize
 }

@@ -11,8 +11,8 @@ use onbeat_model::{Demand, Job};
 ///
 /// Assumptions: 1. jobs come in order; 2. a thread runs on one CPU at a time, so a job that took
 /// more CPU time than its period holds the work of several (a starved thread that catches up
-/// without ever blocking shows one long burst). Of such a job one period's worth is recorded: no
-/// reservation can give more, and a larger number would say nothing about one job.
+/// without ever blocking shows one long burst). Only one period's worth of such a job is recorded:
+/// no reservation can give more, and a larger number would say nothing about one job.
 #[derive(Clone, Debug)]
 pub struct Profiler {
     demand: Demand,

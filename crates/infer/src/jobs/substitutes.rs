@@ -4,8 +4,8 @@
 //! long burst, and the period seems to have changed. A notification says that a job ended just
 //! then: BEST (Banachowski, Wu and Brandt, section 3.2.1, Fig. 4) takes it for the wakeup that is
 //! missing. So does this: it cuts the burst there. Under the same condition as BEST (section
-//! 3.2.2): only near an expected release, so that whoever cries wolf can but confirm the period
-//! that it has.
+//! 3.2.2): only near an expected release, so that a lying thread can only confirm the period that
+//! it has.
 
 use crate::tuning;
 use onbeat_model::{Burst, Instant, Rhythm};
@@ -36,8 +36,8 @@ impl Substitutes {
         self.cuts.is_empty()
     }
 
-    /// The pieces of the burst that has now ended; itself, if nothing was said in it. What it
-    /// executed is shared out by the pieces' lengths.
+    /// Cuts the burst that has ended at the notifications said in it. The pieces share its
+    /// execution time by their lengths.
     pub fn pieces(&mut self, burst: &Burst) -> Vec<Burst> {
         let mut pieces = Vec::with_capacity(self.cuts.len() + 1);
         let mut rest = *burst;

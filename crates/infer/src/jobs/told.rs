@@ -19,9 +19,9 @@
 //! # Assumptions
 //! 1. Marks come in order, with CPU times that do not fall. Jobs of others make no sense, and do no
 //!    harm.
-//! 2. What is said is untrusted: jobs may overlap, never end, or take no time at all. A begin in
-//!    the middle of a job replaces that job; an end without a begin is a job from the last end on.
-//!    A period that no reservation can serve, told or seen, is none.
+//! 2. The program's marks are untrusted: jobs may overlap, never end, or take no time at all. A
+//!    begin in the middle of a job replaces that job; an end without a begin is a job from the last
+//!    end on. A period that no reservation can serve, told or seen, is none.
 
 use crate::tuning;
 use std::collections::VecDeque;
@@ -175,7 +175,7 @@ impl Told {
             }
             (told, seen) => told.or(seen),
         };
-        // Nobody waits for the jobs of a period that is longer than any window.
+        // Jobs of a period that is longer than any window are not waited for.
         let longest = Span::from_secs(tuning::window_s());
         period.filter(|period| (tuning::SHORTEST_TOLD..=longest).contains(period))
     }

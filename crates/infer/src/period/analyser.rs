@@ -12,7 +12,7 @@ use super::proof::Claim;
 use super::search::{Found, Search};
 use super::view::Train;
 
-/// What an [`Analyser`] keeps and how sure it must be.
+/// The settings of an [`Analyser`]: its memory, and how sure it must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// The probability, per analysis, that a thread without any rhythm is called periodic.
@@ -237,7 +237,7 @@ impl Look<'_> {
         Some(Proved { seen, confidence })
     }
 
-    /// What was found, along the line nearest to all wakeups; or the fraction of its period in
+    /// The period found, along the line nearest to all wakeups; or the fraction of its period in
     /// which these keep their phase better.
     fn over_all_wakeups(&mut self, mut seen: Seen) -> Seen {
         if seen.points == Points::OfTimers {

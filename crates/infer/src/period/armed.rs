@@ -62,7 +62,7 @@ pub fn rhythm(bursts: impl DoubleEndedIterator<Item = Burst>) -> Option<Rhythm> 
     })
 }
 
-/// A grid through expiries: so many beats in so many nanoseconds.
+/// A grid through expiries: a number of beats in a span of nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Grid {
     span: u128,

@@ -2,7 +2,7 @@
 //! up to a limit.
 //!
 //! A thread that polls for its releases comes late by anything up to the poll interval, and never
-//! by more. Of such points least squares makes poor use: the edges tell nearly everything. The
+//! by more. Least squares makes poor use of such points: the edges tell nearly everything. The
 //! middle of the narrowest band (Chebyshev's line) touches them, and its slope is off by the order
 //! of 1/n of the interval over the length, where that of least squares is off by 1/sqrt(n).
 

@@ -3,8 +3,8 @@
 
 use onbeat_model::{Burst, Instant, Span, TaskId};
 
-/// What analyses, job separators and predictors ask of a burst. Not kept: whose it is, how often it
-/// was preempted, and of what took longer than a second, the nanoseconds.
+/// A burst in less memory, for analyses, job separators and predictors. Not kept: whose it is, how
+/// often it was preempted, and the nanoseconds of times above a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compact {
     woke: Instant,

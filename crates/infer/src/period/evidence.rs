@@ -38,10 +38,10 @@ pub(super) struct Evidence {
     pub(super) met: f64,
 }
 
-/// What is claimed of a stretch of a train.
+/// A claim about a stretch of a train.
 struct Claim {
     period: f64,
-    /// So many beats, of which some are met.
+    /// The beats of the stretch, of which some are met.
     beats: f64,
     /// The chance to meet one by accident is at least this times the width.
     floor: f64,
@@ -64,7 +64,8 @@ impl Judge {
         first: i64,
         last: i64,
     ) -> Option<Evidence> {
-        // So many beats cannot all be met: nor need they be gone through.
+        // The points are too few to meet so sparse a share of these beats: nor need they be gone
+        // through.
         if (last - first) as f64 * 0.5 > train.at.len() as f64 {
             return None;
         }

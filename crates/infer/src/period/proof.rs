@@ -235,8 +235,8 @@ impl Steps {
     }
 
     /// Whether this share of the steps is within so much of their median, or of a multiple of it,
-    /// where a job was left out; and surely more than half are, and so many by more than chance.
-    /// The chance is that of steps spread over `spread` of the median (Chernoff's bound).
+    /// where a job was left out; and surely more than half are, and by more than chance. The chance
+    /// is that of steps spread over `spread` of the median (Chernoff's bound).
     fn are_alike(&self, share: f64, within: f64, enough: f64) -> bool {
         let limit = (within * self.median).max(tuning::exact_ns());
         let deviation = |&step: &f64| {

@@ -96,7 +96,7 @@ impl Search {
         } else {
             None
         };
-        // What the steps prove, the line need not prove again.
+        // The line need not prove again what the steps prove.
         let line_holds = evidence.is_some_and(|e| {
             (sure(&e) || (tight && e.strength > 0.0))
                 && (held || (tight && e.met > tuning::nearly_all()))

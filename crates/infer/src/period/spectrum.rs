@@ -5,8 +5,8 @@ use std::f64::consts::TAU;
 
 use onbeat_model::Instant;
 
-/// How many steps a turning pointer goes before it is set anew from sine and cosine: so many that
-/// those cost little, so few that rounding stays below 1e-13.
+/// How many steps a turning pointer goes before it is set anew from sine and cosine: often enough
+/// that rounding stays below 1e-13, and seldom enough that the resets cost little.
 const STEPS_BETWEEN_RESETS: usize = 256;
 
 /// How many amplitudes there are from `lowest_hz` up to `highest_hz` in steps of `step_hz`, and a

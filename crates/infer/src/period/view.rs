@@ -14,7 +14,7 @@ use crate::tuning;
 pub(super) struct Train {
     /// The points.
     pub(super) at: Vec<f64>,
-    /// What was executed from each point to the next.
+    /// The execution time from each point to the next.
     pub(super) executed: Vec<f64>,
     /// The gaps between the points, ascending, and the sums of the first of these.
     gaps: Vec<f64>,

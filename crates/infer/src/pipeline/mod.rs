@@ -1,9 +1,8 @@
 //! Pipelines: which threads stand on the path of a periodic thread's jobs, told by who wakes whom.
 //!
 //! A player wakes the display server with each frame, and a sound server wakes the player for each
-//! buffer. What tells such a partner from a logger or a bus daemon that the player also talks to is
-//! the beat: the two have to do with each other in every job, or in every second, third or fourth
-//! one.
+//! buffer. The beat tells such a partner from a logger or a bus daemon that the player also talks
+//! to: the two have to do with each other in every job, or in every second, third or fourth one.
 //!
 //! # The rule
 //! Let `P` be the period of the whole, and the *contacts* the times at which the partner wakes a
@@ -21,8 +20,8 @@
 //! # Assumption
 //! Contacts come in the order of their times. Chatter that has nothing to do with the jobs but
 //! comes several times in each of them looks the same from outside. So it is one rule of several:
-//! who is left out whatever its rhythm (the kernel's own threads, the first process), whoever acts
-//! on this has to say.
+//! the caller has to leave out threads that count for nothing whatever their rhythm (the kernel's
+//! own threads, the first process).
 
 use crate::tuning;
 use onbeat_model::{Instant, Span};
@@ -34,7 +33,7 @@ pub struct Standing {
     pub every: u32,
     /// In how many of those it was seen.
     pub seen: u64,
-    /// Of how many.
+    /// How many of those jobs there were.
     pub of: u64,
     /// How sure that is.
     pub confidence: f64,
@@ -185,7 +184,7 @@ pub fn begin_of_work(wakeups: impl Iterator<Item = Instant>, period: Span) -> In
         };
         (rest, place)
     });
-    // Of rests of one length the first counts.
+    // The first of several rests of one length counts.
     let longest = rests.reduce(|a, b| if b.0 > a.0 { b } else { a });
     Instant::from_ns(longest.map_or(0, |(_, place)| place))
 }

@@ -13,7 +13,7 @@ pub(crate) type Truths = BTreeMap<String, BTreeMap<String, Truth>>;
 /// is too starved to keep them.
 type Entry = Option<Vec<Option<f64>>>;
 
-/// What is right to say about a thread.
+/// The right answers about a thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Truth {
     /// The true periods in ms; empty if the thread has no rhythm.

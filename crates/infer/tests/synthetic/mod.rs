@@ -38,7 +38,7 @@ impl Random {
         -(1.0 - self.even()).ln()
     }
 
-    /// Of even logarithm between two numbers.
+    /// A number between two others, even in its logarithm.
     pub(crate) fn ratio_between(&mut self, low: f64, high: f64) -> f64 {
         low * (high / low).powf(self.even())
     }

@@ -1,4 +1,4 @@
-//! What the last jobs said about the beat.
+//! The last jobs' evidence about the beat.
 
 use crate::tuning;
 

@@ -13,7 +13,7 @@
 //! * The gate is three times a running 75th percentile of the errors (a stochastic approximation:
 //!   up three steps on a larger error, down one on a smaller), so it fits the thread's own jitter.
 //!
-//! What does not fit is told apart by its pattern:
+//! A pattern tells misses apart:
 //!
 //! * A thread that was still busy at the last expected release is behind: where it wakes then is no
 //!   evidence.
@@ -21,7 +21,7 @@
 //!   player was paused, or the program sets its timer anew after each delay.
 //! * Surprisingly many other misses are a change of rate; so are surprisingly many new phases, jobs
 //!   left out (half the rate) or wakeups half-way between the beats (twice the rate), and a period
-//!   that has drifted by 1% from the lock. What is surprising depends on the thread's habit: see
+//!   that has drifted by 1% from the lock. The thread's habit decides what is surprising: see
 //!   `surprise`.
 //! * With four hits or fewer in sixteen jobs, or eleven in thirty-one, the rhythm is lost.
 
@@ -36,7 +36,7 @@ use errors::Errors;
 use history::History;
 use surprise::Surprise;
 
-/// What a burst told about the beat.
+/// A burst's evidence about the beat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beat {
     /// It goes on, as far as one can tell.
@@ -198,9 +198,9 @@ impl Tracker {
     /// cell, with something older than that release. `last` is the cell before, if it is the one
     /// next to this.
     ///
-    /// What wakes early in a cell and is busy at its release is that release's own job; except
-    /// while the thread catches up, from one overdue job to the next without a sleep worth the
-    /// name.
+    /// A burst that wakes early in a cell and is busy at its release is that release's own job;
+    /// except while the thread catches up, from one overdue job to the next without a sleep worth
+    /// the name.
     fn was_behind(&self, woke: Instant, error: f64, last: Option<Cell>) -> bool {
         let gate = self.errors.gate();
         let slept = woke.since(self.busy_until).as_ns() as f64 > gate;

@@ -42,7 +42,7 @@ impl Random {
     }
 }
 
-/// What the tracker says to wakeups at these times (in ms).
+/// The tracker's answers to wakeups at these times (in ms).
 fn told(tracker: &mut Tracker, at_ms: impl IntoIterator<Item = f64>) -> Vec<Beat> {
     at_ms
         .into_iter()
