@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What a call of mdn() costs its thread in nanoseconds, by the shortest of many batches.
+ * The cost of a call of mdn() to its thread in nanoseconds, by the shortest of many batches.
  *
- * bench-marks alone: nobody listens. `onbeat record -o FILE -- bench-marks wait`: it waits until
- * somebody does. Which of the probe's two instructions has become what tells how.
+ * bench-marks alone: no tracer listens. `onbeat record -o FILE -- bench-marks wait`: it waits until
+ * a tracer does. Which of the probe's two instructions has become what tells how.
  */
 #include <onbeat/mdn.h>
 #include <sched.h>
@@ -38,7 +38,7 @@ static double shortest(void (*volatile call)(void))
 	return (double)best / CALLS;
 }
 
-/* By the probe's own instructions, which are NOPs until somebody listens. */
+/* By the probe's own instructions, which are NOPs until a tracer listens. */
 static const char *listener(void)
 {
 	static const unsigned char endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A frame is decoded until its time has come; if it is not ready then, the last one is shown again.
- * What the decoder allocates is allocated in a protected section and released in `finally`.
+ * Memory that the decoder needs is allocated in a protected section and released in `finally`.
  *
  * cc -o decode_in_time decode_in_time.c $(pkg-config --cflags --libs onbeat)
  */

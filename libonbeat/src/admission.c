@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the kernel's admission test has left: the limit less what SCHED_DEADLINE tasks hold.
+ * The room that the kernel's admission test has left: the limit less what SCHED_DEADLINE tasks
+ * hold.
  *
  * The kernel keeps that sum and shows it to root only, in debugfs. Here it is added up from the
  * tasks themselves, which needs nothing but a /proc that shows them.

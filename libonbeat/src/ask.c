@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What a program may ask about the blocks it is in: how much time remains, and how deep they nest.
+ * A program's questions about the blocks it is in: how much time remains, and how deep they nest.
  */
 #include "within.h"
 

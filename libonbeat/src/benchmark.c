@@ -21,8 +21,8 @@
 #define BUCKETS ((64 - STEP_BITS) * STEPS)
 
 /*
- * Of a place in the source: whose name is a copy, because a plugin's own goes when the plugin is
- * closed.
+ * The samples of a place in the source, whose name is a copy, because a plugin's own goes when the
+ * plugin is closed.
  */
 struct onbeat_samples {
 	struct onbeat_samples *next;

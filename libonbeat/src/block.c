@@ -2,8 +2,8 @@
 /*
  * The life of a block: entered, its body, its `finally`, its handlers, ended.
  *
- * A block is a frame in its thread's stack of blocks. Whatever leaves a body (its end, a throw, a
- * violation) comes out at one place, onbeat_block_next_, which takes the block off the stack and
+ * A block is a frame in its thread's stack of blocks. Every way out of a body (its end, a throw, a
+ * violation) leads to one place, onbeat_block_next_, which takes the block off the stack and
  * disarms it before anything else runs. A violation names the block whose constraint expired as its
  * target: the blocks inside it run their `finally` and none of their handlers (requirement 6).
  *
@@ -31,11 +31,11 @@ const struct onbeat_type onbeat_deadline_violation = { "onbeat_deadline_violatio
 const struct onbeat_type onbeat_wcet_violation = { "onbeat_wcet_violation",
 						   &onbeat_timing_constraint_violation };
 
-/* What is caught outside every handler. */
+/* The exception outside every handler. */
 const struct onbeat_thrown onbeat_nothing_;
 
 /*
- * Says what was done wrong and where, and that is the end, if somebody wants to know: else goes on.
+ * If debugging is wanted, says what was done wrong and where, and aborts: else goes on.
  */
 void onbeat_misuse_(const char *file, int line, const char *what)
 {
@@ -227,7 +227,7 @@ void onbeat_leave_critical_(struct onbeat_thread *thread)
 	throw_pending(thread, 0);
 }
 
-/* What ONBEAT_SIGNAL calls in the thread that is meant. */
+/* The handler of ONBEAT_SIGNAL, in the thread that is meant. */
 void onbeat_handler_(int number, siginfo_t *info, void *context)
 {
 	struct onbeat_thread *thread = onbeat_thread_if_any_();

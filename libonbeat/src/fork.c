@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What happens at a fork.
+ * Forks.
  *
  * A forked child keeps the blocks that the forking thread was in, with their constraints: timers
  * are not inherited, so they are made anew, and the child's CPU-time clock starts at zero, so its

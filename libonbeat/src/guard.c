@@ -2,11 +2,11 @@
 /*
  * A process that puts back what its parent attached in other processes, once the parent is gone.
  *
- * What a thread of the own process has ends with the process. A thread of another one would keep
- * its reservation if the process that gave it were killed. So the first such attach starts a guard:
- * it reads from a socket what was attached and what it had before, and when the parent ends, by
- * whatever signal, or execs, it puts all of that back and ends. Only if both are killed is nothing
- * put back.
+ * A reservation of the process's own thread ends with the process. A thread of another one would
+ * keep its reservation if the process that gave it were killed. So the first such attach starts a
+ * guard: it reads from a socket what was attached and what it had before, and when the parent ends,
+ * by whatever signal, or execs, it puts all of that back and ends. Only if both are killed is
+ * nothing put back.
  *
  * The guard is made by a bare clone without a signal to the parent: a program that waits for its
  * children never sees it, and no fork handler runs. Between that and its end it calls what is
@@ -39,7 +39,7 @@ struct message {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t handles_forks = PTHREAD_ONCE_INIT;
 static int fork_error;
-/* What the thread that forks, and has the lock, had blocked before. */
+/* The signals that the forking thread, which has the lock, had blocked before. */
 static sigset_t forker_signals;
 static int to_guard = -1;
 static pid_t guarded_process;
@@ -113,7 +113,7 @@ int onbeat_put_back_(const struct onbeat_guarded *guarded, uint64_t period_ns)
 	if (guarded->started != onbeat_started_(guarded->tid))
 		return -ESRCH;
 	error = onbeat_scheduler_->get(guarded->tid, &now);
-	/* Whoever took the reservation away meanwhile had the last word. */
+	/* If the reservation was taken away meanwhile, that stays. */
 	if (error || now.policy != ONBEAT_POLICY_DEADLINE)
 		return error;
 	/*
@@ -126,8 +126,8 @@ int onbeat_put_back_(const struct onbeat_guarded *guarded, uint64_t period_ns)
 }
 
 /*
- * What the guard knows. Its memory comes from the kernel: malloc may have been locked when the
- * guard was made.
+ * The guard's list of threads. Its memory comes from the kernel: malloc may have been locked when
+ * the guard was made.
  */
 struct table {
 	struct onbeat_guarded *threads;
@@ -181,7 +181,7 @@ static void guard(int from, int parent)
 	for (;;) {
 		if (poll(watched, 2, -1) < 0)
 			continue;
-		/* What the parent said before it ended comes first. */
+		/* Messages sent before the parent ended come first. */
 		if (watched[0].revents & POLLIN &&
 		    read(from, &message, sizeof(message)) == sizeof(message)) {
 			error = note(&table, &message);
@@ -281,7 +281,7 @@ static void restore_signals(const sigset_t *before)
 	pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-/* Whoever forks waits until the guard has answered whoever speaks to it. */
+/* A fork waits until the guard has answered the thread that speaks to it. */
 static void before_fork(void)
 {
 	sigset_t before;

@@ -139,7 +139,7 @@ void onbeat_notify_ended_(struct onbeat_thread *thread)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A child has no other threads: the router and everybody else's slot are gone. */
+/* A child has no other threads: the router and the slots of all others are gone. */
 void onbeat_notify_forked_(void)
 {
 	struct onbeat_thread *survivor = onbeat_thread_if_any_();

@@ -3,9 +3,9 @@
  * Execution time watched by perf's task clock (row E7): tens of microseconds late, not a tick.
  *
  * It is a high-resolution timer that runs while the thread runs, and its overflow is a signal to
- * the thread. Who may not watch the kernel (kernel.perf_event_paranoid) has one that stays silent
- * if the limit is passed there, until it fires again a period later: good while the thread
- * computes, so the caller has the CPU-time timer beside it.
+ * the thread. A thread that may not watch the kernel (kernel.perf_event_paranoid) has one that
+ * stays silent if the limit is passed there, until it fires again a period later: good while the
+ * thread computes, so the caller has the CPU-time timer beside it.
  */
 #include "within.h"
 

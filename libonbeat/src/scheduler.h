@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Who changes the scheduling of a thread.
+ * The callers that may change the scheduling of a thread.
  *
  * The kernel, directly; both calls are made in the guard, too, and so must be async-signal-safe.
  * For processes without the privilege it is onbeat's service, which also puts back what it gave,

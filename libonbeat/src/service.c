@@ -5,10 +5,10 @@
  * That library is loaded when it is first needed: who may act himself, or never reserves, does
  * without it.
  *
- * There is one connection for the process, for what the service gave is put back when the
- * connection that asked for it ends. A forked child must not keep its parent's alive: it closes its
- * copy, and has its own if it asks. Whoever forks waits while the connection is being made or given
- * up, so that the copy is known; never for an answer.
+ * There is one connection for the process, because the service puts back what it gave when the
+ * connection ends. A forked child must not keep its parent's alive: it closes its copy, and has its
+ * own if it asks. A fork waits while the connection is being made or given up, so that the copy is
+ * known; never for an answer.
  *
  * The service has the calls of one connection about one thread take effect in the order in which
  * they were sent.
@@ -80,7 +80,7 @@ static void after_fork_in_parent(void)
 }
 
 /*
- * What sd-bus knows of the parent's connection is left alone: it refuses to touch it in another
+ * sd-bus's copy of the parent's connection is left alone: it refuses to touch it in another
  * process.
  */
 static void after_fork_in_child(void)
@@ -163,7 +163,7 @@ static int connect_to_bus(void)
 	return error < 0 ? error : 0;
 }
 
-/* What an error that is told on the bus is to a program in C. */
+/* The error number in C for an error on the bus. */
 static int error_of(const char *name)
 {
 	static const struct {
@@ -248,7 +248,7 @@ static void call(const char *member, pid_t tid, const struct onbeat_attributes *
 {
 	int cancelable;
 
-	/* Who is cancelled in the middle of it would keep the lock. */
+	/* A thread cancelled in the middle of it would keep the lock. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
 	pthread_once(&loaded, load);
 	if (load_error[0]) {
@@ -284,7 +284,7 @@ void onbeat_service_withdraw_(pid_t tid)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
 	pthread_mutex_lock(&calling);
-	/* What a connection that is gone has asked for is put back. */
+	/* The service puts back what a closed connection had asked for. */
 	if (connection)
 		sd_bus.call_method_async(connection, NULL, NAME, PATH, NAME, "Release", NULL, NULL,
 					 "u", (uint32_t)tid);

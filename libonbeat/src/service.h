@@ -10,7 +10,7 @@
 
 #include "scheduler.h"
 
-/* What the service said, or why it could not be asked. */
+/* The service's answer, or why it could not be asked. */
 struct onbeat_answer {
 	int error; /* 0, or -errno; -ENOTCONN: there is nobody to ask; -ETIMEDOUT: what was asked may yet be done */
 	char why[384];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What wakes a thread when a constraint expires: one source for deadlines, one for execution time.
+ * A source wakes a thread when a constraint expires: one source for deadlines, one for execution
+ * time.
  *
  * A thread has one timer of each kind, set to the earliest expiry of all the blocks it is in, so
  * that entering a block whose expiry is not the earliest costs no system call.

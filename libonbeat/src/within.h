@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the parts of the timing exceptions share: a thread's state, and the sources of its signals.
+ * Shared by the parts of the timing exceptions: a thread's state, and the sources of its signals.
  *
  * The rule that makes everything else safe: a thread's state is read and written by that thread
  * alone, in two contexts, its code and its signal handler. While the code changes the state it
  * holds `critical`; while the program must not be interrupted it holds `onbeat_protections_`. Both
  * are counts, because a signal handler of the program's may come in between and use a block or a
  * section. The library's handler that finds either only notes that it came (`pending`) and returns;
- * whoever lets go of the last looks at the note. So the handler runs the rest only where the code
- * could have called it itself, and neither context needs an atomic instruction, only that the
- * compiler keeps the order (volatile, onbeat_barrier).
+ * the code that ends the last of them looks at the note. So the handler runs the rest only where
+ * the code could have called it itself, and neither context needs an atomic instruction, only that
+ * the compiler keeps the order (volatile, onbeat_barrier).
  */
 #ifndef ONBEAT_SRC_WITHIN_H
 #define ONBEAT_SRC_WITHIN_H
@@ -62,8 +62,7 @@ struct onbeat_source {
 };
 
 /*
- * A block that the thread is in. What is needed once its frame is gone stands here, not in the
- * block.
+ * A block that the thread is in. It holds what is needed once the block's frame is gone.
  */
 struct onbeat_frame {
 	struct onbeat_block *block;
@@ -118,7 +117,7 @@ int onbeat_fork_install_(void);
 void onbeat_deadline_arm_(struct onbeat_thread *thread, int64_t expires_ns);
 void onbeat_wcet_arm_(struct onbeat_thread *thread, int64_t expires_ns);
 /*
- * Handles the first real-time signal from SIGRTMIN+5 on that nobody handles, and gives its number;
+ * Handles the first real-time signal from SIGRTMIN+5 on that has no handler, and gives its number;
  * or -EBUSY.
  */
 int onbeat_take_signal_(void (*handler)(int, siginfo_t *, void *));

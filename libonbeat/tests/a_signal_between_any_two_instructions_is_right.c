@@ -32,7 +32,7 @@ int main(void)
 /* Where the code has got to. */
 enum place { BEFORE, OUTER, INNER, SHIELD, SHIELD_END, INNER_AGAIN, INNER_DONE, OUTER_AGAIN, OUTER_DONE, PLACES };
 
-/* What a run has seen of itself. */
+/* A run's record of itself. */
 struct test_state {
 	enum place at, at_injection;
 	int reached[PLACES];
@@ -169,7 +169,7 @@ __attribute__((noinline)) static void try_all(const struct readings *to,
 	check(!in_next_handler);
 }
 
-/* What holds however many signals came and wherever. */
+/* Holds after any number of signals at any place. */
 static void check_always(int outer_past, int inner_past)
 {
 	check(seen->outer_finally == 1);
@@ -213,7 +213,7 @@ static int64_t late_ns(int64_t expires_ns, int wcet, const struct readings *to)
 	return to->ns[wcet ? CPU : WALL] - expires_ns;
 }
 
-/* What one signal, after one instruction, must have done. */
+/* Holds after one signal, after one instruction. */
 static void check_one(const struct readings *to)
 {
 	int64_t outer_late_ns = late_ns(scenario->outer_ns, scenario->outer_wcet, to);

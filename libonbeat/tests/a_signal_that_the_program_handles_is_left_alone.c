@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The library takes signals that nobody handles: the program's handlers stay, and violations come
+ * The library takes signals that have no handler: the program's handlers stay, and violations come
  * through.
  */
 #include <onbeat/within.h>

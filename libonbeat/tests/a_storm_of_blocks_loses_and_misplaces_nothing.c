@@ -78,8 +78,8 @@ static void settle(struct account *account, int depth, long open_before, long *k
 }
 
 /*
- * What is the same for each kind of constraint; `expired` is asked when the block says it was
- * violated.
+ * The parts that are the same for each kind of constraint; `expired` is asked when the block says
+ * it was violated.
  */
 #define BLOCK(try_word, expired)                                                             \
 	try_word {                                                                           \
@@ -176,7 +176,7 @@ static void start_load(pid_t *load, int count)
 	for (int i = 0; i < count; i++) {
 		load[i] = fork();
 		check(load[i] >= 0);
-		/* Not for ever, should nobody end it. */
+		/* Not for ever, should the parent not end it. */
 		while (load[i] == 0) {
 			if (getppid() != own)
 				_exit(0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What every test program needs: a check that says where it failed, and ways to let time pass. */
+/* Needed by every test program: a check that says where it failed, and ways to let time pass. */
 #ifndef ONBEAT_TESTS_CHECK_H
 #define ONBEAT_TESTS_CHECK_H
 

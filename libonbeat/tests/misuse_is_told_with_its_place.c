@@ -185,7 +185,7 @@ static void nested_too_deep(void)
 	too_deep(0);
 }
 
-/* What a child writes that does so, and how it ends. */
+/* Runs a misuse in a child: its output, and how it ends. */
 static int status_of(void (*misuse)(void), int debug, char text[1024])
 {
 	ssize_t length;

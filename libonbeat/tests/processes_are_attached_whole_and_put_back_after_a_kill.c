@@ -134,7 +134,7 @@ int main(void)
 	await_policy(other, SCHED_OTHER);
 	await_policy(other_second, SCHED_OTHER);
 
-	/* What an administrator set meanwhile is left alone. */
+	/* Parameters that an administrator set meanwhile are left alone. */
 	reservation = new_reservation();
 	check(onbeat_reservation_attach_process(reservation, other) == 0);
 	check(sched_setscheduler(other, SCHED_BATCH, &nothing) == 0);

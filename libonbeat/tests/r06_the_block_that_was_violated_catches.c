@@ -68,7 +68,7 @@ int main(void)
 	onbeat_end;
 	check(inner == 0 && outer == 1);
 
-	/* Of different kinds, the outer one expiring while the inner handler runs. */
+	/* Blocks of different kinds, the outer one expiring while the inner handler runs. */
 	onbeat_try_within_rel (ONBEAT_MS(60)) {
 		onbeat_try_within_wcet (ONBEAT_MS(1)) {
 			compute_for_ever();

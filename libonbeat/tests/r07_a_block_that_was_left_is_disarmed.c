@@ -10,8 +10,8 @@
 static ONBEAT_DEFINE_EXCEPTION(gave_up, onbeat_exception);
 
 /*
- * At most so many signals were sent before their block was left, by a machine that stood still
- * meanwhile.
+ * Signals sent before their block was left, by a machine that stood still meanwhile: at most this
+ * many.
  */
 static volatile int on_their_way;
 

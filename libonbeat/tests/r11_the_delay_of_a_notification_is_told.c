@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Requirements 8 and 11: how late a violation was notified is known to whoever handles it. */
+/* Requirements 8 and 11: a handler knows how late its violation was notified. */
 #include <onbeat/within.h>
 
 #include "check.h"

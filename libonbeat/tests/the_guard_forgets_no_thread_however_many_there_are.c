@@ -18,7 +18,7 @@
 #define MANY 10000
 #define PAST_ANY_THREAD 0x10000000
 
-/* What the scheduler was told, by whichever process. */
+/* The calls to the scheduler, by any process. */
 struct seen {
 	volatile int first, last, detached, others;
 };
@@ -35,7 +35,7 @@ static int get(pid_t tid, struct onbeat_attributes *attributes)
 
 static int set(pid_t tid, const struct onbeat_attributes *attributes)
 {
-	/* What makes a thread leave with next to nothing comes before. */
+	/* A thread that leaves with next to nothing has been set before. */
 	if (attributes->policy == ONBEAT_POLICY_DEADLINE)
 		return 0;
 	if (tid == first)

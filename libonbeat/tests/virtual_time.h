@@ -32,7 +32,7 @@
 #define TRAP_FLAG 0x100
 
 enum { WALL, CPU, CLOCKS };
-/* What fires: a timer of each clock, and perf's clock, which goes by the CPU time. */
+/* The sources that fire: a timer of each clock, and perf's clock, which goes by the CPU time. */
 enum { PERF = CLOCKS, SOURCES };
 
 static int64_t clock_ns[CLOCKS];
@@ -45,7 +45,7 @@ static bool is_due(int source)
 	return armed_ns[source] <= clock_ns[source == PERF ? CPU : source];
 }
 
-/* What the clocks are moved to, at least. */
+/* The times to which the clocks are moved, at least. */
 struct readings {
 	int64_t ns[CLOCKS];
 };

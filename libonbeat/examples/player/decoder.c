@@ -57,7 +57,7 @@ static void rows_are_finished(AVCodecContext *codec, const AVFrame *picture,
 	struct decoder *decoder = codec->opaque;
 
 	(void)type;
-	/* Of a reference, the picture before it is shown here, complete. */
+	/* For a reference, the picture before it is shown here, complete. */
 	if (decoder->bands_at_top && !decoder->outcome.reference)
 		bands_put(&decoder->bands, picture, offset, y, height, codec->height);
 	decoder->rows += height;

@@ -34,14 +34,14 @@
 
 struct decoder;
 
-/* What is to be left out of a packet's decoding. */
+/* The parts of a packet's decoding to leave out. */
 struct decoder_limit {
 	bool references_only;         /* skip it altogether, unless it is a reference */
 	bool (*stop)(void *argument); /* asked at each safe point; NULL: never stop */
 	void *argument;
 };
 
-/* What became of a packet's picture. */
+/* The outcome of a packet's decoding. */
 struct decoder_outcome {
 	bool begun;     /* the decoder asked for the picture's memory */
 	bool reference; /* as the decoder said then; without meaning if not begun */
@@ -53,9 +53,8 @@ struct decoder *decoder_open(const AVStream *stream);
 void decoder_close(struct decoder *decoder);
 
 /*
- * Decodes a packet, or ends the stream if it is NULL. What the pictures that come out carry as
- * `pts` is what their packets carried. 0, or a negative AVERROR: the packet was damaged, and
- * decoding may go on.
+ * Decodes a packet, or ends the stream if it is NULL. The pictures carry the `pts` of their
+ * packets. 0, or a negative AVERROR: the packet was damaged, and decoding may go on.
  */
 int decoder_decode(struct decoder *decoder, const AVPacket *packet, struct decoder_limit limit,
 		   struct decoder_outcome *outcome);

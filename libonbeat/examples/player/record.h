@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What became of each frame, and the JSON that tells it (README.md lists its fields). */
+/* The outcome of each frame, and its JSON (README.md lists the fields). */
 #ifndef PLAYER_RECORD_H
 #define PLAYER_RECORD_H
 

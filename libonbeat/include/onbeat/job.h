@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What a program can say of its jobs: where one begins and ends, and what it wants.
+ * A program's messages about its jobs: where one begins and ends, and what it wants.
  *
- * Each call is a static probe (USDT) and nothing else: instructions that do nothing when nobody
- * listens, no set-up, no descriptor. A program that marks its jobs needs no period detection.
+ * Each call is a static probe (USDT) and nothing else: instructions that do nothing without a
+ * listener, no set-up, no descriptor. A program that marks its jobs needs no period detection.
  */
 #ifndef ONBEAT_JOB_H
 #define ONBEAT_JOB_H
@@ -36,8 +36,8 @@ ONBEAT_PROBE void onbeat_job_end(void)
 
 /*
  * This thread is soft real-time from now on: one job every `period_ns`, and `permille` of a
- * thousand jobs are to meet their deadline (GRACE-OS, start with period and rho). What is said
- * before anybody listens is not heard, so it may be said again, for instance with each job.
+ * thousand jobs are to meet their deadline (GRACE-OS, start with period and rho). Messages before a
+ * listener comes are lost, so it may be called again, for instance with each job.
  */
 ONBEAT_PROBE void onbeat_realtime_start(int64_t period_ns, int permille)
 {

@@ -3,8 +3,8 @@
  * Missed deadline notification: "I was too late just now".
  *
  * After S. A. Banachowski, J. Wu and S. A. Brandt: no argument, no result, advisory. It is a static
- * probe (USDT) in the caller's own code: instructions that do nothing when nobody listens; the
- * kernel names the calling thread, so nobody can notify in another's name.
+ * probe (USDT) in the caller's own code: instructions that do nothing without a listener; the
+ * kernel names the calling thread, so no thread can notify in another's name.
  */
 #ifndef ONBEAT_MDN_H
 #define ONBEAT_MDN_H
@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-/* Tells whoever listens that this thread has just missed a deadline. */
+/* Tells listeners that this thread has just missed a deadline. */
 ONBEAT_PROBE void onbeat_mdn(void)
 {
 	DTRACE_PROBE(onbeat, mdn);

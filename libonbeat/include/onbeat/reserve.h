@@ -12,10 +12,10 @@
  * words what happened and what to do. A reservation is used by one thread at a time; different
  * reservations are independent.
  *
- * What is attached is put back when it is detached, when the reservation is destroyed, and when the
- * process ends, however that comes about: its own threads end with it, and those of other processes
- * are put back by a guard, a small process that the first of them starts. Only if the guard is
- * killed as well do they keep what they were given.
+ * Scheduling parameters are put back when a thread is detached, when the reservation is destroyed,
+ * and when the process ends, in whatever way: its own threads end with it, and those of other
+ * processes are put back by a guard, a small process that the first of them starts. Only if the
+ * guard is killed as well do they keep what they were given.
  *
  * A process without CAP_SYS_NICE has onbeat's service do all of that, over D-Bus, for its own
  * user's threads and within his quotas; the end of its connection to the bus, which ends with the
@@ -33,7 +33,7 @@ extern "C" {
 
 struct onbeat_reservation;
 
-/* What a reservation is and has done. Times are nanoseconds. */
+/* The parameters and the record of a reservation. Times are nanoseconds. */
 struct onbeat_reservation_state {
 	int64_t runtime_ns;
 	int64_t deadline_ns;
@@ -106,7 +106,7 @@ void onbeat_reservation_destroy(struct onbeat_reservation *reservation);
  */
 int onbeat_reservation_available(int *permille);
 
-/* What the calling thread's last failed call meant and what to do; never NULL. */
+/* The meaning of the calling thread's last failed call, and what to do; never NULL. */
 const char *onbeat_reservation_reason(void);
 
 #ifdef __cplusplus

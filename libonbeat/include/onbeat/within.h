@@ -32,10 +32,11 @@
  * MUST: declare volatile what a block changes and its `finally`, its handlers or the code after
  * them read: a violation is a longjmp, and other variables may come back with older values.
  *
- * What may be interrupted: anything that is neither in onbeat_within_disable ... _enable nor in a
- * `finally`. Only functions of signal-safety(7) and the block's own computations may stand outside:
- * a function that allocates, locks, waits with a lock or writes shared state belongs in a protected
- * section. There poll, nanosleep and the other calls that no SA_RESTART restarts may return EINTR.
+ * These parts may be interrupted: anything that is neither in onbeat_within_disable ... _enable nor
+ * in a `finally`. Only functions of signal-safety(7) and the block's own computations may stand
+ * outside: a function that allocates, locks, waits with a lock or writes shared state belongs in a
+ * protected section. There poll, nanosleep and the other calls that no SA_RESTART restarts may
+ * return EINTR.
  *
  * MUST: protect fork(2), exit(3) and dlopen(3), too. A violation can be thrown before fork()
  * returns, in the parent and in the child, which then runs the parent's handlers and all that
@@ -61,8 +62,8 @@
  * interrupts a block at calls of libc only.
  *
  * C++: the destructors of automatic objects inside a block are NOT run when it is left by an
- * exception. Declare such objects before the `try`, or release what they hold in `finally`. What
- * throws or catches C++ exceptions belongs in a protected section: its run-time library counts
+ * exception. Declare such objects before the `try`, or release what they hold in `finally`. Code
+ * that throws or catches C++ exceptions belongs in a protected section: its run-time library counts
  * them. Include other headers before this one, if you define ONBEAT_SHORT_NAMES.
  */
 #ifndef ONBEAT_WITHIN_H
@@ -222,7 +223,7 @@ void onbeat_block_measure_(struct onbeat_block *block);
  */
 #define onbeat_caught() onbeat_block_caught_(&onbeat_block_here_)
 
-/* Ends the block. What no `when` took goes on to the block around it. */
+/* Ends the block. An exception that no `when` took goes on to the block around it. */
 #define onbeat_end                              \
 	}                                       \
 	onbeat_block_here_.completed = 1;       \

@@ -48,7 +48,7 @@ static void interrupt(const char *name)
 	while (given_up < 100)
 		given_up += decode_film(film, decode_within).given_up;
 	printf("%s: %d given up, %d violations\n", name, given_up, violations);
-	/* Whatever was given up was so because its deadline had passed, and that was told. */
+	/* Every picture given up is a violation: its deadline had passed. */
 	check(violations >= given_up);
 	film_close(film);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the tests of interrupted decoding share: a film in memory, decoded once as it should be, and
+ * Shared by the tests of interrupted decoding: a film in memory, decoded once as it should be, and
  * again with every interruption that a test can think of; every picture that claims to be whole is
  * compared.
  */
@@ -32,7 +32,7 @@ struct film {
 typedef int decode_one(struct decoder *decoder, const AVPacket *packet,
 		       struct decoder_outcome *outcome);
 
-/* What a decoding of the whole film came to. */
+/* The counts of a decoding of the whole film. */
 struct tally {
 	int given_up;  /* after they had begun */
 	int skipped;   /* before */
