@@ -19,7 +19,6 @@ const NAME: &str = "adaptive-reservations";
 const PERIOD_MS: f64 = 40.0;
 const RATE: u64 = 25;
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// For how long the encoder runs in each way
@@ -42,7 +41,7 @@ struct Way {
     name: &'static str,
     /// The guest's folder, in virtual time.
     folder: &'static str,
-    /// What onbeat is run with, if it is.
+    /// onbeat's options, if it runs.
     options: Option<&'static [&'static str]>,
     marks: bool,
 }
@@ -119,8 +118,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     publish(machine.out(), &ran, name, &table(&figures), &figures, paper)
 }
 
-/// What the encoder's frames took, as jobs on a kernel in virtual time: libavcodec does not fit
-/// there.
+/// Runs the encoder's frames as jobs on a kernel in virtual time: libavcodec does not fit there.
 fn in_guest(machine: &Machine, args: &Args) -> anyhow::Result<(Ran, Vec<Figures>)> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join(NAME);
     let demands = format!("{}:demands.csv", here.join("demands.csv").display());

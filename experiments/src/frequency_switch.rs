@@ -23,7 +23,6 @@ const PERIOD_MS: f64 = 100.0;
 /// The jobs in the plots, counted from the fall.
 const SHOWN: Range<f64> = -10.0..70.0;
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// How many jobs the task has in each run
@@ -39,7 +38,7 @@ pub(crate) struct Args {
     kernel: Kernel,
 }
 
-/// Who chooses the frequency, in cpufreq's terms, and how onbeat asks for one.
+/// cpufreq's governor, and how onbeat asks it for a frequency.
 const GOVERNORS: [(&str, &str); 2] = [
     ("userspace", "userspace (setspeed)"),
     ("schedutil", "schedutil (limits)"),
@@ -75,7 +74,7 @@ struct Figures {
     /// From the fall to the last of them, in jobs.
     last_overrun: u64,
     longest_ms: f64,
-    /// What a job used before the fall, and after it.
+    /// A job's demand before the fall, and after it.
     used_before_ms: f64,
     used_after_ms: f64,
 }

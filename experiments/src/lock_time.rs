@@ -9,7 +9,6 @@ use crate::machine::{Hogs, Machine, Onbeat};
 use crate::results::{Ran, Table, publish, quantile};
 use crate::rt_app::{Calibration, RtApp, Task};
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// How often a program of each period is started, with hogs and without
@@ -20,7 +19,7 @@ pub(crate) struct Args {
     hogs: usize,
 }
 
-/// What counts as in time: 10 jobs or 0.5 s, the longer.
+/// The limit for a lock in time: 10 jobs or 0.5 s, the longer.
 fn limit_s(period_us: u64) -> f64 {
     (10.0 * period_us as f64 / 1e6).max(0.5)
 }

@@ -97,8 +97,8 @@ enum Experiment {
     /// The same two tasks by rate-monotonic priorities, alone, and with a peak of the short one
     /// (AQuoSA, experiment 1); simulated
     RateMonotonic(rate_monotonic::Args),
-    /// What onbeat's main loop gives to programs that say they missed deadlines, and to cheaters;
-    /// in virtual time
+    /// The CPU time that onbeat's main loop gives to programs that notify of missed deadlines, and
+    /// to cheaters; in virtual time
     MdnMainLoop(mdn_main_loop::Args),
     /// A player that drops frames by two rules, beside two rt-apps (timing exceptions, Tables 3 and
     /// 4); in virtual time
@@ -118,7 +118,8 @@ enum Experiment {
     Soak(soak::Args),
     /// From a program's start to its reservation, in jobs and seconds
     LockTime(lock_time::Args),
-    /// What a server's period costs, by analysis and in virtual time (LFS++, Fig. 1 and 2)
+    /// The bandwidth that a server's period costs, by analysis and in virtual time (LFS++, Fig. 1
+    /// and 2)
     ServerPeriod(server_period::Args),
     /// Global EDF against partitioned EDF, up to the admission bound
     SeveralCpus(several_cpus::Args),
@@ -132,9 +133,9 @@ enum Experiment {
     /// Misses against bandwidth, of the papers' controllers as written and of onbeat (LFS++, Fig.
     /// 5, 6, 7 and 10); simulated
     MissesAgainstBandwidth(bandwidth::Args),
-    /// What each job of five codecs takes, at the periods of GRACE-OS (Table 2)
+    /// The execution time of each job of five codecs, at the periods of GRACE-OS (Table 2)
     Demands(demands::Args),
-    /// What a period analyser is best told (LFS++, Fig. 8 and 9); recordings, and virtual time
+    /// The best events for a period analyser (LFS++, Fig. 8 and 9); recordings, and virtual time
     WakeupsVsSyscalls(wakeups_vs_syscalls::Args),
     /// A fall of the CPU's frequency under a periodic task (LFS++, Fig. 10); in virtual time
     FrequencySwitch(frequency_switch::Args),
@@ -142,7 +143,7 @@ enum Experiment {
     MdnDeadlines(mdn::DeadlinesArgs),
     /// How far programs get with and without notifications (MDN, Fig. 5, 6, 8, 9 and 10)
     MdnProgress(mdn::ProgressArgs),
-    /// What a program gains that notifies without reason (MDN, Fig. 7)
+    /// The gain of a program that notifies without reason (MDN, Fig. 7)
     MdnCheaters(mdn::CheatersArgs),
     /// GRACE-OS, its schemes and one beyond, on measured demands (GRACE-OS, section 4); computed
     GraceOs(grace_os::Args),

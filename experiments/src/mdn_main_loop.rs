@@ -15,7 +15,6 @@ use crate::vm::{Guest, Kernel};
 
 const NAME: &str = "mdn-main-loop";
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// For how long each programs run, in the guest's time; the second half counts
@@ -78,12 +77,12 @@ const MIXES: [Mix; 6] = [
     },
 ];
 
-/// What became of a mix, in the second half of its time.
+/// A mix's figures, in the second half of its time.
 #[derive(Debug, Serialize)]
 struct Figures {
     /// The share of the CPU of all that cry.
     share: f64,
-    /// Of the programs beside them.
+    /// The share of the programs beside them.
     others: f64,
     /// The share of the deadlines that those missed that cry.
     missed: f64,
@@ -146,7 +145,7 @@ fn figures(mix: &Mix, folder: &Path, seconds: u64) -> anyhow::Result<Figures> {
     let (criers, hogs) = (logs("crier", mix.criers)?, logs("hog", mix.hogs)?);
     let begins = criers.first().and_then(Log::begins).unwrap_or_default();
     let (half, whole) = (seconds as f64 / 2.0 * 1e9, seconds as f64 * 1e9);
-    // What ends a little earlier, ends with all of its opponents still there.
+    // A run that ends a little earlier ends with all of its opponents still there.
     let window = (begins + half, begins + whole * 0.97);
     let report = folder.join("report.json");
     let text = fs::read_to_string(&report).with_context(|| format!("no {}", report.display()))?;

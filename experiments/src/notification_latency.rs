@@ -17,7 +17,6 @@ use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
 use crate::results::{Ran, Table, publish, quantile};
 use crate::spread::MeanDeviation;
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// How long each source is sampled under each policy and load; there are 48 of these
@@ -32,7 +31,8 @@ pub(crate) struct Args {
 const LOADS: [(usize, usize); 4] = [(0, 0), (1, 1), (4, 1), (8, 2)];
 /// The paper's three; its cbs is SCHED_DEADLINE's predecessor.
 const POLICIES: [&str; 3] = ["other", "fifo", "deadline"];
-/// What notifies: libonbeat's form, and what its program for samples calls the constraint.
+/// The sources that notify: libonbeat's form, and what its program for samples calls the
+/// constraint.
 const SOURCES: [(&str, &str, &str); 4] = [
     ("deadline", "linux", "deadline"),
     ("deadline, portable form", "posix", "deadline"),
@@ -301,7 +301,7 @@ fn table(cells: &[Cell]) -> Table {
     })
 }
 
-/// What the paper says of its figures (Linux 2.6.37, HZ=1000, one desktop CPU); it gives no tables.
+/// The paper's figures (Linux 2.6.37, HZ=1000, one desktop CPU); it gives no tables.
 fn paper() -> Value {
     json!({
         "section": "timing exceptions, 7.2 and 7.3, Fig. 3 to 6",

@@ -42,13 +42,12 @@ const MOST_POINTS: usize = 2000;
 
 /// One plot.
 pub(crate) struct Figure {
-    /// What stands above it.
     pub(crate) title: String,
     /// The axis along the bottom.
     pub(crate) x: Axis,
     /// The axis at the left.
     pub(crate) y: Axis,
-    /// What is drawn, each in a colour of its own.
+    /// The lines, each in a colour of its own.
     pub(crate) lines: Vec<Line>,
     /// Where the names of the lines stand.
     pub(crate) names: Corner,
@@ -81,7 +80,7 @@ impl Axis {
     }
 }
 
-/// What one line of a plot looks like.
+/// The look of one line of a plot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Look {
     /// From point to point.
@@ -112,7 +111,7 @@ impl Line {
         }
     }
 
-    /// What is drawn of it: with the corners of its steps, and without points nobody could see.
+    /// Its points to draw: with the corners of its steps, and without points too close to be seen.
     fn corners(&self) -> Vec<(f64, f64)> {
         let points = match self.look {
             Look::Straight | Look::Steps => thinned(&self.points),
@@ -147,7 +146,7 @@ pub(crate) fn distribution(values: &[f64]) -> Vec<(f64, f64)> {
     points
 }
 
-/// Of every so many points one, and the last.
+/// At most `MOST_POINTS` of the points, evenly chosen, and the last.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let every = points.len().div_ceil(MOST_POINTS).max(1);
     let last = points.len().saturating_sub(1);

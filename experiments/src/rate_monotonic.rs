@@ -18,7 +18,6 @@ use crate::results::{Ran, Table, or_dash, percent, publish, yes_no};
 const NAME: &str = "rate-monotonic";
 const BOUND: &str = "rate-monotonic-bound";
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
@@ -68,7 +67,7 @@ const WAYS: [Way; 4] = [
 const TASKS: i32 = 10;
 /// The loads that are tried, each with the demands of that set enlarged or reduced alike.
 const LOADS: [f64; 4] = [0.71, 0.725, 0.80, 0.90];
-/// What a reservation has beyond the demand.
+/// The reservation over the demand.
 const SPREAD: f64 = 1.03;
 
 /// One task's figures.

@@ -84,7 +84,7 @@ fn commit() -> String {
     }
 }
 
-/// What a command prints; "unknown" if it cannot be run.
+/// A command's output; "unknown" if it cannot be run.
 fn or_unknown(program: &str, args: &[&str]) -> String {
     output(program, args).unwrap_or_else(|_| "unknown".to_owned())
 }

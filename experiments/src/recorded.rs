@@ -21,7 +21,7 @@ const TRACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/traces/apps"
 
 /// One player's thread.
 pub(crate) struct Player {
-    /// What it did, burst by burst.
+    /// Its bursts.
     pub(crate) bursts: Vec<Burst>,
     /// When it called the kernel.
     pub(crate) calls: Vec<Instant>,
@@ -29,7 +29,7 @@ pub(crate) struct Player {
     ended: Instant,
 }
 
-/// What of a thread's doings an analyser hears.
+/// The events that an analyser hears of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Heard {

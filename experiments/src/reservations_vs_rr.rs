@@ -12,7 +12,6 @@ use crate::vm::{Ended, Guest, Kernel};
 
 const NAME: &str = "reservations-vs-rr";
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// For how long the tasks run in each way, in the guest's time

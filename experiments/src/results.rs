@@ -1,4 +1,4 @@
-//! What an experiment ends with: a Markdown table for a person, and JSON for everything else.
+//! The results of an experiment: a Markdown table for a person, and JSON for everything else.
 
 use std::fs;
 use std::path::Path;

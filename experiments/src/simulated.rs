@@ -1,5 +1,4 @@
-//! What experiments on a simulated machine of one CPU have in common: the CPU, hogs, and when jobs
-//! ended.
+//! Common to experiments on a simulated machine of one CPU: the CPU, hogs, and when jobs ended.
 
 use std::collections::BTreeMap;
 

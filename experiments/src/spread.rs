@@ -1,4 +1,4 @@
-//! What a figure is over many runs: one film is luck.
+//! A figure over many runs: one film is luck.
 
 use std::fmt;
 

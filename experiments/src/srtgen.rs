@@ -1,4 +1,4 @@
-//! What `srtgen` of experiments/workloads writes of each job.
+//! `srtgen`'s log of its jobs (experiments/workloads).
 
 use std::fs;
 use std::path::Path;

@@ -2,8 +2,8 @@
 //! 200, and for 1,000 at 50 Hz 5% and 40 MB.
 //!
 //! Counted from outside, by the kernel: over the whole of onbeat's process, and beside it what its
-//! BPF programs take. They run at every switch and wakeup of the machine, in the time of whoever
-//! switches or wakes.
+//! BPF programs take. They run at every switch and wakeup of the machine, in the time of the thread
+//! that switches or wakes.
 
 pub(crate) mod beats;
 mod crowd;
@@ -23,7 +23,6 @@ use crate::rt_app::Calibration;
 use crate::soak::service::{Bus, Service};
 use crowd::Crowd;
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// For how long onbeat is watched
@@ -38,7 +37,7 @@ pub(crate) struct Args {
     /// The period of all of them instead, in microseconds
     #[arg(long, value_name = "US", value_parser = clap::value_parser!(u64).range(1000..=1_000_000))]
     period: Option<u64>,
-    /// What each job takes, in microseconds
+    /// The execution time of each job, in microseconds
     #[arg(long, value_name = "US", default_value_t = 100,
           value_parser = clap::value_parser!(u64).range(1..=10_000))]
     run: u64,
@@ -76,7 +75,7 @@ struct Kept {
     told: Option<Told>,
 }
 
-/// What a report tells of that, from the moment on at which each was found to have a period.
+/// The report's figures of that, from the moment on at which each was found to have a period.
 #[derive(Debug, Serialize)]
 struct Told {
     with_a_period: usize,
@@ -86,7 +85,7 @@ struct Told {
     changes: u64,
 }
 
-/// Who keeps the threads on the beat.
+/// The program that keeps the threads on the beat.
 enum Keeping {
     Run(Onbeat, Program),
     Service(Box<Service>, Program, Bus),
@@ -233,7 +232,7 @@ impl Drop for BpfStatistics {
     }
 }
 
-/// What the BPF programs of a process have taken since they were loaded.
+/// The time of the BPF programs of a process since they were loaded.
 #[derive(Default)]
 struct Bpf {
     ns: u64,

@@ -1,9 +1,9 @@
 //! The virtual machine an experiment runs in: a real kernel whose clock counts instructions, so
 //! that neither a busy host nor a second run changes a figure.
 //!
-//! What happens in the guest is a case as those of `tests/vm`: a shell script, `guest.sh` in the
-//! experiment's folder, whose head names the programs it needs. The figures are made on the host,
-//! from the files that it wrote to /results.
+//! The guest runs a case like those of `tests/vm`: a shell script, `guest.sh` in the experiment's
+//! folder, whose head names the programs it needs. The figures are made on the host, from the files
+//! that it wrote to /results.
 
 use std::ffi::OsString;
 use std::fs;
@@ -42,7 +42,7 @@ pub(crate) struct Guest {
     arguments: Vec<OsString>,
 }
 
-/// What a guest left behind.
+/// The results that a guest left behind.
 #[derive(Debug)]
 pub(crate) struct Ended {
     /// The folder with what it wrote to /results, and `serial.log`.
@@ -74,8 +74,8 @@ impl Guest {
         self
     }
 
-    /// Boots it with so many CPUs; with more than one, the script's head has to ask for virtual
-    /// time.
+    /// Boots it with this number of CPUs; with more than one, the script's head has to ask for
+    /// virtual time.
     pub(crate) fn cpus(mut self, cpus: usize) -> Self {
         self.cpus = cpus;
         self.arguments

@@ -1,5 +1,5 @@
-//! What a period analyser is best told: system calls, wakeups or bursts (LFS++, section 7.4, Fig. 8
-//! and 9): how far off the frequency is that it finds, over the time it listens, and over the
+//! The best events for a period analyser: system calls, wakeups or bursts (LFS++, section 7.4, Fig.
+//! 8 and 9): how far off the frequency is that it finds, over the time it listens, and over the
 //! real-time load beside the player.
 
 use onbeat_model::Span;
@@ -20,7 +20,6 @@ const OVER_LOAD: &str = "wakeups-vs-syscalls-over-load";
 /// Stretches of each recording that are analysed.
 const STRETCHES: u64 = 50;
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Only the recordings of tests/traces, without the guest and its load
@@ -35,7 +34,7 @@ pub(crate) struct Args {
     kernel: Kernel,
 }
 
-/// What is told to whom, and its name.
+/// The analyser, the events that it hears, and its name.
 const WAYS: [(Analyser, Heard, &str); 4] = [
     (Analyser::Lfspp, Heard::Calls, "LFS++, system calls"),
     (Analyser::Lfspp, Heard::Wakeups, "LFS++, wakeups"),
@@ -50,7 +49,7 @@ const LOADED_MS: u64 = 600;
 /// The real-time loads beside the player, in per cent of the CPU.
 const LOADS: [u64; 10] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 85];
 
-/// What was found in many stretches of one recording.
+/// The results of many stretches of one recording.
 #[derive(Clone, Debug, Serialize)]
 struct Found {
     recording: &'static str,

@@ -12,7 +12,6 @@ use crate::media::{Clip, Played, play};
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::results::{Ran, Table, or_dash, percent, publish};
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// For how long the film is watched in each run
@@ -170,7 +169,7 @@ fn play_in(machine: &Machine, args: &Args, clip: &Clip, way: Way) -> anyhow::Res
     })
 }
 
-/// What an administrator who knows the player would set (util-linux's chrt).
+/// As an administrator who knows the player would (util-linux's chrt).
 fn by_hand() -> Command {
     let mut command = Command::new("chrt");
     command

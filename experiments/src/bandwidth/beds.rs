@@ -129,7 +129,7 @@ impl Program {
         }
     }
 
-    /// What the share `rho` of all its jobs need at most.
+    /// The budget within which the share `rho` of all its jobs stay.
     pub(super) fn quantile(&self, rho: f64) -> Span {
         quantile(self.jobs.iter(), rho)
     }

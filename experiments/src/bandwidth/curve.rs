@@ -42,7 +42,7 @@ impl Interval {
     }
 }
 
-/// What a curve through these points, in ascending order of the margin, is at the bandwidth `x`: on
+/// The value at bandwidth `x` of a curve through these points, in ascending order of the margin: on
 /// the straight line between the two points beside it; none where the curve does not reach. A loop
 /// that is given less than it asks for may ask for more, so that a bandwidth can belong to several
 /// margins: the largest counts.

@@ -1,4 +1,4 @@
-//! What each of onbeat's additions to LFS++ is worth: one after the other, from the paper's
+//! The worth of each of onbeat's additions to LFS++: one after the other, from the paper's
 //! controller to onbeat as it comes.
 
 use onbeat_decide::predictor::{Kind, Parameters};

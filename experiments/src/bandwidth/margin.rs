@@ -9,7 +9,7 @@ use onbeat_model::{
     TaskId,
 };
 
-/// What each task asked for, and the bandwidth that it was given.
+/// Each task's request, and the bandwidth that it was given.
 #[derive(Debug, Default)]
 struct Given(BTreeMap<TaskId, (Reservation, Bandwidth)>);
 

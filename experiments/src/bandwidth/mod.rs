@@ -1,8 +1,8 @@
 //! Misses against bandwidth: the programs of LFS++'s Fig. 5, 6, 7 and 10 in the simulated machine,
 //! under the papers' controllers as written and under onbeat, over a margin on what each asks for.
 //!
-//! A margin makes a curve of each method, and curves can be compared at equal bandwidth. What
-//! onbeat adds to LFS++ is taken apart beside it, one addition after the other.
+//! A margin makes a curve of each method, and curves can be compared at equal bandwidth. onbeat's
+//! additions to LFS++ stand beside it one by one.
 
 mod beds;
 mod curve;
@@ -28,7 +28,6 @@ use run::{Method, Onbeat, Outcome, run as run_one};
 const NAME: &str = "misses-against-bandwidth";
 const RUNS: u64 = 10;
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// How many runs of each point, each with other jobs

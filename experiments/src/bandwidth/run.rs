@@ -16,7 +16,7 @@ use crate::simulated::{Ends, machine, tasks};
 /// The share of jobs that are to be in time, by all methods that can be told one.
 pub(super) const RHO: f64 = 0.99;
 const PERMILLE: u32 = 990;
-/// What all reservations together may take: the kernel's limit, for all methods.
+/// The most that all reservations together may take: the kernel's limit, for all methods.
 const TOTAL: f64 = 0.95;
 
 /// How the programs are scheduled.
@@ -99,14 +99,13 @@ impl Onbeat {
     }
 }
 
-/// What came out of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outcome {
     /// The share of the first program's jobs that were late.
     pub(super) late: f64,
     /// How late the latest of them was, in ms.
     pub(super) latest_ms: f64,
-    /// What was reserved in the mean, over what was needed; of all programs. None where nothing is
+    /// The mean of the reservations over the demand; of all programs. None where nothing is
     /// reserved.
     pub(super) reserved: Option<f64>,
 }
@@ -276,7 +275,7 @@ fn ends() -> Instant {
     Instant::ZERO + DURATION
 }
 
-/// What is reserved, over the time that counts.
+/// The reservations, over the time that counts.
 struct Sum {
     reserved: Reserved,
     from: Instant,
@@ -297,7 +296,7 @@ impl Sum {
         }
     }
 
-    /// What was reserved held until `now`; what is from now on may be something else.
+    /// The last reservations held until `now`; what is from now on may be something else.
     fn until(&mut self, now: Instant) {
         self.cpu_seconds += self.present * now.since(self.last).as_secs_f64();
         self.last = self.last.max(now);

@@ -7,7 +7,7 @@ use super::material::{HEIGHT, Material, WIDTH};
 
 /// A program that does a job in each period.
 pub(crate) struct Codec {
-    /// What its demands are called: the file's name without `.csv`.
+    /// The name of its demands: the file's name without `.csv`.
     pub(crate) name: &'static str,
     /// The program of the paper in whose place it stands.
     pub(crate) paper: &'static str,
@@ -15,9 +15,7 @@ pub(crate) struct Codec {
     pub(crate) period_ms: u64,
     /// How many jobs are recorded.
     pub(crate) jobs: usize,
-    /// What it works on.
     pub(super) material: Material,
-    /// What holds it to its pace.
     pub(super) pace: Pace,
     /// The program and its arguments, without the file of a [`Pace::Output`].
     program: &'static [&'static str],
@@ -29,9 +27,9 @@ pub(crate) struct Codec {
 /// served.
 #[derive(Clone, Copy)]
 pub(super) enum Pace {
-    /// A job's input, of so many bytes, is written to it in each period.
+    /// A job's input of this many bytes is written to it in each period.
     Input(usize),
-    /// A job's output, of so many bytes, is read from it in each period.
+    /// A job's output of this many bytes is read from it in each period.
     Output(usize),
 }
 

@@ -11,7 +11,7 @@ use super::codec::{CODECS, Codec};
 /// The checkout's recordings.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/demands");
 
-/// What each job of a codec took.
+/// The execution times of a codec's jobs.
 pub(crate) struct Kept {
     /// The codec.
     pub(crate) codec: &'static Codec,
@@ -30,7 +30,6 @@ impl Kept {
             .collect()
     }
 
-    /// What is in one file.
     pub(super) fn read(codec: &'static Codec, path: &Path) -> anyhow::Result<Self> {
         let told = || format!("cannot use {}", path.display());
         let text = fs::read_to_string(path).with_context(told)?;

@@ -1,4 +1,4 @@
-//! What the codecs work on: a film with scene changes, a piece of sound, and speech, made of
+//! The material of the codecs: a film with scene changes, a piece of sound, and speech, made of
 //! ffmpeg's own sources with fixed seeds. The same version of ffmpeg makes the same files
 //! everywhere.
 
@@ -74,7 +74,7 @@ impl Material {
         media::made(machine, name, &all.concat())
     }
 
-    /// What a program reads that is held to its pace by its input.
+    /// The input of a program that is held to its pace by it.
     pub(super) fn open(self, machine: &Machine, file: &Path) -> anyhow::Result<Source> {
         if self != Self::Pictures {
             let opened =
@@ -158,8 +158,7 @@ fn film(grain: u32) -> String {
     format!("{scenes}{names}concat=n={all},noise=alls={grain}:allf=t[all]")
 }
 
-/// Music: two voices, a chord whose root changes twice a second, drums, and now and then somebody
-/// speaks.
+/// Music: two voices, a chord whose root changes twice a second, drums, and now and then speech.
 fn sound() -> String {
     let root = "(220*pow(2,mod(floor(2*t)*5,12)/12))";
     let voice = |of_root: f64| format!("0.15*sin(2*PI*{of_root}*{root}*t)");
@@ -175,7 +174,6 @@ fn sound() -> String {
     )
 }
 
-/// What is read out.
 const TEXT: &str = "A scheduler decides who runs and for how long. A film needs a picture every thirty milliseconds \
                     and does not care how early it is ready. Speech comes in frames of twenty milliseconds. Most of \
                     them are alike, some are silent, and hardly any takes twice as long as another. Whoever plans for the \

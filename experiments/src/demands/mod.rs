@@ -1,5 +1,5 @@
-//! What each job of real codecs takes (G6): five programs like those of GRACE-OS's Table 2, at its
-//! periods, watched by `onbeat record`.
+//! The execution time of each job of real codecs (G6): five programs like those of GRACE-OS's Table
+//! 2, at its periods, watched by `onbeat record`.
 
 mod codec;
 pub(crate) mod kept;
@@ -22,7 +22,6 @@ use codec::{CODECS, Codec};
 
 const NAME: &str = "demands";
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Only this one: mpeg1-decode, mp3-decode, h263-encode, h263-decode, gsm-encode
@@ -39,7 +38,6 @@ pub(crate) struct Args {
     keep: bool,
 }
 
-/// What one codec's jobs took.
 #[derive(Serialize)]
 struct Row {
     name: &'static str,
@@ -167,7 +165,7 @@ fn record(machine: &Machine, codec: &Codec, args: &Args) -> anyhow::Result<Row> 
     })
 }
 
-/// Of each job, the shorter of two runs: they do the same, and whatever disturbs one only makes it
+/// The shorter of two runs of each job: they do the same, and whatever disturbs one only makes it
 /// longer.
 fn shorter_of(a: &[Option<Span>], b: &[Option<Span>]) -> Vec<Option<Span>> {
     let shorter = |(&a, &b): (&Option<Span>, &Option<Span>)| match (a, b) {

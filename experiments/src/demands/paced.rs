@@ -25,7 +25,8 @@ const REAL_TIME: [&str; 3] = ["chrt", "-f", "10"];
 /// How long a program may take to start or to end on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What each job of `codec` on `material` takes; nothing of those that ran into each other.
+/// Plays `material` with `codec`, and returns the execution time of each job; nothing of those that
+/// ran into each other.
 pub(super) fn play(
     machine: &Machine,
     codec: &Codec,
@@ -107,7 +108,7 @@ impl Pacer<'_> {
             self.wait_until(next)?;
             let release = now();
             releases.push(release);
-            // Whatever delays one, the next one is a whole period later.
+            // The next one is a whole period after a late one, too.
             next = release + self.period;
             self.hand_over(&mut job)?;
         }

@@ -20,7 +20,7 @@ const RHO: f64 = 0.95;
 /// r, the groups of a histogram.
 const GROUPS: usize = 50;
 
-/// What the paper says of a codec's distribution.
+/// The paper about each codec's distribution.
 const PAPER: [(&str, &str); 5] = [
     ("mpgplay", "first 50, first 100 and all almost the same"),
     ("madplay", "stable"),

@@ -17,7 +17,7 @@ use super::codecs::Codec;
 
 /// The Athlon's speeds.
 pub(super) const MHZ: [u64; 6] = [300, 500, 600, 700, 800, 1000];
-/// All releases come together again after so long: multiples of 25, 30 and 400 ms.
+/// All releases come together again after this time: multiples of 25, 30 and 400 ms.
 const ROUND: Span = Span::from_ms(1200);
 /// The jobs of which the first plan is made.
 pub(super) const PROFILE: usize = 100;
@@ -30,7 +30,7 @@ pub(super) fn athlon() -> Ladder {
     Ladder::new(speeds).unwrap_or_else(|| unreachable!("the list is not empty"))
 }
 
-/// What the paper measured (Tables 3 and 4, Fig. 9), at 1000 MHz: a change of speed is 5450 cycles
+/// As the paper measured (Tables 3 and 4, Fig. 9), at 1000 MHz: a change of speed is 5450 cycles
 /// and 10.4 us (a line through the columns of Table 4), a scheduling 800 cycles.
 pub(super) const COSTS: Costs = Costs {
     switch: Span::ZERO,
@@ -39,7 +39,6 @@ pub(super) const COSTS: Costs = Costs {
     speed_change_work: Work::at_full_speed(Span::from_ns(5450)),
 };
 
-/// What is run.
 #[derive(Clone)]
 pub(super) struct Case<'a> {
     pub(super) codecs: &'a [&'a Codec],
@@ -52,7 +51,7 @@ pub(super) struct Case<'a> {
     pub(super) math: bool,
 }
 
-/// What came out, of the time after all first plans.
+/// The results, from the time after all first plans.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Outcome {
     /// In seconds.
@@ -73,7 +72,8 @@ pub(super) struct Outcome {
     pub(super) energy: f64,
     /// Eq. 13 as the paper's tables have it: idle time takes what its speed does.
     pub(super) energy_with_idle: f64,
-    /// The least energy of whoever ends no job later than this run did, or its deadline was.
+    /// The least energy with which each job ends by its end in this run or its deadline, if that is
+    /// later.
     pub(super) least_as_late: Option<f64>,
     /// How that one runs.
     #[serde(skip)]
@@ -231,7 +231,8 @@ impl<'a> Case<'a> {
         outcome
     }
 
-    /// Of a schedule on this processor; none if even the highest speed is not enough.
+    /// The mean power of a schedule on this processor; none if even the highest speed is not
+    /// enough.
     pub(super) fn mean_power(&self, schedule: &[Piece], power: &Power) -> Option<f64> {
         let (from, to) = self.window();
         let duration = to.since(from);

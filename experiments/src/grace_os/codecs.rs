@@ -17,17 +17,17 @@ pub(super) struct Codec {
     pub(super) name: &'static str,
     /// The period.
     pub(super) period: Span,
-    /// What each job takes at 1000 MHz.
+    /// Each job's demand at 1000 MHz.
     pub(super) jobs: Arc<[Work]>,
     /// By how much the recorded times are stretched.
     pub(super) factor: f64,
 }
 
-/// What 95% of the jobs stay within, in millions of cycles: at 1000 MHz, in ms. Of mpgplay, toast
-/// and madplay the paper tells it (sections 4.2 and 4.3). Of tmndec it follows from Table 10:
-/// worst-uniform needs 1000 MHz for the four together and stochastic-uniform 800, which is 10.6 to
-/// 13.6. Of tmn only the median is told, 250 and more of 400; ours varies more, and is stretched to
-/// what fits.
+/// The demand that 95% of the jobs stay within, in millions of cycles: at 1000 MHz, in ms. The
+/// paper gives those of mpgplay, toast and madplay (sections 4.2 and 4.3). That of tmndec follows
+/// from Table 10: worst-uniform needs 1000 MHz for the four together and stochastic-uniform 800,
+/// which is 10.6 to 13.6. For tmn the paper gives only the median, 250 and more of 400; ours varies
+/// more, and is stretched to what fits.
 const CYCLES: [(&str, f64); 5] = [
     ("mpgplay", 9.3),
     ("madplay", 0.86),

@@ -30,7 +30,7 @@ pub(super) struct Estimation {
     microseconds: f64,
 }
 
-/// One job of one of so many copies of toast: released, queued, picked, charged, ended; with the
+/// One job of one of several copies of toast: released, queued, picked, charged, ended; with the
 /// simulated machine around it.
 #[derive(Serialize)]
 pub(super) struct Scheduling {

@@ -16,7 +16,6 @@ use codecs::Codec;
 
 const NAME: &str = "grace-os";
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Only time estimation and scheduling on this machine (Fig. 8 and 9)

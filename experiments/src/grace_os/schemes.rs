@@ -23,7 +23,7 @@ pub(super) struct Run<'a> {
     pub(super) over_optimum: Option<f64>,
 }
 
-/// New budgets after so many jobs.
+/// New budgets after this many jobs.
 pub(super) const UPDATE_EVERY: Option<usize> = Some(10);
 
 /// The variants: the paper's six, the bounds of this machine, and what is beyond.
@@ -100,7 +100,7 @@ pub(super) fn all<'a>(sets: &'a [(&'a str, Vec<&'a Codec>)]) -> Vec<Run<'a>> {
             case.continuous = *continuous;
             let mut outcome = case.run();
             if *continuous {
-                // As many as there are speeds: nobody reads them.
+                // As many as there are speeds: no table shows them.
                 outcome.speeds.clear();
                 outcome.idle_at.clear();
             }
@@ -124,7 +124,7 @@ pub(super) fn all<'a>(sets: &'a [(&'a str, Vec<&'a Codec>)]) -> Vec<Run<'a>> {
     runs
 }
 
-/// What a clairvoyant needs who is late only where the highest speed is, too.
+/// The energy of a clairvoyant that is late only where the highest speed is, too.
 fn optimum(runs: &[Run], codecs: &str) -> Option<f64> {
     let race = runs
         .iter()

@@ -17,7 +17,7 @@ fn of<'a>(runs: &'a [Run<'a>], codecs: &str) -> impl Iterator<Item = &'a Run<'a>
     runs.iter().filter(move |run| run.codecs == codecs)
 }
 
-/// What is kept of a run.
+/// A run's figures in the tables.
 #[derive(Debug, Serialize)]
 pub(super) struct Figures<'a> {
     codecs: &'a str,
@@ -160,8 +160,8 @@ pub(super) fn changes(runs: &[Run], sets: &[&str]) -> Table {
     table
 }
 
-/// So long the paper's four codecs play together, and mpgplay alone after them: from Table 10,
-/// whose sums only fit so.
+/// The paper's four codecs play together, and mpgplay alone after them, for these times: Table 10's
+/// sums fit no others.
 const TOGETHER_S: f64 = 30.0;
 const ALONE_S: f64 = 200.0;
 

@@ -1,4 +1,4 @@
-//! A display that nobody looks at: an X server that draws into memory.
+//! A display that is not seen: an X server that draws into memory.
 //!
 //! Display numbers from :90 on, because mplayer shares memory with the server only below :10;
 //! without, each frame is copied through a socket and the server has a share in the work, as a
@@ -48,7 +48,7 @@ impl Display {
         bail!("no X server starts: Xvfb's messages are in display.stderr among the figures")
     }
 
-    /// What DISPLAY is to be set to.
+    /// The value for DISPLAY.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

@@ -25,7 +25,7 @@ pub(crate) use program::Program;
 /// How often everything that waits looks whether it is to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// What ends an experiment that was interrupted.
+/// The error of an experiment that was interrupted.
 #[derive(Debug)]
 struct Interrupted;
 
@@ -48,7 +48,7 @@ pub(crate) struct Machine {
     interrupted: Arc<AtomicBool>,
 }
 
-/// What the figures were measured on.
+/// The machine on which the figures were measured.
 #[derive(Debug, Serialize)]
 pub(crate) struct Facts {
     kernel: String,
@@ -130,7 +130,7 @@ impl Machine {
         std::thread::available_parallelism().map_or(1, usize::from)
     }
 
-    /// What the machine is, and how busy it is before anything is started.
+    /// Describes the machine, and how busy it is before anything is started.
     pub(crate) fn facts(&self) -> Facts {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let cpuinfo = read("/proc/cpuinfo");

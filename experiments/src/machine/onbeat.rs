@@ -26,7 +26,7 @@ pub(crate) struct Onbeat {
     log: PathBuf,
 }
 
-/// What its report says of one thread.
+/// The report on one thread.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct ThreadFigures {
     /// The thread.
@@ -62,7 +62,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// What the report in this file says of each thread.
+    /// Reads the report on each thread in this file.
     pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<ThreadFigures>> {
         let told = || {
             format!(
@@ -94,7 +94,7 @@ impl Onbeat {
         program: impl AsRef<OsStr>,
     ) -> Command {
         let mut command = Command::new(&self.binary);
-        // What an earlier run left must not be taken for this one's; it may not exist.
+        // The report of an earlier run must not be taken for this one's; it may not exist.
         let _ = fs::remove_file(&self.report);
         command
             .args(["run", "--quiet", "--report"])

@@ -52,7 +52,7 @@ impl Program {
         self.child.id()
     }
 
-    /// What it writes, if its standard output was made a pipe; once.
+    /// Its output, if that is a pipe; once.
     pub(crate) fn take_output(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
     }
@@ -75,12 +75,12 @@ impl Program {
             }
         }
         self.signal(Signal::KILL);
-        // The only failure is that somebody else waited for it: then it is gone as well.
+        // The only failure is that another call has waited for it: then it is gone as well.
         let _ = self.child.wait();
     }
 
     fn signal(&self, signal: Signal) {
-        // Fails only if nobody is left in the group, which is what is wanted.
+        // Fails only if the group is empty, which is what is wanted.
         let _ = kill_process_group(self.group, signal);
     }
 }

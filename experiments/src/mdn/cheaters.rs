@@ -1,4 +1,4 @@
-//! What a program gains that says `mdn()` without reason: Fig. 7 of the paper, and worse.
+//! The gain of a program that says `mdn()` without reason: Fig. 7 of the paper, and worse.
 
 use onbeat_model::{Instant, Span};
 use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};
@@ -20,7 +20,6 @@ use crate::spread::Spread;
 
 const NAME: &str = "mdn-cheaters";
 
-/// What it is run with.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
     /// Runs of each, with other films [default: 10, or 1 with --guest]
@@ -50,7 +49,7 @@ const SCHEDULERS: [Scheduler; 7] = [
     Scheduler::OnbeatHard,
 ];
 
-/// What is run in a guest: by whom it is scheduled, and who cheats.
+/// The runs in a guest: by whom it is scheduled, and who cheats.
 const GUEST_SCHEDULERS: [Scheduler; 3] = [Scheduler::Linux24, Scheduler::Best, Scheduler::Berate];
 const GUEST_CASES: [Case; 3] = [Case::Fig7a, Case::Fig7b, Case::Flood];
 
@@ -60,7 +59,7 @@ const SECONDS: u64 = 30;
 const CHANGE: u64 = 15;
 const SETTLED: usize = 20;
 
-/// Who cheats, and how.
+/// The cheater, and how it cheats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Case {
@@ -108,7 +107,7 @@ impl Case {
         }
     }
 
-    /// What a cheater does, or where it does not lie, the same without a notification.
+    /// A cheater's work, or where it does not lie, the same without a notification.
     fn cheater(self, setting: Setting, place: u64, lies: bool) -> Workload {
         let change = Instant::ZERO + Span::from_secs(CHANGE);
         let cries = |each: Span| match lies {
@@ -144,7 +143,7 @@ impl Case {
         }
     }
 
-    /// What srtgen is told of the cheater, for a guest; none if srtgen does nothing of the kind.
+    /// srtgen's arguments for the cheater, in a guest; none if srtgen does nothing of the kind.
     fn told(self, setting: Setting, lies: bool) -> Option<Told> {
         let cries = |each_second: u32| if lies { each_second } else { 0 };
         let then = |share: u32, cry: u32| {
@@ -192,7 +191,7 @@ impl Case {
     }
 }
 
-/// What a cheater had of the CPU, in percent, over all runs; where several cheat, in their mean.
+/// A cheater's share of the CPU, in percent, over all runs; where several cheat, in their mean.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Gain {
     case: Case,
@@ -207,7 +206,7 @@ struct Gain {
     lying: Spread,
 }
 
-/// What became of the programs of a case in one run without a notification, and in one with them.
+/// The outcomes of the programs of a case in one run without a notification, and in one with them.
 type Ways = (Vec<Outcome>, Vec<Outcome>);
 
 /// Runs each case with and without the notifications, and publishes what they were good for.

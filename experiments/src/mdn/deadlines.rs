@@ -21,7 +21,6 @@ use crate::spread::Spread;
 const NAME: &str = "mdn-deadlines";
 const SECONDS: u64 = 100;
 
-/// What it is run with.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
     /// Runs of each, with other films [default: 50, or 1 with --guest]
@@ -38,14 +37,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PERMILLE", default_value_t = VARIATION,
           value_parser = clap::value_parser!(u32).range(0..=3000))]
     variation: u32,
-    /// The programs' timers fire at multiples of so many ms alone, as on the paper's machines with
-    /// 10; 0: exactly
+    /// The programs' timers fire only at multiples of this time in ms, as on the paper's machines
+    /// with 10; 0: exactly
     #[arg(long, value_name = "MS", default_value_t = 0,
           value_parser = clap::value_parser!(u64).range(0..=100))]
     timer_ms: u64,
     #[command(flatten)]
     knobs: Knobs,
-    /// Run it on a kernel in a virtual machine instead, for so many seconds each
+    /// Run each for SECONDS on a kernel in a virtual machine instead
     #[arg(long, value_name = "SECONDS", conflicts_with_all = ["timer_ms", "Knobs"],
           value_parser = clap::value_parser!(u64).range(1..=1000))]
     guest: Option<u64>,
@@ -97,7 +96,7 @@ struct Result {
     figures: Figures,
 }
 
-/// What became of the programs of a mix in one run without MDN, and in one with it.
+/// The outcomes of the programs of a mix in one run without MDN, and in one with it.
 pub(super) type Ways = (Vec<Outcome>, Vec<Outcome>);
 
 /// Runs every mix under every scheduler, and publishes the paper's tables and the comparison.
@@ -261,7 +260,7 @@ pub(super) fn both(
     settings.par_iter().map(of_setting).collect()
 }
 
-/// Of the program at this place.
+/// The figures of the program at this place.
 pub(super) fn figures(runs: &[Ways], place: usize, seconds: usize) -> Figures {
     let spread = |of: &dyn Fn(&Ways) -> f64| Spread::of(&runs.iter().map(of).collect::<Vec<_>>());
     Figures {

@@ -78,7 +78,7 @@ impl Run {
         }
     }
 
-    /// What `guest.sh` reads.
+    /// The run as `guest.sh` reads it.
     fn word(&self) -> String {
         let programs: Vec<&str> = self.programs.iter().map(|p| p.settings.as_str()).collect();
         format!(
@@ -91,7 +91,7 @@ impl Run {
     }
 }
 
-/// What `guest.sh` calls it.
+/// The scheduler's name in `guest.sh`.
 const fn word(scheduler: Scheduler) -> &'static str {
     match scheduler {
         Scheduler::Linux24 => "linux24",
@@ -107,7 +107,7 @@ const fn word(scheduler: Scheduler) -> &'static str {
     }
 }
 
-/// What a guest's runs came to.
+/// The results of a guest's runs.
 #[derive(Debug)]
 pub(super) struct Guested {
     ended: Ended,
@@ -136,7 +136,7 @@ struct Thread {
     knows: Known,
 }
 
-/// What BEST knows of a program; other schedulers know nothing of the kind.
+/// BEST's knowledge of a program; other schedulers know nothing of the kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct Known {
@@ -166,7 +166,7 @@ impl Guested {
         self.ended.ran()
     }
 
-    /// What became of the programs of a run.
+    /// The outcomes of the programs of a run.
     pub(super) fn outcomes(&self, run: &Run) -> anyhow::Result<Vec<Outcome>> {
         let folder = self.ended.folder.join(&run.name);
         let logs = (0..run.programs.len()).map(|place| jobs(&folder.join(format!("{place}.csv"))));
@@ -178,7 +178,7 @@ impl Guested {
             .collect())
     }
 
-    /// What BEST knew of the program at this place, by time.
+    /// BEST's knowledge of the program at this place, by time.
     pub(super) fn known(&self, run: &Run, place: usize) -> anyhow::Result<Vec<(Instant, Known)>> {
         let path = self.ended.folder.join(&run.name).join("told.jsonl");
         let text = fs::read_to_string(&path).with_context(|| format!("no {}", path.display()))?;

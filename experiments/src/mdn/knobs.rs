@@ -1,6 +1,5 @@
-//! What the paper leaves open of the rules of Linux 2.4 and BeRate, to be set otherwise than they
-//! have it, and what interrupts the programs: how much a figure depends on that is part of the
-//! figure.
+//! Settings for what the paper leaves open of the rules of Linux 2.4 and BeRate, and for what
+//! interrupts the programs: how much a figure depends on that is part of the figure.
 
 use std::fmt;
 

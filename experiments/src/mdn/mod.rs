@@ -104,7 +104,7 @@ const VARIATION: u32 = 1400;
 /// How often the CPU time of each program is noted.
 const SAMPLE: Span = Span::from_ms(100);
 
-/// What became of a program.
+/// A program's results.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     /// When each job was due, and when it was done.

@@ -1,5 +1,5 @@
-//! What a program gains without a word: one that computes for a while and naps, again and again,
-//! beside programs that only compute.
+//! The gain of a program without a notification: one that computes for a while and naps, again and
+//! again, beside programs that only compute.
 
 use onbeat_model::Span;
 use onbeat_sim::Workload;
@@ -25,7 +25,7 @@ const SCHEDULERS: [Scheduler; 4] = [
     Scheduler::Eevdf,
 ];
 
-/// What the napping program had of the CPU.
+/// The napping program's share of the CPU.
 #[derive(Debug, PartialEq, Serialize)]
 struct Row {
     beside: usize,

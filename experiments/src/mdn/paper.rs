@@ -7,7 +7,7 @@ use super::Scheduler;
 /// A program of section 4.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Program {
-    /// The soft real-time one: so many frames a second, and the permille of a CPU that they need.
+    /// The soft real-time one: frames a second, and the permille of a CPU that they need.
     Srt(u64, u64),
     /// Computes all the time.
     CpuBound,

@@ -18,7 +18,6 @@ use crate::results::{Ran, Table, publish};
 
 const NAME: &str = "mdn-progress";
 
-/// What it is run with.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
     /// For how long a run lasts, in virtual time
@@ -65,7 +64,7 @@ struct Steadiness {
     worst_second_percent: f64,
 }
 
-/// What BEST knows of a program's period in the course of a run.
+/// BEST's knowledge of a program's period in the course of a run.
 #[derive(Debug, Serialize)]
 struct Knowledge {
     scheduler: Scheduler,
@@ -192,7 +191,7 @@ fn steady(
     })
 }
 
-/// What a guest is to run for all figures.
+/// The guest's runs for all figures.
 fn runs(setting: Setting) -> Vec<Run> {
     let figures = FIGURES.into_iter();
     figures
@@ -273,7 +272,7 @@ fn overload(notifies: Notifies, setting: Setting) -> Vec<onbeat_sim::Workload> {
         .collect()
 }
 
-/// What BEST knows of the program at this place, by time.
+/// BEST's knowledge of the program at this place, by time.
 fn seen_of(
     (scheduler, notifies): (Scheduler, Notifies),
     setting: Setting,
@@ -324,7 +323,7 @@ fn draw_periods(
     figure.draw(machine.out(), name)
 }
 
-/// Of many runs, as one film is luck.
+/// The mean of many runs, as one film is luck.
 fn knowledge(
     (scheduler, notifies): (Scheduler, Notifies),
     place: usize,

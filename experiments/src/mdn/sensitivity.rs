@@ -126,7 +126,7 @@ fn table(rows: &[Row], mixes: &[Mix]) -> Table {
     table
 }
 
-/// What the paper leaves open of the boost; and quanta and timers of other kernels.
+/// The boosts that the paper leaves open; and quanta and timers of other kernels.
 fn boosts() -> Vec<Way> {
     let knobs = Knobs::default();
     let linux = |name, knobs| Way::of(Scheduler::Linux24, name, knobs);
@@ -198,7 +198,7 @@ fn quanta() -> Vec<Way> {
     ]
 }
 
-/// What takes the CPU for 0.1 ms now and then beside BeRate's programs.
+/// Interruptions that take the CPU for 0.1 ms now and then beside BeRate's programs.
 fn interruptions() -> Vec<Way> {
     let way = |name, ms| {
         let knobs = Knobs {

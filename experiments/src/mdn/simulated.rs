@@ -24,7 +24,7 @@ pub(crate) struct Setting {
     pub(crate) variation: u32,
     /// Their timers fire at multiples of this alone; zero: exactly.
     pub(crate) timer: Span,
-    /// What Linux 2.4 and BeRate are told in place of what they have.
+    /// Settings of Linux 2.4 and BeRate in place of their own.
     pub(crate) knobs: Knobs,
 }
 
@@ -40,7 +40,7 @@ impl Setting {
     }
 }
 
-/// What `program` does as the `place`th of a run, where it says `mdn()` as given.
+/// The work of `program` as the `place`th of a run, which says `mdn()` as given.
 pub(crate) fn workload(
     program: Program,
     setting: Setting,
@@ -68,7 +68,7 @@ pub(crate) fn workload(
     Workload::new(arrival, Demand::Decoder(mean, frames)).notifying(notifies)
 }
 
-/// Runs the programs for so long.
+/// Runs the programs for `duration`.
 pub(crate) fn run(
     scheduler: Scheduler,
     programs: Vec<Workload>,

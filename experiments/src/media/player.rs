@@ -28,7 +28,7 @@ pub(crate) struct Frame {
     pub(crate) desync_s: f64,
 }
 
-/// What was shown in the time it was watched for.
+/// The frames shown in the time it was watched for.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Played {
     /// Each frame.
@@ -42,7 +42,7 @@ impl Played {
         quantile(&absolute, p)
     }
 
-    /// What was shown from `time` after the first frame on.
+    /// The frames from `time` after the first one on.
     pub(crate) fn since(&self, time: Duration) -> Self {
         let frames = self.frames.iter().copied();
         Self {
@@ -134,8 +134,8 @@ fn status_lines(mut output: ChildStdout) -> Receiver<(Instant, f64)> {
             while let Some(end) = rest.iter().position(|b| matches!(b, b'\r' | b'\n')) {
                 let line: Vec<u8> = rest.drain(..=end).collect();
                 let desync = desync_in(&String::from_utf8_lossy(&line));
-                // Nobody listens any more once the time is over; the output must still be read, or
-                // the player would wait for it instead of ending.
+                // The receiver is gone once the time is over; the output must still be read, or the
+                // player would wait for it instead of ending.
                 let _ = desync.map(|desync| sender.send((at, desync)));
             }
         }

@@ -10,7 +10,7 @@ use crate::machine::{Display, Hogs, Machine, Onbeat, ThreadFigures};
 use crate::media::{Clip, Played, play};
 use crate::results::Table;
 
-/// What happens before is the start, in which the path is found.
+/// The time before is the start, in which the path is found.
 const STARTED: Duration = Duration::from_secs(3);
 
 /// The figures of one run.

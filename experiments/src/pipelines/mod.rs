@@ -13,7 +13,6 @@ pub(crate) use pipewire::Pipewire;
 use crate::machine::{Machine, ThreadFigures};
 use crate::results::{Ran, Table, publish};
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// For how long the film is watched in each run
@@ -32,7 +31,7 @@ pub(crate) struct Args {
     only: Option<Half>,
 }
 
-/// What is played.
+/// The material.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Half {
     /// A film on a display server
@@ -41,7 +40,7 @@ enum Half {
     Sound,
 }
 
-/// Who is on the beat.
+/// The threads with reservations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Way {

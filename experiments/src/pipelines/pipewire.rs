@@ -46,7 +46,8 @@ const CYCLE_US: f64 = 512e6 / 48e3;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The state of a player that was done in time: its process, in the profiler's columns.
 const FINISHED: &str = "3";
-/// The first columns are the driver's, then each player has so many, of which one is its state.
+/// The first columns are the driver's, then each player has `PLAYER_COLUMNS`, of which one is its
+/// state.
 const DRIVER_COLUMNS: usize = 4;
 const PLAYER_COLUMNS: usize = 8;
 const STATE_COLUMN: usize = 6;
@@ -70,7 +71,7 @@ pub(crate) struct Cycle {
     late: bool,
 }
 
-/// What became of its cycles.
+/// The counts of its cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub(super) struct Cycles {
     /// How many there were.
@@ -126,7 +127,7 @@ impl Pipewire {
         )
     }
 
-    /// What plays `sound`.
+    /// A player of `sound`.
     pub(crate) fn player(&self, sound: &Path) -> Command {
         let mut player = in_home(self.home.path(), "pw-cat");
         player

@@ -27,7 +27,6 @@ const SLACK: &str = "player-deadlines-slack";
 
 const PLAYER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../libonbeat/examples/player");
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// How often the film is played in each way; the paper: 100
@@ -164,7 +163,7 @@ fn table(ways: &[Way]) -> Table {
     })
 }
 
-/// What became of the rt-apps, and how promptly a frame was given up.
+/// The misses of the rt-apps, and how promptly a frame was given up.
 fn slack_table(ways: &[Way]) -> Table {
     let late = |late: usize, jobs: usize| format!("{:.1}%", 100.0 * late as f64 / jobs as f64);
     Table::of(ways, |way| {

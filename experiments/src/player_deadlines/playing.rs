@@ -26,7 +26,7 @@ struct Frame {
     overrun_ms: Option<f64>,
 }
 
-/// What a playing came to.
+/// The results of one playing.
 #[derive(Debug, Serialize)]
 pub(crate) struct Playing {
     /// A/V delay of the frames shown, positive while the picture lags: mean and standard deviation.
@@ -41,7 +41,7 @@ pub(crate) struct Playing {
     /// The slack of the rt-app with the short period, and of the other.
     pub(crate) first: Slack,
     pub(crate) second: Slack,
-    /// Of each frame, in the order of presentation.
+    /// Whether each frame was shown, in the order of presentation.
     #[serde(skip)]
     pub(crate) shown: Vec<bool>,
 }
@@ -55,7 +55,7 @@ pub(crate) struct Slack {
     pub(crate) p5_ms: f64,
     pub(crate) p25_ms: f64,
     pub(crate) mean_ms: f64,
-    /// Of every job.
+    /// The execution time of every job.
     #[serde(skip)]
     pub(crate) all_ms: Vec<f64>,
 }

@@ -52,7 +52,7 @@ pub(crate) fn errors(
     Ok(screens.into_iter().map(|screen| screen.error).collect())
 }
 
-/// What a viewer sees, and the errors until now. Black before the first picture.
+/// The viewer's picture, and the errors until now. Black before the first picture.
 #[derive(Default)]
 struct Screen {
     last: Picture,

@@ -26,7 +26,7 @@ pub(super) struct Demands {
 /// Those that were recorded: file, and period in ms.
 const RECORDED: [(&str, u64); 3] = [("mpeg2", 40), ("h264", 40), ("mpeg4", 40)];
 
-/// Of the codecs in `experiments/demands`, those whose jobs differ by more than noise.
+/// The codecs in `experiments/demands` whose jobs differ by more than noise.
 const VIDEO: [&str; 3] = ["mpeg1-decode", "h263-encode", "h263-decode"];
 
 impl Demands {

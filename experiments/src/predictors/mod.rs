@@ -20,7 +20,6 @@ use tuned::Tuned;
 
 const NAME: &str = "predictors";
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Instead: print the execution times of the jobs of a thread in this recording
@@ -169,7 +168,7 @@ fn table(rows: &[Row<'_>]) -> Table {
     })
 }
 
-/// Of these, the ones that no other beats in both: fewer misses for more bandwidth.
+/// The points that no other beats in both: fewer misses for more bandwidth.
 fn front(points: &[&Point]) -> Vec<(f64, f64)> {
     let mut sorted: Vec<(f64, f64)> = points
         .iter()

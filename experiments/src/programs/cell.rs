@@ -22,7 +22,7 @@ const GRACE: Duration = Duration::from_secs(4);
 /// From then on, what a batch program leaves to the load has a figure of its own.
 const LATER: Duration = Duration::from_secs(5);
 
-/// What all cells share.
+/// Shared by all cells.
 pub(super) struct Bed<'a> {
     machine: &'a Machine,
     film: &'a Clip,
@@ -93,8 +93,8 @@ impl<'a> Bed<'a> {
         }
     }
 
-    /// Something that moves, for who grabs the display: by real-time priority, so that there is as
-    /// much to encode in each cell.
+    /// A film to grab from the display: by real-time priority, so that there is as much to encode
+    /// in each cell.
     fn film_to_grab(&self) -> anyhow::Result<Running> {
         let around = self.around(Path::new(""), Path::new(""), "");
         let command = Program::Mplayer.command(&around);
@@ -108,7 +108,7 @@ impl<'a> Bed<'a> {
         let around = self.around(&told, Path::new(""), "");
         let command = Program::Transcode.command(&around);
         let wrapped = way.wrap(&command, None);
-        // What cannot be done for the transcode is not done for it.
+        // The transcode runs plain where the way cannot be applied to it.
         let command = wrapped.unwrap_or(command);
         Running::start(command, &self.machine.file("programs.rival.stderr"))
     }

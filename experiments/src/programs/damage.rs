@@ -61,7 +61,8 @@ impl Watch {
         Ok(Self { stop, thread })
     }
 
-    /// When frames of so many pixels appeared, in seconds since `began_ms` of the server's clock.
+    /// The times at which frames of `pixels` appeared, in seconds since `began_ms` of the server's
+    /// clock.
     pub(super) fn end(self, began_ms: u32, pixels: u64) -> anyhow::Result<Vec<f64>> {
         self.stop.store(true, Ordering::Relaxed);
         let times = self.thread.join();

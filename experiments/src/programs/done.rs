@@ -1,4 +1,4 @@
-//! What a program did in a cell.
+//! A program's results in a cell.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::results::quantile;
 
-/// A program has started once so many of its jobs follow each other closely.
+/// A program has started once this many of its jobs follow each other closely.
 const STARTED: usize = 3;
 /// Closely: no longer apart than this.
 const CLOSE_S: f64 = 0.25;
 /// From here on it is served as long as it runs: the start has a figure of its own.
 const STEADY_S: f64 = 3.0;
 
-/// What a program did.
+/// A program's results.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(super) struct Done {
     /// Frames shown or encoded, jobs or cycles in time.
@@ -26,7 +26,7 @@ pub(super) struct Done {
     /// The time from one to the next (or how late they were): median, 95th, 99th percentile,
     /// longest.
     pub(super) apart_ms: Option<[f64; 4]>,
-    /// What the load did in each second of the program's time.
+    /// The load's progress in each second of the program's time.
     pub(super) load: Option<f64>,
     /// The same from the fifth second on.
     pub(super) load_later: Option<f64>,
@@ -59,7 +59,7 @@ impl Done {
         }
     }
 
-    /// So many, and nothing more is known.
+    /// A count, without times.
     pub(super) fn of_count(count: f64) -> Self {
         Self {
             count,

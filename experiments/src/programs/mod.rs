@@ -34,16 +34,15 @@ use program::Program;
 use situation::Situation;
 use way::Way;
 
-/// What a cell takes beside the time that its program runs: starting, ending, settling.
+/// A cell's time beside that of its program: starting, ending, settling.
 const BESIDE: Duration = Duration::from_millis(2500);
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Which programs, separated by commas; without this, all
     #[arg(long, value_enum, value_delimiter = ',', value_name = "NAMES")]
     programs: Vec<Program>,
-    /// What else runs, separated by commas; without this, all
+    /// Other programs that run, separated by commas; without this, all
     #[arg(long, value_enum, value_delimiter = ',', value_name = "NAMES")]
     situations: Vec<Situation>,
     /// Ways beside onbeat, separated by commas; without this, all. `nothing` is always there
@@ -83,22 +82,21 @@ struct Kept {
     situation: Situation,
     way: String,
     run: u32,
-    /// What came of it, or why it could not be run.
+    /// The results, or why it could not be run.
     #[serde(flatten)]
     outcome: Outcome,
 }
 
-/// What came of a run.
+/// The end of a run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Outcome {
-    /// What the program did.
     Done(Done),
     /// Why it could not be run.
     Failed(String),
 }
 
-/// What is to be measured.
+/// The cells to measure.
 struct Plan {
     programs: Vec<Program>,
     situations: Vec<Situation>,

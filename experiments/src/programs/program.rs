@@ -45,9 +45,9 @@ pub(super) enum Program {
 /// From what it is known what a program did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Measure {
-    /// What the display server drew.
+    /// The display server's frames.
     Display,
-    /// What the page says.
+    /// The page's own count.
     Page,
     /// The frames that ffmpeg says it has encoded.
     Progress,
@@ -79,7 +79,7 @@ while True:
 open(told, 'w').write(' '.join('%.6f' % job for job in jobs))
 ";
 
-/// What a program needs around it.
+/// The surroundings of a program.
 pub(super) struct Around<'a> {
     /// The X display.
     pub(super) display: &'a str,

@@ -1,4 +1,4 @@
-//! What else runs while a program is measured.
+//! The other programs that run while one is measured.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::{Machine, Program as Running, cpu_ns};
 
-/// What else runs.
+/// The other programs that run.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Situation {
@@ -62,7 +62,7 @@ impl Situation {
     }
 }
 
-/// What runs beside a program; dropping it ends it.
+/// The load beside a program; dropping it ends it.
 pub(super) enum Load {
     None,
     Hogs(Running),
@@ -86,7 +86,7 @@ impl Load {
     }
 }
 
-/// What each file of the build has to compile.
+/// The source of each file of the build.
 const SOURCE: &str = r#"
 #include <algorithm>
 #include <functional>

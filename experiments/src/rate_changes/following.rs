@@ -2,7 +2,7 @@
 
 use onbeat_model::{Instant, Span};
 
-/// A period is the program's if it is off by less than one part in so many.
+/// A period is the program's if it is off by less than one part in this many.
 const SAME: u64 = 50;
 
 /// Whether a period is the program's.
@@ -22,8 +22,8 @@ pub(super) struct Following {
 }
 
 impl Following {
-    /// So long `since` the change the reservation has this period, if there is one, and the program
-    /// has `new`.
+    /// At `since` after the change the reservation has this period, if there is one, and the
+    /// program has `new`.
     pub(super) fn holds(&mut self, period: Option<Span>, new: Span, since: Span) {
         if period.is_some_and(|period| is_same(period, new)) {
             self.reserved.get_or_insert(since);

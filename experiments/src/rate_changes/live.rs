@@ -115,7 +115,7 @@ fn run_one(
         .args([CHANGE_MS + LATER_MS * seed, SECONDS].map(|number| number.to_string()))
         .args(kind.rates().map(rate))
         .stdout(Stdio::null());
-    // What an earlier run left must not be taken for this one's; it may not exist.
+    // The log of an earlier run must not be taken for this one's; it may not exist.
     let _ = fs::remove_file(&log);
     let mut running = Program::start(command, &machine.file(&format!("{NAME}.stderr")))?;
     let patience = Duration::from_secs(2 * SECONDS);
@@ -143,7 +143,7 @@ fn run_one(
     Ok((following, changed, jobs))
 }
 
-/// What is needed of a decision.
+/// The fields of a decision that are used.
 #[derive(Deserialize)]
 struct Decision {
     at_ns: u64,

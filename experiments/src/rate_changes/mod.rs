@@ -23,7 +23,6 @@ const NAME: &str = "rate-changes";
 /// For how long jobs count after the reservation has followed.
 const AFTER: Span = Span::from_secs(5);
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// How many runs of each program, each with another moment of the change [default: 20; with
@@ -35,7 +34,7 @@ pub(crate) struct Args {
     live: bool,
 }
 
-/// What came out of a program's runs under a method.
+/// The figures of a program's runs under a method.
 #[derive(Debug, Serialize)]
 struct Row {
     program: &'static str,

@@ -127,7 +127,8 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// What the share `rho` of its jobs need at most, of those before the change or after it.
+    /// The budget within which the share `rho` of its jobs stay, of those before the change or
+    /// after it.
     pub(super) fn quantile(&self, rho: f64, is_after: bool) -> Span {
         let jobs = self.jobs.iter();
         let of_rate = jobs.filter(|job| (job.release >= self.changed) == is_after);

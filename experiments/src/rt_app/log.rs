@@ -1,4 +1,4 @@
-//! What rt-app's own logs say of its jobs.
+//! rt-app's own logs of its jobs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -99,7 +99,7 @@ impl Log {
             .collect()
     }
 
-    /// What a job's busy loop took, as rt-app saw it: the median.
+    /// The time of a job's busy loop, as rt-app saw it: the median.
     pub(crate) fn median_ran_us(&self) -> f64 {
         let ran: Vec<f64> = self.rows.iter().map(|row| row.ran_us).collect();
         quantile(&ran, 0.5)

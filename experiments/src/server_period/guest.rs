@@ -1,4 +1,4 @@
-//! What is measured inside the guest, and how it comes out of it.
+//! The measurements inside the guest, and their way out of it.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ const LFS_SETTLES: usize = 80;
 const JOBS: u32 = 6;
 /// The runtime is found to a whole multiple of this.
 const STEP: Span = Span::from_us(250);
-/// The kernel looks at budgets so often, unless its high-resolution tick is on.
+/// The kernel looks at budgets at this interval, unless its high-resolution tick is on.
 const TICK: Span = Span::from_ms(4);
 
 /// The least runtime with which the task of Fig. 1 met every deadline.

@@ -53,7 +53,7 @@ fn instant(at: Span) -> Instant {
 }
 
 /// A job as the predictor sees it. It begins at twice the first job's execution time: half a server
-/// period makes that the whole CPU. Of the others only counts whether they were late.
+/// period makes that the whole CPU. For the others only their lateness counts.
 fn seen(server_period: Span, (release, ended): (Span, Span), late: bool) -> Job {
     Job {
         task: TaskId::recorded(1),

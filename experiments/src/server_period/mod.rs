@@ -1,4 +1,4 @@
-//! What a server's period costs (LFS++, section 4, Fig. 1 and 2): the bandwidth that a task of 20
+//! The cost of a server's period (LFS++, section 4, Fig. 1 and 2): the bandwidth that a task of 20
 //! ms every 100 ms needs, from the supply-bound analysis and from a kernel in virtual time; and
 //! what LFS allocates to one of 20 ms every 40 ms, with its response times.
 
@@ -25,7 +25,6 @@ use served::Task;
 const NAME: &str = "server-period";
 const ANALYSIS: &str = "server-period-analysis";
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Only the analysis, without a guest
@@ -113,7 +112,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     publish(out, &ended.ran(), NAME, &table(&rows), &rows, paper())?;
     let lfs_table = lfs_table(&lfs);
     let name = format!("{NAME}-lfs");
-    // What each job had is in the plot.
+    // The plot shows each job's bandwidth.
     publish(out, &ended.ran(), &name, &lfs_table, &json!({}), paper())
 }
 
@@ -229,7 +228,7 @@ fn responses(lfs: &[Lfs]) -> Figure {
     }
 }
 
-/// What LFS allocates, job by job, for each server period (Fig. 2b).
+/// LFS's bandwidth, job by job, for each server period (Fig. 2b).
 fn allocated(lfs: &[Lfs]) -> Figure {
     let line = |run: &Lfs| {
         let jobs = run.jobs.iter().enumerate();

@@ -16,9 +16,9 @@ use onbeat_model::{Reservation, Span};
 
 use crate::clock::{execute, now, sleep_until};
 
-/// An opponent wakes so long before the task's release.
+/// An opponent wakes this time before the task's release.
 const LEAD: Span = Span::from_us(200);
-/// It gives up so long before the next release.
+/// It gives up this time before the next release.
 const REST: Span = Span::from_us(500);
 
 /// A task: so much CPU time, once a period.

@@ -20,7 +20,6 @@ use packing::Packing;
 
 const NAME: &str = "several-cpus";
 
-/// What it is run with.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
     /// Sets of programs for each number of CPUs and each load
@@ -56,7 +55,7 @@ const CPUS: [usize; 2] = [2, 4];
 const SETS: u32 = 2000;
 const PROGRAMS: u32 = 4;
 
-/// What one CPU has to hand out: 95%, less the 5% of the kernel's fair server.
+/// The share of one CPU that can be reserved: 95%, less the 5% of the kernel's fair server.
 const ROOM: f64 = 0.90;
 /// The most that one program may have.
 const LARGEST: f64 = 0.85;

@@ -21,12 +21,12 @@ use crate::vm::Guest;
 const GUEST: &str = "several-cpus";
 const NAME: &str = "several-cpus-on-a-kernel";
 
-/// Of what there is to hand out; the last one is more than that, so that somebody has to be
-/// refused.
+/// The loads, as shares of what can be reserved; the last one is more than that, so that a program
+/// has to be refused.
 const LOADS: [f64; 6] = [0.6, 0.7, 0.8, 0.9, 1.0, 1.1];
 /// Below that a program is mostly the kernel's own work for it.
 const SMALLEST: f64 = 0.04;
-/// What is reserved by hand for each unit of demand: the spread that onbeat begins with.
+/// The reservation by hand for each unit of demand: the spread that onbeat begins with.
 const SPREAD: f64 = 1.1;
 /// The options of onbeat: as much as the kernel admits.
 const ONBEAT: &str = "--cap 90% --config limits.per-task=\"90%\"";

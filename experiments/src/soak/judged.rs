@@ -1,12 +1,12 @@
-//! What of a soak falls short of what is wanted.
+//! Judges where a soak falls short.
 
 use super::Figures;
 use crate::results::quantile;
 
 /// From the start until it serves, at the median.
 const START_UP_MS: f64 = 200.0;
-/// What a service may have more in the last quarter of an hour than in the second one, as a share
-/// and in KiB: fragments, and names on the bus.
+/// The most by which a service may grow from the second quarter of an hour to the last one, as a
+/// share and in KiB: fragments, and names on the bus.
 const GROWTH: (f64, f64) = (0.05, 512.0);
 /// Fewer looks at the memory, one a minute, tell nothing of its growth.
 const FEW: usize = 8;

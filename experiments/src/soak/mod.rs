@@ -24,7 +24,6 @@ use crate::results::{Ran, Table, publish, quantile};
 use crate::rt_app::{Calibration, RtApp, Task};
 use service::{Bus, Taken};
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// For how long programs come and go
@@ -38,16 +37,16 @@ pub(crate) struct Args {
 
 /// How many programs run side by side.
 const PROGRAMS: usize = 6;
-/// The first lives so long, each next one a second longer, up to four times that; then from the
-/// beginning.
+/// The first program lives for this time, each next one a second longer, up to four times that;
+/// then from the beginning.
 const SHORTEST_LIFE: Duration = Duration::from_secs(5);
 const LIVES: u64 = 16;
 /// How often it is looked.
 const EVERY: Duration = Duration::from_secs(1);
 /// Until then everything that is kept from then on is there.
 const WARM: Duration = Duration::from_secs(30);
-/// A thread that blocks so often between two looks is at work; one of a program has a job 25 times
-/// a second or more.
+/// A thread that blocks this many times between two looks is at work; one of a program has a job 25
+/// times a second or more.
 const AT_WORK: u64 = 10;
 /// How long what is over may take to be forgotten.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A file descriptor of one thread (O_EXCL).
 const PIDFD_THREAD: u32 = 0o200;
 
-/// Everybody may everything: there is nobody else on this bus.
+/// Every client may do everything: this bus has no other users.
 const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig>
@@ -53,7 +53,7 @@ pub(crate) struct Service {
     port: u16,
 }
 
-/// What it takes, as the kernel counts it.
+/// The service's resources, as the kernel counts them.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub(crate) struct Taken {
     pub(crate) memory_kb: u64,
@@ -87,7 +87,7 @@ impl Bus {
     /// Starts the service, and waits until it says that it serves, as it says it to systemd.
     pub(crate) fn service(&self, machine: &Machine) -> anyhow::Result<Service> {
         let path = self.folder.path().join("notify");
-        // Of a service before this one.
+        // The socket of a service before this one.
         let _ = fs::remove_file(&path);
         let ready = UnixDatagram::bind(&path).context("cannot listen for the service")?;
         ready.set_read_timeout(Some(PATIENCE))?;

@@ -8,7 +8,7 @@ use crate::machine::{LFSPP, Machine, Onbeat};
 use crate::results::Ran;
 use crate::rt_app::{Calibration, RtApp};
 
-/// So many hogs if nothing is said.
+/// The hogs by default.
 const HOGS: usize = 4;
 
 /// How the tasks are scheduled.

@@ -1,6 +1,6 @@
 //! The three tasks of LFS++'s Table I: under the kernel's default scheduler, under LFS++ as the
-//! paper has it, under onbeat, and under reservations set by hand by somebody who knows periods and
-//! execution times. On this machine (`live`), or in virtual time (`guest`).
+//! paper has it, under onbeat, and under reservations set by hand, from known periods and execution
+//! times. On this machine (`live`), or in virtual time (`guest`).
 
 mod guest;
 mod live;
@@ -18,7 +18,6 @@ use crate::vm::Kernel;
 
 const NAME: &str = "three-rt-apps";
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Where: on this machine, or on one CPU in virtual time
@@ -37,7 +36,7 @@ pub(crate) struct Args {
     /// CPU hogs in all; the paper had none [default: 4 on this machine, none in virtual time]
     #[arg(long, value_name = "N")]
     hogs: Option<usize>,
-    /// When the hogs start on this machine: so long after the tasks, or before them if 0, which
+    /// When the hogs start on this machine: this time after the tasks, or before them if 0, which
     /// starves the tasks from their first job on
     #[arg(long, value_name = "SECONDS", default_value_t = 1)]
     hogs_after: u64,

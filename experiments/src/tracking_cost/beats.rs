@@ -11,7 +11,6 @@ use onbeat_model::Span;
 
 use crate::clock::{execute, now, sleep_until};
 
-/// What it is run with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// How many threads
@@ -20,7 +19,7 @@ pub(crate) struct Args {
     /// The period of each, in microseconds
     #[arg(long, value_name = "US")]
     pub(crate) period: u64,
-    /// What each job takes of CPU time, in microseconds
+    /// The CPU time of each job, in microseconds
     #[arg(long, value_name = "US")]
     pub(crate) run: u64,
     /// For how long

@@ -12,8 +12,8 @@ use super::Args;
 use crate::rt_app::{Calibration, RtApp, Task};
 use crate::soak::which;
 
-/// So many threads are of one program: rt-app crashes now and then when it starts several hundred
-/// on a busy machine (its threads copy what the main thread is still moving).
+/// The threads of one program: rt-app crashes now and then when it starts several hundred on a busy
+/// machine (its threads copy what the main thread is still moving).
 const THREADS_OF_PROGRAM: u32 = 100;
 
 const PERIODS: [(&str, u64); 4] = [
@@ -23,7 +23,7 @@ const PERIODS: [(&str, u64); 4] = [
     ("p100", 100_000),
 ];
 
-/// What is tracked.
+/// The tracked threads.
 pub(super) struct Crowd {
     pub(super) threads: u32,
     pub(super) jobs_per_s: f64,
@@ -47,7 +47,7 @@ struct Plain {
 }
 
 impl Crowd {
-    /// At least so many `threads` that run for `time`; of rt-app if it is calibrated.
+    /// At least `threads` threads that run for `time`; of rt-app if it is calibrated.
     pub(super) fn new(
         args: &Args,
         threads: u32,
