@@ -1,4 +1,4 @@
-//! What `onbeat daemon` reads: its configuration in TOML, in one file or two.
+//! `onbeat daemon`'s input: its configuration in TOML, in one file or two.
 #![no_main]
 
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What a client sends on the bus: any bytes are messages, calls that are too long, or the end of
+//! A client's messages on the bus: any bytes are messages, calls that are too long, or the end of
 //! the connection, and the body of a call is its arguments or none.
 #![no_main]
 

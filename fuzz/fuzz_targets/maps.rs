@@ -1,4 +1,4 @@
-//! What the helper reads of `/proc/PID/maps`, and what the service reads of the helper's answers:
+//! `/proc/PID/maps`, as the helper reads it, and the helper's answers, as the service reads them:
 //! any bytes give as many mappings and probes as there is room for, at most.
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! What the tracer's programs write, in records and in the map of wakeups: any bytes are an event
-//! or none.
+//! The output of the tracer's programs, in records and in the map of wakeups: any bytes are an
+//! event or none.
 #![no_main]
 
 use onbeat_model::{Event, Instant};

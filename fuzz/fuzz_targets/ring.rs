@@ -1,5 +1,5 @@
-//! What programs may write to the memory that they share with onbeat, while it reads: whatever the
-//! words are, a pass ends, and gives no more records than there is room for.
+//! The memory that programs share with onbeat, and may write to while it reads: whatever the words
+//! are, a pass ends, and gives no more records than there is room for.
 #![no_main]
 
 use std::sync::atomic::{AtomicU64, Ordering};

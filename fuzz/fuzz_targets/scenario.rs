@@ -1,4 +1,4 @@
-//! What `onbeat sim` reads: a scenario in TOML, and demands in CSV.
+//! `onbeat sim`'s input: a scenario in TOML, and demands in CSV.
 #![no_main]
 
 use std::path::Path;
@@ -11,7 +11,7 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
         let line = error.split(':').next().unwrap_or_default();
         assert!(line.parse::<usize>().is_ok_and(|line| line > 0), "{error}");
     }
-    // Not what names files: those of this machine are nobody's business here.
+    // Not a scenario that names files: it would read those of this machine.
     if text.contains("recorded") {
         return;
     }

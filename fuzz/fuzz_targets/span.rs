@@ -7,8 +7,7 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
     let Ok(span) = text.parse::<Span>() else {
         return;
     };
-    // What is shown has four significant digits, or whole seconds: half a second more than the
-    // longest.
+    // The text has four significant digits, or whole seconds: half a second more than the longest.
     if span > Span::MAX - Span::from_secs(1) {
         return;
     }

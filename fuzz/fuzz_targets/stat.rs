@@ -4,7 +4,7 @@
 
 use onbeat_model::Stat;
 
-/// What follows the name.
+/// The fields after the name.
 const REST: &[u8] = b" S 1 42 42 0 -1 4194304 97 0 0 0 0 0 0 0 20 0 1 0 26743 231 0 9 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 6 0";
 
 libfuzzer_sys::fuzz_target!(|name: &[u8]| {

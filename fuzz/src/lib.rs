@@ -1,4 +1,4 @@
-//! What the targets have in common: whatever a recording holds, the answer is sound.
+//! Common to the targets: whatever a recording holds, the answer is sound.
 
 use onbeat_model::{Event, Flow, Sensor, Span};
 use onbeat_sense::recording::{Recording, Replay, read_from};
