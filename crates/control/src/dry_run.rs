@@ -22,7 +22,7 @@ impl DryRun {
         }
     }
 
-    /// What each task would have now.
+    /// The reservation that each task would have now.
     pub fn held(&self) -> impl Iterator<Item = (TaskId, Reservation)> {
         self.held.iter().map(|(&task, &r)| (task, r))
     }

@@ -15,8 +15,8 @@
 //!
 //! A job costs a few look-ups and no system call. A request changes only when hysteresis lets it,
 //! and the supervisor looks at all requests only when they do not fit; of 100 or more that do not,
-//! every 500 ms. What walks through all threads has a period of its own: pipelines and protection
-//! every 250 ms.
+//! every 500 ms. Work that goes through all threads has a period of its own: pipelines and
+//! protection every 250 ms.
 
 mod allocation;
 mod batching;

@@ -13,7 +13,7 @@ pub struct Treatment {
     pub weight: f64,
     /// The most that it may take, if that is less than what any thread may.
     pub cap: Option<Bandwidth>,
-    /// How its next budget is predicted, if not as everybody's.
+    /// How its next budget is predicted, if not as all others.
     pub predictor: Option<Kind>,
     /// The period that it is expected to have: that of its reservation on probation.
     pub period: Option<Span>,
@@ -33,14 +33,14 @@ impl Default for Treatment {
 /// Says how a thread is treated: asked when its rhythm is found.
 pub type Treat = Box<dyn Fn(&Task) -> Treatment>;
 
-/// Who is behind a thread, as far as the paths that threads work on go by it.
+/// The party behind a thread; it decides with which threads it may share a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Party {
     /// To whom it is charged. Each payer has a share of what can be watched and served.
     pub payer: u32,
-    /// Whose it is, if it is one user's. A path leads to nobody else's threads...
+    /// The user who owns it, if it is one user's. A path leads to threads of the same owner, ...
     pub owner: Option<u32>,
-    /// ... but to those that an administrator has kept for everybody.
+    /// ... and to those that an administrator has kept for all users.
     pub is_everybodys: bool,
     /// The first process of the application that it belongs to, if that is not its own.
     pub application: Option<u32>,
@@ -105,8 +105,7 @@ impl Default for PowerSettings {
 /// what it finds is taken for true.
 pub type Analyse = fn(&mut dyn Iterator<Item = Burst>) -> Option<Rhythm>;
 
-/// Which threads are served though nobody asked for them, because they work on the path of one that
-/// is kept.
+/// Which threads are served without a request, because they work on the path of one that is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PipelineSettings {
     /// Processes whose threads never are: onbeat's own.
@@ -133,7 +132,7 @@ pub struct AllocationSettings {
     pub total: f64,
     /// The most that one thread may take.
     pub per_task: Bandwidth,
-    /// What each periodic thread gets even if not everything fits.
+    /// The bandwidth that each periodic thread gets even if not everything fits.
     pub minimum: Bandwidth,
 }
 
@@ -168,7 +167,7 @@ pub struct Settings {
     /// Whether the threads that work on the path of those that are kept are found and served with
     /// them.
     pub pipelines: Option<PipelineSettings>,
-    /// Who is behind each thread.
+    /// The party behind each thread.
     pub parties: Parties,
     /// How the speed of the CPUs is managed; none if it is left alone.
     pub power: Option<PowerSettings>,

@@ -98,8 +98,8 @@ pub(crate) mod lock {
     /// The same as a time, for short periods. Test:
     /// `a_thread_may_compute_for_ten_periods_and_be_silent_for_twelve`.
     pub(crate) const LONGEST_JOB_AT_LEAST: Span = Span::from_ms(400);
-    /// A thread may be off its beat, or without an event, for this many periods. Raised, an idle
-    /// reservation is kept for longer; lowered, a player that stumbles loses it. Test:
+    /// The number of periods that a thread may be off its beat, or without an event. Raised, an
+    /// idle reservation is kept for longer; lowered, a player that stumbles loses it. Test:
     /// `a_thread_may_compute_for_ten_periods_and_be_silent_for_twelve`.
     pub(crate) const SILENT_PERIODS: u64 = 12;
     /// The same as a time, for short periods. Test:
@@ -224,7 +224,7 @@ pub(crate) mod requests {
     pub(crate) const TRIFLE_CPUS: f64 = 0.001;
     /// The least raise, as a share, that is worth a system call if the thread's own request has not
     /// changed. Raised, room that others leave is used later. Test:
-    /// `nobody_gives_way_before_there_is_too_much`.
+    /// `no_thread_gives_way_before_there_is_too_much`.
     pub(crate) const WORTH_RAISING: f64 = 0.05;
     /// Two server periods that differ by less than one part in this number are the same. Raised, a
     /// smaller drift of the period costs a system call. Test:
@@ -255,7 +255,7 @@ pub(crate) mod requests {
     pub(crate) const OF_MANY: f64 = 0.95;
     /// From one round to the next, if there is room enough for those who ask. Raised, a thread that
     /// wants less gives it back later. Test:
-    /// `rounds_come_when_somebody_waits_and_half_a_second_after_the_last`.
+    /// `rounds_come_when_a_thread_waits_and_half_a_second_after_the_last`.
     pub(crate) const ROUND: Span = Span::from_ms(500);
 }
 
@@ -306,7 +306,7 @@ pub(crate) mod pipeline {
     /// The longest such time. Test:
     /// `a_thread_is_turned_away_for_15_seconds_and_for_8_minutes_in_the_end`.
     pub(crate) const LONGEST_TURN: Span = Span::from_secs(8 * 60);
-    /// The most threads that are counted, and turned away, for one payer and for all. From: 100
+    /// The most threads that are counted and turned away, for each payer and for all. From: 100
     /// bytes each, so 100 KiB at most. Test: `one_payers_wakeups_are_counted_of_256_threads`.
     pub(crate) const KNOWN_EACH: usize = 256;
     /// Test: `all_payers_wakeups_are_counted_of_1024_threads`.
@@ -318,7 +318,7 @@ pub(crate) mod pipeline {
     /// Test: `where_many_users_wake_many_each_has_his_share_of_all_that_are_watched`.
     pub(crate) const WATCHED_ALL: usize = 64;
     /// A watched thread that is no stage is let go after this time. Raised, another one waits.
-    /// Test: `whoever_the_player_wakes_at_no_rhythm_is_let_go_and_never_served`.
+    /// Test: `a_thread_that_the_player_wakes_at_no_rhythm_is_let_go_and_never_served`.
     pub(crate) const WATCHED: Span = Span::from_secs(10);
     /// And after this time if its users show no rhythm. Raised, the same; lowered, a player that
     /// pauses comes back without its server. Test:
@@ -472,7 +472,6 @@ pub(crate) mod batching {
     pub(crate) const NEW: Span = Span::from_secs(3);
 }
 
-/// What is remembered.
 pub(crate) mod records {
     /// How many ended threads are remembered by their numbers. From: those that a shell waits for
     /// in the time over which its wakers are counted. Test:

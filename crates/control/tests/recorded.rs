@@ -8,7 +8,7 @@ use onbeat_control::{
 use onbeat_model::{Bandwidth, Capacity, Span};
 use onbeat_sense::recording::{self, Replay};
 
-/// What two CPUs have to hand out.
+/// The capacity of two CPUs.
 fn capacity() -> Capacity {
     Capacity {
         cpus: 2,

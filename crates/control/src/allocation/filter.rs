@@ -24,7 +24,7 @@ pub(crate) fn is_small(held: Option<Reservation>, target: Option<Reservation>) -
     same_server(held, target) && (after - before).abs() < before * WORTH_RAISING
 }
 
-/// True for a raise that nobody asked for and is worth it.
+/// True for a raise that is worth it, although the thread's own request has not changed.
 pub(super) fn is_worth_raising(held: Option<Reservation>, target: Option<Reservation>) -> bool {
     let held = bandwidth(held).as_cpus();
     bandwidth(target).as_cpus() > held * (1.0 + WORTH_RAISING)

@@ -20,7 +20,7 @@ pub(crate) const fn weight_factor(is_on_probation: bool) -> f64 {
     }
 }
 
-/// What is known of a thread's request.
+/// The record of a thread's request.
 #[derive(Debug, Default)]
 pub(super) struct Claim {
     place: Option<Place>,
@@ -49,7 +49,6 @@ impl Arbiter {
         self.claims.get(slot).place.is_some()
     }
 
-    /// What the thread wants.
     pub(crate) fn wanted(&self, slot: Slot) -> Option<Reservation> {
         self.request(slot).map(|request| request.wanted)
     }

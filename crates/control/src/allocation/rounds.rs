@@ -1,11 +1,11 @@
 //! Arbitrates in rounds if there are 100 requests or more and they do not fit.
 //!
-//! A changed request changes every thread's share a little, and with so many requests one changes
-//! all the time. But all shares follow from one number, the supervisor's level, which hardly moves.
-//! A round looks at all requests, sets the level and leaves a twentieth of the total free. Until
-//! the next round a thread that wants more, or another period, gets what follows from this level at
-//! once, if that is worth a system call. A thread that wants less waits for the next round. That
-//! comes at once when the room is used up, otherwise after 500 ms if a thread waits.
+//! A changed request changes every thread's share a little, and with hundreds of requests one
+//! changes all the time. But all shares follow from one number, the supervisor's level, which
+//! hardly moves. A round looks at all requests, sets the level and leaves a twentieth of the total
+//! free. Until the next round a thread that wants more, or another period, gets what follows from
+//! this level at once, if that is worth a system call. A thread that wants less waits for the next
+//! round. That comes at once when the room is used up, otherwise after 500 ms if a thread waits.
 
 use onbeat_decide::supervisor::Level;
 use onbeat_model::{Bandwidth, Instant};
@@ -22,7 +22,7 @@ pub(crate) struct Rounds {
     level: Option<Level>,
     next: Instant,
     waiting: Vec<Slot>,
-    /// Somebody may have more, though nobody asked.
+    /// There is room for more, although no request asks for it.
     leaves_room: bool,
 }
 
@@ -39,7 +39,7 @@ impl Rounds {
         self.waiting.push(slot);
     }
 
-    /// Who waited for a round that has been held.
+    /// The threads that waited for a round that has been held.
     pub(crate) fn take_waiting(&mut self) -> Vec<Slot> {
         std::mem::take(&mut self.waiting)
     }
@@ -66,9 +66,9 @@ impl Rounds {
     }
 }
 
-/// Of the `steps` of a round, those that are worth a system call. Of the threads that would have
-/// less, only as many as it takes give way until no more than `total` is in force, those with the
-/// most above their share first; those with little only if there is more than `most` otherwise.
+/// The `steps` of a round that are worth a system call. Threads that would have less give way only
+/// until no more than `total` is in force, those with the most above their share first; those with
+/// little only if there is more than `most` otherwise.
 pub(crate) fn no_more_than_it_takes(
     steps: Vec<Adjustment>,
     in_force: Bandwidth,
@@ -114,7 +114,8 @@ mod tests {
         Reservation::implicit(Span::from_us(runtime), Span::from_ms(10)).ok()
     }
 
-    /// Whose budgets change, of threads that hold and are to have so many microseconds in 10 ms.
+    /// The threads whose budgets change; each is (microseconds held, microseconds to have) in 10
+    /// ms.
     fn who_changes(threads: &[(u64, u64)], total_us: u64, most_us: u64) -> Vec<Slot> {
         let steps = threads
             .iter()
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gives_way_before_there_is_too_much() {
+    fn no_thread_gives_way_before_there_is_too_much() {
         assert_eq!(who_changes(&[(500, 400), (300, 350)], 900, 950), [1]);
         assert_eq!(who_changes(&[(500, 400), (300, 310)], 700, 850), [0]);
     }
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_come_when_somebody_waits_and_half_a_second_after_the_last() {
+    fn rounds_come_when_a_thread_waits_and_half_a_second_after_the_last() {
         let start = Instant::ZERO + Span::from_secs(1);
         let round = Span::from_ms(500);
         let level = supervisor_level();

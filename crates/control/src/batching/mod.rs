@@ -21,7 +21,7 @@ use crate::tuning::batching::{EACH, LONGEST_BURST, LONGEST_ROUND, MOST, NEWS_AFT
 use crate::tuning::requests::MANY;
 pub(crate) use pace::{Pace, crowd};
 
-/// Whether the bursts of settled threads are held back, of so many `threads`.
+/// Whether the bursts of settled threads are held back if there are this many `threads`.
 pub(crate) const fn holds_back(threads: usize) -> bool {
     threads >= MANY
 }
@@ -133,7 +133,7 @@ impl Batcher {
         (!put_by.is_empty()).then(|| (put_by, std::mem::take(&mut thread.look)))
     }
 
-    /// The memory that [`take`](Self::take) gave, for what comes next.
+    /// Takes back the memory that [`take`](Self::take) gave, to use it again.
     pub(crate) fn reuse(&mut self, slot: Slot, mut memory: Vec<Held>) {
         memory.clear();
         if let Some(thread) = self.threads.get_mut(slot) {

@@ -31,7 +31,7 @@ impl Pace {
         self.turned = now;
     }
 
-    /// How many times as long as usual the loop may wait for events, with so many `threads`.
+    /// How many times as long as usual the loop may wait for events, with this number of `threads`.
     pub(crate) fn pauses(&self, threads: usize) -> u64 {
         if self.turned >= self.calm_from {
             crowd(threads)

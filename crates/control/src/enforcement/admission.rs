@@ -35,7 +35,7 @@ impl<A: Actuator> Enforcer<A> {
         self.admission.tries
     }
 
-    /// An arbitration is over, before which it had had no room so often.
+    /// An arbitration is over; before it, admission had failed `tries_before` times.
     pub(crate) const fn settled(&mut self, tries_before: u32) {
         if self.admission.total.is_none() && self.admission.tries == tries_before {
             self.admission.tries = 0;

@@ -32,7 +32,7 @@ pub(crate) struct Enforcer<A> {
     admission: Admission,
 }
 
-/// What is in force for a thread, and what stands in the way of more.
+/// The reservation in force for a thread, and the state of its enforcement.
 #[derive(Debug, Default)]
 pub(crate) struct Server {
     state: Enforcement,

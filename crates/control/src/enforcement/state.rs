@@ -1,4 +1,4 @@
-//! What is in force for a thread.
+//! The state of enforcement of a thread.
 //!
 //! The enum holds its data, so that leaving a state drops all that belonged to it. Only the
 //! functions in this file go from one state to another.
@@ -18,7 +18,7 @@ use onbeat_model::{Instant, Reservation};
 
 use crate::Why;
 
-/// What is in force for a thread, and whether the actuator can be asked for more.
+/// The reservation in force for a thread, and whether the actuator can be asked for more.
 #[derive(Debug)]
 pub(super) enum Enforcement {
     /// The actuator can be asked.
@@ -36,7 +36,7 @@ pub(super) enum Enforcement {
     Gone,
 }
 
-/// What the actuator has put in force.
+/// The reservation that the actuator has put in force.
 #[derive(Debug)]
 pub(super) enum InForce {
     None,
@@ -143,7 +143,8 @@ impl Enforcement {
         }
     }
 
-    /// The actuator is asked again at `until`, then for this `reason`. What is in force stays so.
+    /// The actuator is asked again at `until`, then for this `reason`. The reservation in force
+    /// stays.
     pub(super) fn back_off(&mut self, until: Instant, reason: Option<Why>) {
         *self = match std::mem::take(self) {
             Self::Open(in_force) | Self::BackOff { in_force, .. } => Self::BackOff {

@@ -92,10 +92,10 @@ pub(crate) enum Waker {
     Gone,
 }
 
-/// Who woke whom among all threads.
+/// The wakers of all threads.
 pub(crate) trait Wakers {
     fn estimator(&self, slot: Slot) -> Option<&Estimator>;
-    /// What the number of a waker stands for.
+    /// The waker with this number.
     fn waker(&self, tid: u32) -> Waker;
 }
 

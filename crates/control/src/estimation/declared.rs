@@ -1,4 +1,4 @@
-//! What a thread says of its own work: its jobs replace those that were guessed, and its missed
+//! A thread's marks of its own work: its jobs replace those that were guessed, and its missed
 //! deadlines are judged.
 
 use onbeat_decide::predictor::Kind;
@@ -11,19 +11,19 @@ use super::{Estimator, Heard, Outcome};
 use crate::report::account::Account;
 use crate::{Settings, Why};
 
-/// What a thread has told.
+/// The marks of a thread.
 #[derive(Debug, Default)]
 pub(super) struct Declared {
     told: Told,
     last: Instant,
 }
 
-/// What a mark meant.
+/// The meaning of a mark.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Marked {
     /// Nothing for now.
     Nothing,
-    /// Its request may be another one, for this reason.
+    /// The reason for which its request may have changed.
     Consider(Option<Why>),
     /// As an analysis led to.
     Led(Outcome),

@@ -10,7 +10,7 @@ use onbeat_model::{Burst, Instant, Job, Reservation, Rhythm, Span};
 use crate::Settings;
 use crate::tuning::lock::{GUESS, SAME_RATE, UNEVEN};
 
-/// What is known about such a thread.
+/// The record of such a thread.
 pub(super) struct Lock {
     tracker: Tracker,
     separator: Separator,
@@ -24,7 +24,7 @@ pub(super) struct Lock {
     lost: bool,
 }
 
-/// Who else says what a thread's rhythm is.
+/// Other sources of a thread's rhythm.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     /// The thread itself says where its jobs are.
@@ -33,7 +33,7 @@ enum Source {
     Derived(Rhythm),
 }
 
-/// What a burst meant.
+/// The meaning of a burst.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Heard {
     /// The job that it ended.
@@ -121,8 +121,7 @@ impl Lock {
         matches!(self.from, Some(Source::Derived(_)))
     }
 
-    /// The path that it works on has this rhythm now. What its jobs took at another rate tells
-    /// nothing.
+    /// The path that it works on has this rhythm now. Its jobs at another rate are no evidence.
     pub(super) fn lead(&mut self, rhythm: Rhythm) {
         let former = self.rhythm();
         self.from = Some(Source::Derived(rhythm));
@@ -133,8 +132,8 @@ impl Lock {
         }
     }
 
-    /// Takes in a job that the thread told, and the rhythm that it is part of. What jobs took at
-    /// another rate tells nothing: true if it is another one.
+    /// Takes in a job that the thread told, and the rhythm that it is part of. Returns true if it
+    /// is another one, because jobs at another rate are no evidence. true if it is another one.
     pub(super) fn job_declared(&mut self, job: &Job, rhythm: Rhythm) -> bool {
         let former = self.rhythm().period;
         self.from = Some(Source::Declared(rhythm));
@@ -147,8 +146,8 @@ impl Lock {
         is_other
     }
 
-    /// The thread says that it missed a deadline: which one, as far as can be known. If nobody
-    /// tells its jobs, the burst under way is cut there.
+    /// The thread says that it missed a deadline: which one, as far as can be known. If the thread
+    /// does not mark its jobs, the burst under way is cut there.
     pub(super) fn missed(&mut self, at: Instant, woke: Instant) -> Instant {
         let rhythm = self.rhythm();
         if self.is_declared() {
@@ -239,7 +238,7 @@ impl Lock {
         self.astray = None;
     }
 
-    /// The thread keeps this rhythm now. What its jobs took at another rate tells nothing.
+    /// The thread keeps this rhythm now. Its jobs at another rate are no evidence.
     pub(super) fn adopt(&mut self, rhythm: Rhythm) {
         let former = self.rhythm();
         self.tracker = Tracker::new(rhythm);
@@ -271,7 +270,7 @@ impl Lock {
         self.predictor.runtime(self.rhythm().period)
     }
 
-    /// Of that, what is not only to catch up after an overrun.
+    /// The part of that which is more than catching up after an overrun.
     pub(super) fn lasting(&self) -> Option<Span> {
         self.predictor.lasting(self.rhythm().period)
     }

@@ -84,7 +84,7 @@ pub(crate) enum Heard {
 pub(crate) enum Outcome {
     /// Nothing new.
     Same,
-    /// The thread is to have a reservation, for this reason.
+    /// The reason to give the thread a reservation.
     Plan(Why),
     /// The thread lost the rhythm that it showed on probation: it is on probation again.
     TryAgain(Why),
@@ -92,7 +92,7 @@ pub(crate) enum Outcome {
     Released(Why),
 }
 
-/// What a thread needs for each job, or is to have on probation.
+/// The demand of a thread for each job, or its terms on probation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
     pub(crate) job: Span,
@@ -105,7 +105,7 @@ pub(crate) struct Demand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Whole,
-    /// What is not only to catch up after an overrun.
+    /// The part that is more than catching up after an overrun.
     Lasting,
 }
 
@@ -323,9 +323,9 @@ impl Estimator {
         }
     }
 
-    /// What the thread needs, if jobs took `stretch` times as long as they do. On probation it is
-    /// to have what was agreed on, or else what is usual for a thread of which this period may be
-    /// `expected`; nothing if its protection `helps`.
+    /// The demand of the thread, if jobs took `stretch` times as long as they do. On probation it
+    /// is to have what was agreed on, or else what is usual for a thread of which this period may
+    /// be `expected`; nothing if its protection `helps`.
     pub(crate) fn demand(
         &self,
         part: Part,
@@ -393,8 +393,8 @@ impl Estimator {
         }
     }
 
-    /// It has not run for so long that it rests: a film is paused. What it needed is remembered. Or
-    /// it has not blocked for so long that it has no rhythm any more.
+    /// It has been silent long enough to rest: a film is paused. Its demand is remembered. Or it
+    /// has run without blocking for long enough to have lost its rhythm.
     pub(crate) fn rest(&mut self, now: Instant) -> Option<Why> {
         let period = self.state.lock()?.rhythm().period;
         let since = now.since(self.heard.last);

@@ -2,8 +2,8 @@
 //!
 //! This file says on which terms a thread is on probation, and how long probations last. A
 //! probation costs other programs CPU time, and a batch program starves, too. So the threads of a
-//! process go on probation together only if the process hears a clock (`run_loop/reviews.rs`). Of
-//! each payer's other threads, one at a time is on probation, with pauses that grow to a minute.
+//! process go on probation together only if the process hears a clock (`run_loop/reviews.rs`). One
+//! at a time of each payer's other threads is on probation, with pauses that grow to a minute.
 
 use std::collections::HashMap;
 

@@ -25,7 +25,7 @@ use onbeat_model::Instant;
 use super::lock::Lock;
 use super::probation::Terms;
 
-/// What is known of a thread's period.
+/// The state of a thread's period estimation.
 #[derive(Default)]
 pub(super) enum Estimation {
     /// Too little was heard, or no period is in it.
@@ -42,7 +42,7 @@ pub(super) enum Estimation {
 /// See [`Estimation::Probation`].
 pub(super) struct Probation {
     pub(super) since: Instant,
-    /// What the thread is given, if not what the settings say.
+    /// The thread's terms, if they are not those of the settings.
     pub(super) terms: Option<Terms>,
     dormant: Option<Box<Lock>>,
 }

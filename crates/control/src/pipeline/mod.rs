@@ -50,8 +50,8 @@ pub struct Partner {
     pub of: TaskId,
 }
 
-/// See the file's head. It decides which threads are watched and which are stages. What follows for
-/// their reservations is the run loop's.
+/// See the file's head. It decides which threads are watched and which are stages. The run loop
+/// then decides about their reservations.
 pub(crate) struct PipelineFinder {
     /// None if pipelines are not looked for.
     settings: Option<PipelineSettings>,

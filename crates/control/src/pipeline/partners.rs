@@ -1,5 +1,5 @@
-//! Threads that are tracked though nobody asked for them: who they are, whom each may work for, and
-//! when it is let go.
+//! Threads that are tracked without a request: who they are, whom each may work for, and when it is
+//! let go.
 //!
 //! A partner is there for the sake of those that it works for: first the one that it was found
 //! with, then the heads of the paths that it comes to work on. It stays as long as one of them is
@@ -22,7 +22,7 @@ const WATCHED_AT_A_TIME: Limits = Limits {
     all: WATCHED_ALL,
 };
 
-/// What becomes of a watched thread.
+/// The result of watching a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It is let go.

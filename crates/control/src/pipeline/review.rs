@@ -12,7 +12,7 @@ use crate::tuning::pipeline::{
     DOUBT, EVERY, FIRST_TURN, OWN_RHYTHM_FIRST, STAGES_ALL, STAGES_EACH,
 };
 
-/// So many threads are stages at most.
+/// The most threads that are stages.
 const STAGES: Limits = Limits {
     each: STAGES_EACH,
     all: STAGES_ALL,
@@ -27,7 +27,7 @@ struct Found {
     paths: usize,
 }
 
-/// What follows from the review of one thread.
+/// The result of the review of one thread.
 pub(crate) enum Review {
     /// Nothing is known of its work for others.
     Unknown,

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, HashMap};
 /// The limits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Of each payer.
+    /// For each payer.
     pub(super) each: usize,
-    /// Of all together.
+    /// For all together.
     pub(super) all: usize,
 }
 

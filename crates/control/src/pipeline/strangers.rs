@@ -1,8 +1,7 @@
-//! What is known of threads that are not tracked: their wakeups, and which of them are to be
-//! watched.
+//! The record of threads that are not tracked: their wakeups, and which of them are to be watched.
 //!
 //! By payer: one user's threads may wake thousands, and another one's server is to be found all the
-//! same. What is kept takes some 100 KiB at most.
+//! same. The record takes 100 KiB at most.
 
 use std::collections::HashMap;
 
@@ -14,7 +13,7 @@ use crate::tuning::pipeline::{
     FIRST_TURN, FORGOTTEN, KEPT, KNOWN_ALL, KNOWN_EACH, LONGEST_TURN, WORTH_WATCHING,
 };
 
-/// So many threads are counted, and turned away, at most.
+/// The most threads that are counted, and turned away.
 const KNOWN: Limits = Limits {
     each: KNOWN_EACH,
     all: KNOWN_ALL,
@@ -66,7 +65,7 @@ impl Strangers {
         std::mem::take(&mut self.is_worth_a_look)
     }
 
-    /// The thread `tid` exchanged so many wakeups with the tracked one `with` of that `payer`.
+    /// The thread `tid` exchanged `count` wakeups with the tracked one `with` of that `payer`.
     pub(super) fn exchanged(&mut self, tid: u32, (with, payer): (TaskId, u32), count: u64) {
         let (key, mut before) = ((payer, tid), 0.0);
         let after = if let Some(exchange) = self.exchanges.get_mut(key) {
@@ -138,7 +137,7 @@ impl Strangers {
         });
     }
 
-    /// What was to be watched before `since`, and has not come to be tracked.
+    /// Gives up the threads that were to be watched before `since` and have not come to be tracked.
     pub(super) fn give_up_requests(&mut self, since: Instant, now: Instant) {
         let overdue = self.requested.iter().filter(|(_, r)| r.since < since);
         let overdue: Vec<_> = overdue.map(|(tid, r)| (r.payer, *tid)).collect();
@@ -152,7 +151,7 @@ impl Strangers {
         self.requested.remove(&tid);
     }
 
-    /// Of payers who have too many turned away, those whose time is over are not remembered for it.
+    /// Forgets the threads turned away whose time is over, of payers who have too many.
     pub(super) fn forgive(&mut self, now: Instant) {
         let crowded = self.turned_away.crowded();
         if !crowded.is_empty() {

@@ -47,7 +47,7 @@ pub enum BoostWhy {
     Computes,
     /// Its application keeps no beat any more.
     NoBeat,
-    /// It has set its nice value itself, or somebody else has.
+    /// Its nice value was changed by itself or by another program.
     Changed,
     /// Time has passed, and its share of sleep has changed.
     Decayed,

@@ -319,7 +319,7 @@ impl Protector {
         is_young && self.of(slot).helps()
     }
 
-    /// Reviews all applications and their threads. Of a `crowd` that is done more rarely, because
+    /// Reviews all applications and their threads. In a `crowd` that is done more rarely, because
     /// each thread costs some system calls.
     pub(crate) fn review<A: Actuator>(
         &mut self,

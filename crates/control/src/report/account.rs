@@ -23,7 +23,7 @@ pub(crate) struct Account {
     pub(crate) last_decision: Option<(What, Why)>,
 }
 
-/// What the thread said of its own work.
+/// The marks of the thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Marks {
     pub(crate) heard: u64,

@@ -1,5 +1,5 @@
-//! What was done to which thread, when and why, with old and new values: one entry for each
-//! change, so that every one can be explained afterwards.
+//! The log of decisions, with thread, time, reason, old and new values: one entry for each change,
+//! so that every one can be explained afterwards.
 
 use onbeat_model::{Instant, Reservation, Task};
 use serde::Serialize;
@@ -8,7 +8,7 @@ use super::account::Account;
 use super::in_words;
 use crate::Why;
 
-/// What was done.
+/// The action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum What {
@@ -20,7 +20,7 @@ pub enum What {
     Released,
     /// The actuator refused; the thread keeps what it has.
     Refused,
-    /// Somebody else changed the thread, who wins: it is not touched again.
+    /// Another program changed the thread, and decides from now on: it is not touched again.
     TakenOver,
 }
 
@@ -47,7 +47,7 @@ pub struct Entry {
     /// The thread.
     #[serde(flatten)]
     pub task: Task,
-    /// What was done.
+    /// The action.
     pub what: What,
     /// Why.
     #[serde(serialize_with = "in_words")]
@@ -58,7 +58,7 @@ pub struct Entry {
     pub new: Option<Reservation>,
 }
 
-/// The entries that nobody has fetched yet.
+/// The entries that have not been fetched yet.
 #[derive(Debug, Default)]
 pub(crate) struct Log(Vec<Entry>);
 

@@ -47,7 +47,7 @@ pub(crate) struct Ended {
     earlier: Sums,
 }
 
-/// What is written down besides the accounts of the threads that are there.
+/// The record besides the accounts of the present threads.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     pub(crate) log: Log,

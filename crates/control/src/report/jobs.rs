@@ -1,4 +1,4 @@
-//! The last jobs of a thread, for whoever looks on.
+//! The last jobs of a thread, for observers.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What a run comes to: figures for each thread that ever had a rhythm, and what onbeat itself
+//! The report of a run: figures for each thread that ever had a rhythm, and what onbeat itself
 //! cost.
 
 pub(crate) mod account;
@@ -114,7 +114,7 @@ pub struct ThreadReport {
 }
 
 impl ThreadReport {
-    /// Of a thread that ever had a rhythm, which was first heard of at `first_heard`.
+    /// The figures of a thread that ever had a rhythm, which was first heard of at `first_heard`.
     pub(crate) fn of(
         task: Task,
         (rhythm, state, stage): (Rhythm, State, Option<Stage>),
@@ -173,7 +173,7 @@ pub struct Report {
     pub earlier: Sums,
     /// How many further threads were heard of and left alone, having no rhythm.
     pub left_alone: u64,
-    /// How many threads without a reservation were boosted, for they said that they had missed a
+    /// How many threads without a reservation were boosted because they said that they had missed a
     /// deadline.
     pub boosted: u64,
     /// How many threads had the largest share of an ordinary thread while they had no reservation.

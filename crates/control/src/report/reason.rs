@@ -1,5 +1,5 @@
 //! Why something was done to a thread. Kept as data, and put into words only when a log is written:
-//! most turns decide something about many threads, and nobody reads most of it.
+//! most turns decide something about many threads, and most of it is never read.
 
 use std::fmt;
 
@@ -39,7 +39,7 @@ pub enum Why {
         /// In how long.
         over: Span,
     },
-    /// It shows no rhythm, for it has not blocked for long, while it hardly gets to run.
+    /// It shows no rhythm: it has not blocked for long, and hardly gets to run.
     NeverBlocks {
         /// For how long.
         over: Span,
@@ -61,9 +61,9 @@ pub enum Why {
     HeldBack {
         /// In how many jobs that was so.
         late: u32,
-        /// Of so many last ones.
+        /// The number of last ones.
         of: u32,
-        /// For so long it has no reservation.
+        /// The time without a reservation.
         pause: Span,
     },
     /// Its jobs seem to wait longer with its reservation than without it: a trial without it tells.
@@ -132,9 +132,9 @@ pub enum Why {
     },
     /// A program asked for just this.
     AskedFor,
-    /// Who asked for it no longer wants it, or is gone.
+    /// The client that asked for it no longer wants it, or is gone.
     TakenBack,
-    /// Nobody wants it to be kept on the beat any more.
+    /// No client asks for it any more.
     Untracked,
     /// It works on the path of another thread.
     OnPath {

@@ -1,4 +1,4 @@
-//! What a thread is on the path of another one.
+//! The place of a thread on the path of another one.
 
 use std::fmt;
 
@@ -15,8 +15,8 @@ pub struct Stage {
     /// Its period, which is that of the whole path; of several paths, the shortest.
     #[serde(rename = "path_period_ns")]
     pub period: Span,
-    /// It works in every so many-th job of the path: 1 for each. Its own period is so many times
-    /// the path's.
+    /// It works in every so many-th job of the path: 1 for each. The ratio of its own period to the
+    /// path's.
     #[serde(default)]
     pub every: u32,
     /// Which stage this is, from 2 in the order in which they were found.

@@ -1,4 +1,4 @@
-//! How things stand with each thread at a moment, for whoever looks on.
+//! The state of each thread at a moment, for observers.
 
 use onbeat_model::{Reservation, Rhythm, Span, Task};
 
@@ -25,7 +25,7 @@ pub struct View {
     pub kept: bool,
     /// How things stand with it.
     pub state: State,
-    /// What it holds.
+    /// The reservation in force.
     pub held: Option<Reservation>,
     /// Its application and its path.
     pub works_for: WorksFor,
@@ -39,7 +39,7 @@ pub struct View {
     pub bursts: u64,
     /// The CPU time that these took.
     pub executed: Span,
-    /// What was done to it last, and why; none if it was left alone so far.
+    /// The last decision about it, and its reason; none if it was left alone so far.
     pub last: Option<(What, Why)>,
 }
 

@@ -214,7 +214,7 @@ impl<A: Actuator> Controller<A> {
         self.withdraw(slot, Why::Untracked, now);
         self.unprotect(slot, &BoostWhy::Untracked, now);
         self.dismiss(slot, now);
-        // What settles yet may be tracked again, and then is nobody's partner.
+        // It may settle and be tracked again, and then is no partner.
         if let Some(slot) = self.tasks.find(task) {
             self.pipelines.forget_role(slot);
         }
@@ -446,7 +446,7 @@ impl<A: Actuator> Controller<A> {
         self.records.lost
     }
 
-    /// What all reservations together may have.
+    /// The most that all reservations together may have.
     #[must_use]
     pub const fn total(&self) -> Bandwidth {
         self.arbiter.limits().total

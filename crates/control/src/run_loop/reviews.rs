@@ -1,5 +1,5 @@
-//! What timers and each turn look at: silent threads and their reservations, starving threads and
-//! probations, pipelines, and the speed of the CPUs.
+//! Looked at by timers and by each turn: silent threads and their reservations, starving threads
+//! and probations, pipelines, and the speed of the CPUs.
 
 use onbeat_decide::supervisor::Request;
 use onbeat_model::{Actuator, Burst, Instant, Span, TaskId};
@@ -407,8 +407,8 @@ impl<A: Actuator> Controller<A> {
         governor.is_some_and(|governor| governor.wants_idle(now))
     }
 
-    /// Takes in how long each CPU has been idle up to `now`, and decides about the speed. What
-    /// follows for the budgets is put in force in the next [`turn`](Self::turn).
+    /// Takes in how long each CPU has been idle up to `now`, and decides about the speed. The next
+    /// [`turn`](Self::turn) puts the change of budgets in force.
     pub fn idle(&mut self, idle: Vec<Span>, now: Instant) {
         let Some(governor) = &mut self.governor else {
             return;
@@ -427,7 +427,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// What is wanted to last, in time at the speed at which budgets must suffice, if the speed
+    /// The lasting requests, in time at the speed at which budgets must suffice, if the speed
     /// follows from it.
     fn lasting(&self) -> Option<Vec<Request>> {
         let governor = self.governor.as_ref();

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::report::in_words;
 
-/// What was done about the speed.
+/// A change of the speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum SpeedWhat {
     /// A lower speed is to be set: budgets are raised first.
@@ -94,7 +94,7 @@ pub struct SpeedEntry {
     /// When, on the sensor's clock.
     #[serde(rename = "at_ns")]
     pub at: Instant,
-    /// What was done.
+    /// The change.
     pub what: SpeedWhat,
     /// Why.
     #[serde(serialize_with = "in_words")]

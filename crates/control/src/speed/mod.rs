@@ -30,7 +30,7 @@ pub(crate) struct SpeedGovernor {
     log: Vec<SpeedEntry>,
     /// The last entry was a refusal: another one is no news.
     refused: bool,
-    /// The actuator's, until somebody else takes the speed over.
+    /// The actuator's, until another program takes the speed over.
     ours: bool,
     /// Budgets were raised for nothing: until then, they are not raised for a fall again.
     no_fall_before: Instant,
@@ -276,15 +276,15 @@ impl SpeedGovernor {
     }
 }
 
-/// What follows from a change of the speed.
+/// The effects of a change of the speed.
 pub(crate) struct Renewal {
-    /// What was learnt takes so many times as long now.
+    /// The ratio of execution times now to those before.
     pub(crate) factor: Option<f64>,
-    /// All requests are to be renewed, for this reason.
+    /// The reason to renew all requests.
     pub(crate) requests: Option<Why>,
 }
 
-/// What all these come to.
+/// The sum of the requests.
 fn promised(requests: &[Request]) -> Bandwidth {
     requests
         .iter()

@@ -178,7 +178,7 @@ impl Index {
 }
 
 /// Mixes a thread's number and start time by one multiplication each (Fibonacci hashing, Knuth
-/// 6.4). Nobody can choose thread numbers and start times to collide in bulk, which is what the
+/// 6.4). Thread numbers and start times cannot be chosen to collide in bulk, which is what the
 /// standard library's slower hash defends against.
 #[derive(Debug, Default)]
 pub(crate) struct TaskHasher(u64);

@@ -12,7 +12,7 @@ pub(crate) const PERIOD: Span = Span::from_ms(20);
 /// s.
 const SETTLE: Span = Span::from_secs(18);
 
-/// Room for everybody, and no system call.
+/// Room for all, and no system call.
 pub(crate) struct Roomy;
 
 impl Actuator for Roomy {
@@ -93,7 +93,7 @@ impl Crowd {
         (self.seed >> 33) % below
     }
 
-    /// What is heard in the turns of the next `time`.
+    /// The events in the turns of the next `time`.
     pub(crate) fn turns(&mut self, time: Span) -> Vec<Vec<Event>> {
         let turns = time.as_ns() / self.turn.as_ns();
         (0..turns)

@@ -1,4 +1,4 @@
-//! What is asked of the loop from outside, while it keeps others on the beat.
+//! Requests to the loop from outside, while it keeps others on the beat.
 
 use onbeat_control::{Settings, What, Why};
 use onbeat_model::{Bandwidth, Instant, Name, Refusal, Reservation, Span, Task, TaskId};

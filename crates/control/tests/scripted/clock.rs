@@ -12,7 +12,7 @@ const DECODER: u32 = 7;
 const ENCODER: u32 = 8;
 
 /// Two threads of one process wake each other each 20 ms, as the threads of a transcoder do;
-/// `clock` wakes the decoder instead of the encoder in every one of so many periods.
+/// `clock` wakes the decoder instead of the encoder, once in this number of periods.
 fn ring(clock: Option<u64>) -> Script {
     let mut script = Script::default();
     script.tracked(DECODER, "transcoder", at_ms(0));

@@ -1,4 +1,4 @@
-//! So many threads that do not all fit that they are settled in rounds.
+//! Crowds of threads, too many to fit, are settled in rounds.
 
 use onbeat_control::{AllocationSettings, Settings, What};
 use onbeat_model::{Bandwidth, Event, Instant, Name, Reservation, Span, Task, TaskId};
@@ -82,7 +82,7 @@ fn when_most_of_them_have_ended_the_others_get_all_that_they_want_in_the_next_ro
 
 #[test]
 fn what_was_asked_for_is_had_whole_in_a_crowd_too() {
-    // With everybody's least, a hundred and twenty times 0.29%, more than a round hands out.
+    // With the least for each, a hundred and twenty times 0.29%, more than a round hands out.
     let wanted = Reservation::implicit(ms(25), ms(50)).unwrap();
     let asks = Task {
         id: TaskId::recorded(200),
@@ -112,7 +112,7 @@ fn what_was_asked_for_is_had_whole_in_a_crowd_too() {
     assert!(ran.kernel.most_held <= Bandwidth::from_cpus(0.85));
 }
 
-/// So many threads of 30 us in 20 ms, which all fit.
+/// `threads` threads of 30 us in 20 ms, which all fit.
 fn roomy(threads: u32) -> Script {
     let mut script = Script::default();
     let from = |tid: u32| at_ms(u64::from(tid) * 3 % 20);

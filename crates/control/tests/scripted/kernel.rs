@@ -12,7 +12,7 @@ use onbeat_model::{
 use crate::processor::Processor;
 use crate::world::Clock;
 
-/// What the actuator was asked.
+/// The calls of the actuator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Asked {
     Reserve(TaskId, Reservation),
@@ -29,7 +29,7 @@ pub(crate) struct Kernel {
     pub(crate) cpus: u32,
     pub(crate) admissible: Bandwidth,
     pub(crate) answers: Answers,
-    /// What whoever a thread belongs to may have for it.
+    /// The most that a user may have for a thread.
     pub(crate) quotas: BTreeMap<u32, Bandwidth>,
     /// The answers to the next boosts.
     pub(crate) boost_answers: VecDeque<Result<(), Refusal>>,
@@ -42,7 +42,7 @@ pub(crate) struct Kernel {
     pub(crate) most_held: Bandwidth,
     /// How often it was asked how a thread stands.
     pub(crate) looks: u32,
-    /// What somebody else takes of the capacity, and until when.
+    /// The capacity that others take, and the time until which they do.
     pub(crate) others: (Bandwidth, Instant),
     /// Nothing can be done about its speed unless it is there.
     pub(crate) processor: Option<Rc<Processor>>,

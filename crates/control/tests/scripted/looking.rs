@@ -1,4 +1,4 @@
-//! What somebody who looks on is told.
+//! The answers to observers.
 
 use onbeat_control::{Settings, What};
 use onbeat_model::{Instant, TaskId};

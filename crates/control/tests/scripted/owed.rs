@@ -1,4 +1,4 @@
-//! What a thread could not be given back yet, and is given back later.
+//! Reservations that cannot be given back yet, and are given back later.
 
 use onbeat_control::{Settings, What, Why};
 use onbeat_model::{Instant, Refusal, Reservation, Span, TaskId};

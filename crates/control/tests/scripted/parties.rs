@@ -1,4 +1,4 @@
-//! Paths where several users have threads tracked: each has his share, and nobody's path leads to
+//! Paths where several users have threads tracked: each has a share, and no user's path leads to
 //! another one's threads.
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ fn of_users(parties: fn(TaskId) -> Party) -> Settings {
     }
 }
 
-/// The first thread of each of so many users is tracked, and has woken so many others.
+/// The first thread of each user is tracked, and has woken the number of others given with it.
 fn woken_by_each(users: impl Iterator<Item = (u32, u32)>) -> Vec<Event> {
     let at = at_ms(0);
     let mut events = Vec::new();
@@ -115,8 +115,8 @@ fn a_thread_that_one_user_was_refused_can_be_watched_for_its_own() {
     assert_ne!(first[0].of, second[0].of);
 }
 
-/// A player of user 1 wakes a thread that somebody asked for, which works for each of its jobs;
-/// whether that one is served for it.
+/// A player of user 1 wakes a requested thread, which works for each of its jobs; whether that one
+/// is served for it.
 fn is_served_with(parties: fn(TaskId) -> Party) -> bool {
     const HELPER: u32 = 2000;
     let mut script = Script::default();
@@ -238,7 +238,7 @@ fn a_thread_that_somebody_asks_for_before_it_was_watched_is_nobodys_partner() {
     assert!(controller.works_for(asked_for.id).is_empty());
 }
 
-/// What the server of a player that counts so much has, when not all fits.
+/// The share of the server of a player of this weight, when not all fits.
 fn share_of_server(weight: f64) -> f64 {
     let mut script = Script::default();
     plays(&mut script, PLAYER, ms(40), (0, 8000));

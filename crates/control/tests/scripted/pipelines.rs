@@ -1,4 +1,4 @@
-//! Threads that nobody asked for, on the path of one that is kept: watched, served, and let go.
+//! Threads without a request, on the path of one that is kept: watched, served, and let go.
 
 use std::collections::HashSet;
 
@@ -38,7 +38,7 @@ pub(crate) fn task(tid: u32, pid: u32, name: &str) -> Task {
     }
 }
 
-/// `waker` wakes `wakee`, whom nobody asked for, `count` times in each quarter of a second.
+/// `waker` wakes `wakee`, which is not requested, `count` times in each quarter of a second.
 pub(crate) fn wakes(
     script: &mut Script,
     waker: u32,
@@ -146,7 +146,7 @@ fn without_the_setting_nobody_else_is_watched() {
 }
 
 #[test]
-fn whoever_the_player_wakes_at_no_rhythm_is_let_go_and_never_served() {
+fn a_thread_that_the_player_wakes_at_no_rhythm_is_let_go_and_never_served() {
     let mut script = Script::default();
     plays(&mut script, PLAYER, ms(40), (0, 20_000));
     wakes(
@@ -386,8 +386,7 @@ fn who_wakes_the_player_is_found_as_well_as_whom_it_wakes() {
     let mut script = Script::default();
     script.tracked(PLAYER, "player", at_ms(0));
     script.stranger(task(SERVER, SERVER, "sound"));
-    // A sound server wakes the player for each buffer; nobody tells of it but the player's own
-    // bursts.
+    // A sound server wakes the player for each buffer; only the player's own bursts tell of it.
     for job in 0..200 {
         let woke = at_ms(job * 20);
         script.event(burst(PLAYER, woke, ms(2), SERVER));

@@ -16,7 +16,7 @@ pub(crate) struct Processor {
     pub(crate) runtimes_follow_speed: bool,
     /// From when on it is in use for which share, at the highest speed.
     pub(crate) used: Vec<(Instant, f64)>,
-    /// What is answered when a lower speed is asked for.
+    /// The answer to a request for a lower speed.
     pub(crate) refusal: Option<Refusal>,
     set: RefCell<Vec<(Instant, Speed)>>,
     pub(crate) released: Cell<bool>,

@@ -440,8 +440,8 @@ fn where_it_helps_nobody_is_tried_besides_before_the_application_is_old() {
     assert!(ran.journal.is_empty(), "{:?}", ran.journal);
 }
 
-/// A job every 40 ms from 0 until `until`: so many `usual` ms, and from `from` on each fourth 32
-/// ms, for which a budget is not enough, so that it ends 10 ms late.
+/// A job every 40 ms from 0 until `until`: `usual` ms, and from `from` on each fourth 32 ms, for
+/// which a budget is not enough, so that it ends 10 ms late.
 fn runs_out(until: u64, from: u64, usual: u64) -> Script {
     runs_out_but(until, from, usual, 0..0)
 }

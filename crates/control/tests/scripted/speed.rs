@@ -21,7 +21,7 @@ fn play_on(processor: Processor) -> (Ran, Rc<Processor>) {
     play_beside(Bandwidth::ZERO, processor)
 }
 
-/// Somebody else reserves `others` of the CPU.
+/// Another program reserves `others` of the CPU.
 fn play_beside(others: Bandwidth, processor: Processor) -> (Ran, Rc<Processor>) {
     let processor = Rc::new(processor);
     let mut kernel = Kernel::with_cpus(1);

@@ -1,4 +1,4 @@
-//! What a thread on another one's path is given, and for how long.
+//! The reservation of a thread on another one's path, and its end.
 
 use onbeat_control::{Entry, What};
 use onbeat_model::{Event, Span, TaskId};

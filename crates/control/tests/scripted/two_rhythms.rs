@@ -12,7 +12,7 @@ const TIMERS: [(Span, Span); 2] = [
     (Span::from_ns(33_366_700), Span::from_us(4000)),
 ];
 
-/// Whatever is due is done in one burst, until the thread has nothing left to do.
+/// All due jobs are done in one burst, until the thread has nothing left to do.
 fn both_timers(script: &mut Script) {
     let end = at_ms(10_000);
     let mut jobs: Vec<_> = TIMERS

@@ -9,7 +9,7 @@ use onbeat_control::{EstimationSettings, PowerSettings, Settings, SpeedRule, Spe
 use onbeat_decide::predictor::{Kind, Parameters};
 use onbeat_model::{Instant, Reservation, Span, Speed};
 
-/// What `--power grace` sets.
+/// As `--power grace` sets them.
 fn settings(best_effort: f64) -> Settings {
     Settings {
         estimation: EstimationSettings {

@@ -38,11 +38,11 @@ impl Noise {
     }
 }
 
-/// What happens.
+/// The events of a test.
 #[derive(Default)]
 pub(crate) struct Script {
     events: Vec<Event>,
-    /// Told of only while they are tracked, which nobody asks for at first.
+    /// Known only while they are tracked, which is not requested at first.
     strangers: Vec<Task>,
 }
 
@@ -178,7 +178,7 @@ struct Scripted {
     watched: Vec<u32>,
     unwatched: Vec<u32>,
     news: Vec<Event>,
-    /// What the threads have used in the bursts that were told.
+    /// The time that the threads have used in the bursts heard.
     used: HashMap<TaskId, Span>,
 }
 
