@@ -1,4 +1,4 @@
-//! What the annotations of a pod ask for one of its containers.
+//! The request of a pod's annotations for one of its containers.
 //!
 //! Annotations are hostile input: each value is of bounded length and form, or refused.
 
@@ -8,13 +8,13 @@ use onbeat_model::{Bandwidth, Span};
 
 use crate::api::{Container, LinuxCpu};
 
-/// What the names of all annotations of onbeat begin with.
+/// The prefix of all annotations of onbeat.
 pub const PREFIX: &str = "onbeat.dev/";
 
 /// The longest value that is read, in bytes.
 const LONGEST: usize = 32;
 
-/// What a container is kept with.
+/// The entitlement with which a container is tracked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entitlement {
     /// The most that its reservations may take together, in CPUs.
@@ -31,9 +31,9 @@ pub enum Mistake {
     Value {
         /// The annotation's name.
         key: String,
-        /// What it is, shortened and without control characters.
+        /// The value, shortened and without control characters.
         value: String,
-        /// What it is to be.
+        /// The values that are allowed.
         instead: &'static str,
     },
     /// The container has asked for no CPU time.
@@ -45,7 +45,7 @@ pub enum Mistake {
 }
 
 impl Entitlement {
-    /// What the annotations of its pod ask for the container; none if it is not to be kept. Those
+    /// The request of a pod's annotations for the container; none if it is not to be kept. Those
     /// for this container alone (`onbeat.dev/cap.container.NAME`) come before those for all
     /// (`onbeat.dev/cap`, or `onbeat.dev/cap.pod`).
     ///
@@ -139,9 +139,9 @@ fn share(text: &str) -> Option<Bandwidth> {
 /// The greatest share that the service reads.
 const MOST_CPUS: f64 = 100.0;
 
-/// What a container has requested: Kubernetes makes the weight of its group from the request, 1024
-/// for each CPU, and 2 if there is none. A container that has a limit alone requests as much, and
-/// its weight says so; other tools set the limit only.
+/// The container's request of CPU time: Kubernetes makes the weight of its group from the request,
+/// 1024 for each CPU, and 2 if there is none. A container that has a limit alone requests as much,
+/// and its weight says so; other tools set the limit only.
 fn requested(cpu: &LinuxCpu) -> Option<Bandwidth> {
     const NO_REQUEST: u64 = 2;
     const SHARES_OF_A_CPU: f64 = 1024.0;

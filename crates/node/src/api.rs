@@ -32,7 +32,7 @@ pub struct ConfigureRequest {
     pub runtime_version: String,
 }
 
-/// What the plugin wants to hear.
+/// The events that the plugin subscribes to.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ConfigureResponse {
     /// One bit for each [`Event`], from the lowest for the first one.
@@ -119,20 +119,20 @@ pub struct Container {
     /// A [`ContainerState`].
     #[prost(enumeration = "ContainerState", tag = "4")]
     pub state: i32,
-    /// What Linux knows of it.
+    /// Its settings for Linux.
     #[prost(message, optional, tag = "11")]
     pub linux: Option<LinuxContainer>,
 }
 
-/// What Linux knows of a container.
+/// The settings of a container for Linux.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct LinuxContainer {
-    /// What it may use.
+    /// The limits of its resources.
     #[prost(message, optional, tag = "3")]
     pub resources: Option<LinuxResources>,
 }
 
-/// What a container may use.
+/// The limits of a container's resources.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct LinuxResources {
     /// CPU time.
@@ -170,7 +170,7 @@ pub struct OptionalInt64 {
     pub value: i64,
 }
 
-/// What a plugin may hear of.
+/// The events that a plugin may subscribe to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, prost::Enumeration)]
 #[repr(i32)]
 pub enum Event {
@@ -207,7 +207,7 @@ impl Event {
     }
 }
 
-/// What a container does.
+/// The state of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, prost::Enumeration)]
 #[repr(i32)]
 pub enum ContainerState {

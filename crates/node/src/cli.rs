@@ -27,7 +27,7 @@ pub(crate) struct Cli {
     /// Place among the runtime's plugins, two digits; those with higher ones are called later
     #[arg(long, value_name = "INDEX", default_value = "90", value_parser = index)]
     pub(crate) index: String,
-    /// What to do instead of that.
+    /// A command instead of that.
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
@@ -43,7 +43,7 @@ fn index(text: &str) -> Result<String, String> {
 pub(crate) enum Command {
     /// Generate the man page, or shell completions, from the flags
     Generate {
-        /// What to generate
+        /// The kind of files
         #[arg(value_enum)]
         what: Generated,
         /// Folder to write to; it is made if it is not there
@@ -72,7 +72,7 @@ pub(crate) fn generate(what: Generated, directory: &Path) -> io::Result<()> {
 
 type Section = (&'static str, &'static [(&'static str, &'static str)]);
 
-/// What the flags do not tell.
+/// Sections beyond the flags.
 const SECTIONS: [Section; 4] = [
     (
         "ANNOTATIONS",

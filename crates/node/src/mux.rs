@@ -43,7 +43,7 @@ pub enum ProtocolError {
     },
 }
 
-/// What has come from the socket, and was not yet taken as messages.
+/// Bytes from the socket that have not yet been taken as messages.
 #[derive(Debug, Default)]
 pub struct Incoming {
     frames: Vec<u8>,

@@ -31,7 +31,7 @@ const WRITING: Duration = Duration::from_secs(2);
 /// Why a connection has ended, or did not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum Broken {
-    /// Nobody listens there.
+    /// No container runtime listens there.
     #[error("no container runtime listens ({0}); it must have NRI enabled")]
     NotThere(#[source] io::Error),
     /// The socket failed.

@@ -23,7 +23,7 @@ impl Signals {
         signals::block(&ending).map(Self)
     }
 
-    /// Waits for a signal, for something to read at `other`, or for so long.
+    /// Waits for a signal, for something to read at `other`, or for `at_most`.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -50,7 +50,7 @@ impl Signals {
     }
 }
 
-/// What ended a wait.
+/// The end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
     /// A signal.

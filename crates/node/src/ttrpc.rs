@@ -16,7 +16,7 @@ pub const LONGEST_PAYLOAD: usize = 4 << 20;
 /// The longest message.
 pub const LONGEST: usize = HEADER + LONGEST_PAYLOAD;
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A call.
@@ -52,7 +52,7 @@ impl From<u8> for Kind {
 pub struct Message {
     /// Which call it belongs to.
     pub stream: u32,
-    /// What it is.
+    /// The kind of the message.
     pub kind: Kind,
     /// A [`Request`] or a [`Response`].
     pub payload: Vec<u8>,
@@ -149,7 +149,7 @@ pub struct Response {
     /// Why the call failed, if its code is not 0.
     #[prost(message, optional, tag = "1")]
     pub status: Option<Status>,
-    /// What it returned.
+    /// The answer.
     #[prost(bytes = "vec", tag = "2")]
     pub payload: Vec<u8>,
 }
@@ -160,7 +160,7 @@ pub struct Status {
     /// 0: it went well.
     #[prost(int32, tag = "1")]
     pub code: i32,
-    /// What went wrong.
+    /// The error, in words.
     #[prost(string, tag = "2")]
     pub message: String,
 }
