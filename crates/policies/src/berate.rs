@@ -19,15 +19,15 @@ pub struct Params {
     pub quantum_ns: u64,
     /// Notifications are listened to: 0 or 1.
     pub mdn: u64,
-    /// One sample moves the average by one part of so many.
+    /// One sample moves the average by one part of this many.
     pub inertia: u64,
     /// Each preemption postpones a deadline by a whole period: 0 or 1.
     pub postpone_freely: u64,
-    /// What notifications are worth.
+    /// The worth of notifications.
     pub boost: BoostParams,
 }
 
-/// What it keeps of the machine.
+/// The state of the machine.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
@@ -38,7 +38,7 @@ pub struct Machine {
     pub loads_ns: [u64; 4],
 }
 
-/// What it keeps of a task.
+/// The state of a task.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Task {
@@ -46,7 +46,7 @@ pub struct Task {
     pub quantum_ns: u64,
     /// The last window in which it was in the run queue.
     pub window: u64,
-    /// What it ran since the next was brought up to date.
+    /// The time that it has run since the next was brought up to date.
     pub uncounted_ns: u64,
     /// For how long it ran in that.
     pub window_ran_ns: u64,
@@ -54,7 +54,7 @@ pub struct Task {
     pub counted_ns: u64,
     /// The paper's e-bar.
     pub mean_ns: u64,
-    /// What it has computed since it last blocked or ended a quantum.
+    /// The time that it has computed since it last blocked or ended a quantum.
     pub ran_ns: u64,
     /// When what it does should be done.
     pub deadline_ns: u64,

@@ -18,7 +18,7 @@ pub struct Params {
     pub mdn: u64,
     /// From this confidence on, of [`SURE`], a task is well-behaved.
     pub confident: u64,
-    /// One measurement moves the averages by one part of so many.
+    /// One measurement moves the averages by one part of this many.
     pub inertia: u64,
     /// The pseudo-period of a task that blocks by itself.
     pub interactive_ns: u64,
@@ -28,13 +28,13 @@ pub struct Params {
     pub longest_run_ns: u64,
     /// A notification counts up to this part of the period, of [`SURE`], before or after its end.
     pub window: u64,
-    /// So many notifications in a row count for a task that does not block meanwhile.
+    /// This many notifications in a row count for a task that does not block meanwhile.
     pub patience: u64,
     /// A notification after the window changes nothing, as in the paper: 0 or 1.
     pub discard_late: u64,
 }
 
-/// What it keeps of the machine.
+/// The state of the machine.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
@@ -46,7 +46,7 @@ pub struct Machine {
     pub heard: u64,
 }
 
-/// What it keeps of a task.
+/// The state of a task.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Task {

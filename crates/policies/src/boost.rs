@@ -9,7 +9,7 @@ pub const ONE: u64 = 1 << 20;
 pub struct BoostParams {
     /// The time over which the block ratio is averaged.
     pub average_ns: u64,
-    /// What one notification adds at a block ratio of one, in parts of the task's own quantum
+    /// The worth of one notification at a block ratio of one, in parts of the task's own quantum
     /// ([`ONE`] is all of it).
     pub step: u64,
     /// The most that notifications can add at a block ratio of one, likewise; at most 16 quanta.
@@ -18,7 +18,7 @@ pub struct BoostParams {
     pub decay_ns: u64,
 }
 
-/// What is kept of a task for it.
+/// The state of a task's boost.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Boost {

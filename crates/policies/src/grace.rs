@@ -18,7 +18,7 @@ pub struct Point {
     pub speed: u64,
 }
 
-/// What a task may use in every period, and at which speeds.
+/// The budget of a task in every period, and its speeds.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
@@ -29,8 +29,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// `budget` (work, in ns at full speed) every `period_ns`; none is best effort. What is beyond
-    /// [`POINTS`] points is left out.
+    /// `budget` (work, in ns at full speed) every `period_ns`; none is best effort. Points beyond
+    /// [`POINTS`] are left out.
     #[must_use]
     pub fn new(period_ns: u64, budget: u64, points: impl IntoIterator<Item = Point>) -> Self {
         let mut plan = Self {
@@ -150,8 +150,8 @@ impl Task {
         unsafe { c::onbeat_grace_period_ends(self, now_ns) }
     }
 
-    /// It wakes; `ended`: a job of it has ended since it last woke. Who is told of releases says
-    /// `job_begins` instead.
+    /// It wakes; `ended`: a job of it has ended since it last woke. A caller that is told of
+    /// releases calls `job_begins` instead.
     pub fn wakes(&mut self, ended: bool, now_ns: u64) {
         // SAFETY: as in `set_plan`.
         unsafe { c::onbeat_grace_wakes(self, ended, now_ns) }
@@ -163,13 +163,13 @@ impl Task {
         unsafe { c::onbeat_grace_charge(self, work, now_ns) }
     }
 
-    /// It has run for so long in best-effort mode: with a whole turn it goes behind the others.
+    /// It has run for `ran_ns` in best-effort mode: with a whole turn it goes behind the others.
     pub fn takes_turn(&mut self, ran_ns: u64, now_ns: u64) {
         // SAFETY: as in `set_plan`.
         unsafe { c::onbeat_grace_takes_turn(self, ran_ns, now_ns) }
     }
 
-    /// What is left of its turn in best-effort mode; more than nothing.
+    /// The rest of its turn in best-effort mode; more than nothing.
     #[must_use]
     pub fn turn_left_ns(&self) -> u64 {
         // SAFETY: as in `set_plan`.
@@ -206,13 +206,13 @@ impl Task {
         self.left > 0
     }
 
-    /// What is left of its budget.
+    /// The rest of its budget.
     #[must_use]
     pub const fn left(&self) -> u64 {
         self.left
     }
 
-    /// What its job has done.
+    /// The work that its job has done.
     #[must_use]
     pub const fn done(&self) -> u64 {
         self.done
@@ -237,7 +237,7 @@ pub fn work(ran_ns: u64, speed: u64, full: u64) -> u64 {
     c::onbeat_grace_work(ran_ns, speed, full)
 }
 
-/// What `work` in every period is of a CPU, in 2^-20, rounded up.
+/// The share of a CPU of `work` in every period, in 2^-20, rounded up.
 #[must_use]
 pub fn share(work: u64, period_ns: u64) -> u64 {
     c::onbeat_grace_share(work, period_ns)
@@ -324,7 +324,7 @@ mod tests {
             task.charge(6_000, release);
             task.job_ends();
         }
-        // What came much too soon gets no more than its share.
+        // A release that comes much too soon gives no more than the task's share.
         task.job_begins(200_000);
         assert_eq!((task.left(), task.period_end_ns()), (4_000, 219_000));
     }

@@ -5,7 +5,7 @@
 //! kernel; this crate compiles the same lines for the simulated machine and for tests, behind one
 //! trait, [`Rules`].
 //!
-//! A policy is pure: whole numbers in, whole numbers out. It keeps no queue: whoever runs it does,
+//! A policy is pure: whole numbers in, whole numbers out. It keeps no queue: the caller does,
 //! ordered by [`Rules::key`].
 //!
 //! The tasks of [`grace`] have jobs and budgets: its rules have functions of their own.
@@ -25,13 +25,13 @@ pub use linux24::Linux24;
 
 use onbeat_model::{Instant, Span};
 
-/// What a scheduling policy does to its tasks.
+/// The rules of a scheduling policy.
 ///
 /// A task joins, wakes, is picked, and then is put back or blocks; what it ran is charged before
 /// either. A ready task's key holds from [`wakeup`](Self::wakeup) or [`put_back`](Self::put_back)
 /// until it is picked. A task that wakes takes the CPU from one that runs if its key is less.
 pub trait Rules {
-    /// What the policy keeps of a task.
+    /// The state of a task.
     type Task: Clone + std::fmt::Debug;
 
     /// A task of this niceness, not ready yet.
@@ -50,7 +50,7 @@ pub trait Rules {
     fn block(&mut self, task: &mut Self::Task, now: Instant);
     /// `task` begins to run.
     fn pick(&mut self, task: &mut Self::Task, now: Instant);
-    /// `task` has run for so long up to now.
+    /// `task` has run for `ran` up to now.
     fn charge(&mut self, task: &mut Self::Task, ran: Span, now: Instant);
     /// Whether `task`, which was just charged, has to stand in line again.
     fn tick(&mut self, task: &mut Self::Task, now: Instant) -> bool;

@@ -21,11 +21,11 @@ pub struct Params {
     pub quantum_ns: u64,
     /// Notifications are listened to: 0 or 1.
     pub mdn: u64,
-    /// What they are worth.
+    /// The worth of notifications.
     pub boost: BoostParams,
 }
 
-/// What it keeps of the machine.
+/// The state of the machine.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
@@ -33,7 +33,7 @@ pub struct Machine {
     pub epoch: u64,
 }
 
-/// What it keeps of a task.
+/// The state of a task.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Task {
@@ -43,7 +43,7 @@ pub struct Task {
     pub counter: u64,
     /// Ticks that nice is worth.
     pub quantum: u64,
-    /// Of the counter, what is its parent's.
+    /// The part of the counter that is its parent's.
     pub given: u64,
     /// How much its children gave back.
     pub returned: u64,

@@ -2,8 +2,8 @@
 //! threads on several CPUs.
 //!
 //! Other than the policies behind [`Rules`](crate::Rules), this one keeps a record of a group and
-//! not of a task, so it has functions of its own. Whoever runs it keeps the queues, takes the group
-//! with the earliest deadline that has something [`available`](Group::available), and returns each
+//! not of a task, so it has functions of its own. The caller keeps the queues, takes the group with
+//! the earliest deadline that has something [`available`](Group::available), and returns each
 //! portion that it took.
 
 use onbeat_model::{Instant, Span};
@@ -46,7 +46,7 @@ pub struct Group {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rest {
-    /// What it ran, divided by its weight: the least is first in line.
+    /// The time that it has run, divided by its weight: the least is first in line.
     pub passed_ns: u64,
 }
 

@@ -37,9 +37,9 @@ pub trait Named {
     const NAME: &'static str;
     /// Its knobs.
     type Params: Copy + Debug + 'static;
-    /// What it keeps of the machine.
+    /// The state of the machine.
     type Machine: Copy + Debug + Default + 'static;
-    /// What it keeps of a task.
+    /// The state of a task.
     type Task: Copy + Debug + Default + 'static;
 
     /// Its functions.
@@ -54,7 +54,7 @@ pub trait Named {
 pub struct Compiled<N: Named> {
     /// Its knobs.
     pub params: N::Params,
-    /// What it keeps of the machine.
+    /// The state of the machine.
     pub machine: N::Machine,
 }
 

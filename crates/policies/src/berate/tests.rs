@@ -265,7 +265,7 @@ proptest! {
     ) {
         let mut rules = Berate::default();
         let mut tasks: Vec<Twin> = Vec::new();
-        // Who is part of the load in each window, with the quantum that it had then.
+        // The tasks in the load of each window, with the quantum that each had then.
         let mut windows: BTreeMap<u64, BTreeMap<usize, u64>> = BTreeMap::new();
         let (mut now, mut begun) = (0, 0);
         for (what, which, nice, passed, ran) in steps {

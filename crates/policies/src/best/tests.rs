@@ -9,7 +9,7 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Span::from_ms(ms)
 }
 
-/// It wakes, runs for so long, and blocks; all in milliseconds.
+/// It wakes, runs for `ran`, and blocks; all in milliseconds.
 fn job(rules: &mut Best, task: &mut Task, woke: u64, ran: u64) {
     rules.wakeup(task, at(woke));
     rules.charge(task, Span::from_ms(ran), at(woke + ran));
@@ -86,7 +86,7 @@ fn the_pseudo_period_of_who_never_blocks_has_room_for_all_who_do_not() {
     }
     let mut last = rules.join(0, at(4001));
     assert_eq!(run(&mut rules, &mut last, 4001), 600);
-    // Nobody was in the last two.
+    // No task was in the last two.
     assert_eq!(run(&mut rules, &mut last, 12_000), 600);
 }
 
