@@ -1,11 +1,11 @@
-//! What libbpf and the kernel's verifier say when a scheduler is not taken: their last words, for
-//! the error's message.
+//! libbpf's and the verifier's messages when a scheduler is refused: their last words, for the
+//! error's message.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use libbpf_rs::PrintLevel;
 
-/// So many lines at most.
+/// The most lines.
 const MOST_LINES: usize = 6;
 
 static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -16,7 +16,7 @@ pub(crate) fn keep() {
     lines().clear();
 }
 
-/// What was said since; nothing to say is nothing.
+/// The messages since; nothing to say is nothing.
 pub(crate) fn last() -> String {
     lines().join("; ")
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a scheduler, and what to do about it.
+//! The errors of a scheduler, with their remedies.
 
 use crate::kernel::OTHER_BUILD;
 use crate::{complaints, functions, list};
@@ -14,7 +14,7 @@ pub enum Error {
     /// There can be one at a time.
     #[error("the scheduler {name} is loaded already, and there can be one at a time: end it first")]
     OtherLoaded {
-        /// What it is called.
+        /// The scheduler's name.
         name: String,
     },
     /// Schedulers are for the privileged.
@@ -27,12 +27,12 @@ pub enum Error {
     Refused {
         /// Which.
         name: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: libbpf_rs::Error,
-        /// What was said before: which function it lacks, or what its verifier found.
+        /// The messages before it: which function it lacks, or what its verifier found.
         complaints: String,
     },
-    /// The kernel refuses whoever calls one of its functions, because its build went wrong.
+    /// The kernel refuses callers of one of its functions, because its build went wrong.
     #[error(
         "this build of the kernel misdescribes {function}, so it refuses the scheduler {name}, which calls it: {}",
         OTHER_BUILD
@@ -48,9 +48,9 @@ pub enum Error {
     NoSuchSetting {
         /// Whose.
         scheduler: &'static str,
-        /// What was asked for.
+        /// The name given.
         name: String,
-        /// What there is.
+        /// The names known.
         known: String,
     },
     /// A setting's value is too large for it.
@@ -58,7 +58,7 @@ pub enum Error {
     TooLarge {
         /// The setting.
         name: String,
-        /// What was asked for.
+        /// The value given.
         value: u64,
     },
     /// A setting's value makes no sense.
@@ -66,9 +66,9 @@ pub enum Error {
     TooSmall {
         /// The setting.
         name: String,
-        /// What was asked for.
+        /// The value given.
         value: u64,
-        /// What can be.
+        /// The least value allowed.
         least: i128,
     },
     /// The object is not what the loader expects: it was built from other sources.
@@ -76,15 +76,15 @@ pub enum Error {
     Malformed {
         /// Which scheduler.
         name: &'static str,
-        /// What is missing.
+        /// The missing part.
         what: &'static str,
     },
     /// A call that does not fail on a healthy kernel did.
     #[error("could not {what}: {source}")]
     Kernel {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: libbpf_rs::Error,
     },
 }

@@ -11,11 +11,11 @@ use libbpf_rs::btf::{Btf, ReferencesType};
 
 /// The kernel's own argument.
 const PROGRAM: &str = "bpf_prog_aux";
-/// What follows in a declaration, where there is more than one of a function.
+/// The suffix in a declaration, where there is more than one of a function.
 const OURS: &str = "___onbeat";
 
-/// A function of the kernel that one of these schedulers' objects calls and that nobody can call. A
-/// kernel that says nothing of its types has none.
+/// A function of the kernel that one of these schedulers' objects calls and that cannot be called.
+/// A kernel that says nothing of its types has none.
 pub(crate) fn misdescribed<'a>(objects: impl IntoIterator<Item = &'a [u8]>) -> Option<String> {
     let kernel = Btf::from_vmlinux().ok()?;
     objects.into_iter().find_map(|object| {

@@ -1,6 +1,6 @@
 //! Plans for the scheduler `grace`: for each thread a budget of work in every period, and the
-//! points at which its jobs speed up. What they are is not decided here; what the scheduler tells
-//! of jobs is passed on.
+//! points at which its jobs speed up. The caller decides about them; what the scheduler tells of
+//! jobs is passed on.
 
 use libbpf_rs::{Link, MapCore, MapFlags};
 use onbeat_model::{Span, Speed};
@@ -10,7 +10,7 @@ use crate::{Error, Running};
 
 /// `GRACE_POINTS` of `schedulers/grace/policy.h`.
 const POINTS: usize = 16;
-/// `GRACE_PLANS` of `schedulers/grace/plan.h`: so many threads can have a plan.
+/// `GRACE_PLANS` of `schedulers/grace/plan.h`: the most threads that can have a plan.
 pub const PLANS: u32 = 64;
 /// `GRACE_TOLD` there: what can be told between two looks.
 const MOST_TOLD: usize = 40_960;
@@ -23,10 +23,10 @@ pub const LEAVES: u32 = 3;
 /// The kernel's unit of speed: the highest.
 const FULL: f64 = 1024.0;
 
-/// What a thread's jobs may use, and how fast they run.
+/// The budget of a thread's jobs, and their speeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The budget is given anew so often.
+    /// The period after which the budget is given anew.
     pub period: Span,
     /// Work in every period, in time at the highest speed.
     pub budget: Span,
@@ -35,7 +35,7 @@ pub struct Plan {
     pub speeds: Option<(Vec<(Span, Speed)>, Speed)>,
 }
 
-/// What the scheduler tells of a thread.
+/// The scheduler's messages about a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
     /// It says that it is soft real-time.
@@ -72,7 +72,7 @@ pub enum NotPlanned {
     /// The scheduler has room for no more.
     #[error("there are {PLANS} plans already, and there can be no more")]
     NoSlot,
-    /// Nobody is there to have it.
+    /// There is no such thread.
     #[error("it has ended, or never was")]
     Gone,
     /// Something that does not fail on a healthy kernel did.
@@ -181,7 +181,7 @@ pub fn set_plan(
 /// then on.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn forget_plan(running: &mut Running, number: u32, tid: u32) -> Result<(), Error> {
     let call = Call {
         slot: number,
@@ -200,10 +200,10 @@ pub fn has_plan(running: &mut Running, tid: u32) -> bool {
     !matches!(found, Some(Ok(None)))
 }
 
-/// What was told since the last look.
+/// Takes the messages since the last look.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn told(running: &mut Running) -> Result<Vec<Told>, Error> {
     let name = "told";
     let object = running.object();

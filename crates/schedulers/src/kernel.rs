@@ -1,5 +1,5 @@
-//! What the kernel says about sched_ext: its state for `onbeat scheduler status`, and a line of
-//! `onbeat doctor`.
+//! The kernel's report on sched_ext: its state for `onbeat scheduler status`, and a line of `onbeat
+//! doctor`.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::{ALL, functions};
 
 const FOLDER: &str = "/sys/kernel/sched_ext";
 
-/// What to do about a kernel that misdescribes a function.
+/// The advice for a kernel that misdescribes a function.
 pub(crate) const OTHER_BUILD: &str =
     "boot another build of it, or another version, for `onbeat scheduler`";
 
@@ -28,7 +28,7 @@ pub struct Status {
     pub starts: u64,
 }
 
-/// What the kernel says; none if it has no sched_ext.
+/// The kernel's report; none if it has no sched_ext.
 #[must_use]
 pub fn status() -> Option<Status> {
     status_in(Path::new(FOLDER))

@@ -11,9 +11,9 @@ use libbpf_rs::btf::{Btf, BtfType, ReferencesType, TypeId};
 /// dot between, that of an array its index.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Value {
-    /// What it is called in C.
+    /// Its name in C.
     pub name: String,
-    /// What it is.
+    /// Its value.
     pub value: i128,
 }
 
@@ -62,14 +62,14 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Of the structure of that name.
+    /// The layout of the structure of that name.
     pub(crate) fn of_struct(btf: &Btf<'_>, name: &str) -> Option<Self> {
         let mut layout = Self::default();
         layout.add_struct(btf, &btf.type_by_name(name)?, "", 0);
         Some(layout)
     }
 
-    /// Of a variable in a section as `.data`; the offsets are those in the section.
+    /// The layout of a variable in a section as `.data`; the offsets are those in the section.
     pub(crate) fn of_variable(btf: &Btf<'_>, section: &str, variable: &str) -> Option<Self> {
         let section: DataSec<'_> = btf.type_by_name(section)?;
         let (offset, ty) = section.iter().find_map(|info| {
@@ -161,7 +161,7 @@ impl Layout {
             .into_owned()
     }
 
-    /// What the bytes of the structure, or of the section, hold.
+    /// The values in the bytes of the structure or section.
     pub(crate) fn read(&self, bytes: &[u8]) -> Vec<Value> {
         self.fields
             .iter()

@@ -5,8 +5,8 @@
 //! what can be set before one starts, what it counts and what it knows of a task are found in the
 //! types that the compiler has left in the object (BTF), under the names that they have in C.
 //!
-//! A scheduler is in force for as long as its [`Running`] is held. Whatever happens to the process
-//! that holds it, the kernel then goes back to its own scheduler.
+//! A scheduler is in force for as long as its [`Running`] is held. When the process that holds it
+//! ends in any way, the kernel goes back to its own scheduler.
 
 mod complaints;
 mod error;

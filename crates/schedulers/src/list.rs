@@ -3,9 +3,9 @@
 /// A scheduler that can be loaded.
 #[derive(Clone, Copy, Debug)]
 pub struct Description {
-    /// What it is called, here and by the kernel.
+    /// Its name, here and in the kernel.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// The description, in one line.
     pub about: &'static str,
     pub(crate) object: &'static [u8],
 }

@@ -10,7 +10,7 @@ use crate::layout::{Layout, Value};
 use crate::running::{Layouts, Running};
 use crate::{Description, Error, complaints, kernel};
 
-/// Of the kernel's enum scx_ops_flags: only tasks with the policy SCHED_EXT are scheduled.
+/// From the kernel's enum scx_ops_flags: only tasks with the policy SCHED_EXT are scheduled.
 const SCX_OPS_SWITCH_PARTIAL: u64 = 1 << 3;
 
 /// Which tasks a scheduler schedules.
@@ -67,7 +67,7 @@ impl Opened {
         })
     }
 
-    /// What can be set, with the values that are in force.
+    /// The settings, with the values that are in force.
     #[must_use]
     pub fn settings(&self) -> Vec<Value> {
         let data = self
@@ -144,7 +144,7 @@ impl Opened {
         Running::attach(name, object, self.layouts)
     }
 
-    /// What the scheduler itself says of a member of its operations.
+    /// The scheduler's own value of a member of its operations.
     fn operation(&self, member: &str) -> u64 {
         let map = self.object.maps().find(|map| map.name() == OPERATIONS);
         let bytes = map.as_ref().and_then(|map| map.initial_value());

@@ -33,14 +33,14 @@ pub enum Refused {
     /// The admission test failed.
     #[error("no room for {wanted}: {free} of {limit} is free; end a reservation, or ask for less")]
     NoRoom {
-        /// What was asked for.
+        /// The bandwidth asked for.
         wanted: Bandwidth,
-        /// What no reservation holds yet.
+        /// The bandwidth that no reservation holds yet.
         free: Bandwidth,
-        /// What all reservations together can have.
+        /// The most that all reservations together can have.
         limit: Bandwidth,
     },
-    /// There is nobody of that number.
+    /// There is no thread, process or group of that number.
     #[error("there is no {0}")]
     Nobody(Whom),
     /// All slots are taken.
@@ -59,7 +59,7 @@ pub enum Refused {
     System(#[from] Error),
 }
 
-/// What a group has used.
+/// The resources that a group has used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Used {
     /// CPU time.
@@ -95,13 +95,13 @@ pub fn start() -> Result<Running, Error> {
     Opened::new(scheduler)?.start(Extent::Whole, None)
 }
 
-/// Who has what from a running scheduler.
+/// The reservations of a running scheduler.
 #[derive(Debug)]
 pub struct Reservations {
     /// The CPUs that are online, and what all reservations together can have of them.
     cpus: u32,
     limit: Bandwidth,
-    /// What each reservation gets of its runtime: less than all where CPUs have gone.
+    /// The share of its runtime that each reservation gets: less than all where CPUs have gone.
     part: f64,
     slots: [Option<(Whom, Budget)>; SLOTS],
 }
@@ -162,7 +162,7 @@ impl Reservations {
         Ok((part != before).then_some(part))
     }
 
-    /// Puts a reservation in force, or none if there is nobody of that number any more.
+    /// Puts a reservation in force, or none if its holder is gone.
     fn put(
         &mut self,
         running: &mut Running,
@@ -235,7 +235,7 @@ impl Reservations {
         Ok(())
     }
 
-    /// What `whom` has used since it had a reservation; none if it has none.
+    /// The resources that `whom` has used since it had a reservation; none if it has none.
     #[must_use]
     pub fn used(&self, running: &mut Running, whom: Whom) -> Option<Used> {
         let slot = self.slot_of(whom)?;
@@ -247,7 +247,8 @@ impl Reservations {
     }
 }
 
-/// What reservations that hold so much together get of their runtimes, where they can have `limit`.
+/// The share of their runtimes that reservations of `held` together get, where they can have
+/// `limit`.
 fn part_of(held: Bandwidth, limit: Bandwidth) -> f64 {
     if held <= limit {
         1.0
@@ -262,7 +263,8 @@ fn check(running: &Running) -> Result<(), Refused> {
         .map_or(Ok(()), |outcome| Err(Refused::Ended(outcome.reason)))
 }
 
-/// Runs one of the scheduler's own programs, which answers 0 if there is somebody of that number.
+/// Runs one of the scheduler's own programs, which answers 0 if there is a thread, process or group
+/// of that number.
 fn call(
     running: &mut Running,
     name: &'static str,

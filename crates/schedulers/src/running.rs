@@ -47,7 +47,7 @@ pub struct Outcome {
     pub is_failure: bool,
 }
 
-/// Of the kernel's enum scx_exit_kind: these and above are errors.
+/// From the kernel's enum scx_exit_kind: these and above are errors.
 const SCX_EXIT_ERROR: i128 = 1024;
 
 impl Running {
@@ -83,16 +83,16 @@ impl Running {
         })
     }
 
-    /// What it is called.
+    /// Its name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// What it has counted since it was started, over all CPUs.
+    /// The counters since it was started, over all CPUs.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn statistics(&self) -> Result<Vec<Value>, Error> {
         let map = self.object.maps().find(|map| map.name() == "statistics");
         let per_cpu = match map {
@@ -110,7 +110,7 @@ impl Running {
         Ok(total)
     }
 
-    /// What the rules keep for all tasks together.
+    /// The state that the rules keep for all tasks together.
     #[must_use]
     pub fn machine(&self) -> Vec<Value> {
         self.section(".bss")
@@ -118,7 +118,7 @@ impl Running {
             .unwrap_or_default()
     }
 
-    /// What the rules know of the thread `tid`; none if they know no such thread.
+    /// The state that the rules keep for the thread `tid`; none if they know no such thread.
     #[must_use]
     pub fn task(&self, tid: u32) -> Option<Vec<Value>> {
         let thread = open_thread(tid)?;
@@ -155,7 +155,7 @@ impl Running {
         })
     }
 
-    /// The loaded object, for what only one scheduler has.
+    /// The loaded object, for the parts that only one scheduler has.
     pub const fn object(&mut self) -> &mut Object {
         &mut self.object
     }
@@ -208,7 +208,7 @@ impl Running {
 
 /// A descriptor of one thread; `PIDFD_THREAD` is `O_EXCL`.
 fn open_thread(tid: u32) -> Option<OwnedFd> {
-    // SAFETY: a plain system call; the descriptor that it returns is nobody else's.
+    // SAFETY: a plain system call; no other code owns the descriptor that it returns.
     unsafe {
         let fd = libc::syscall(libc::SYS_pidfd_open, tid, libc::O_EXCL);
         let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0)?;

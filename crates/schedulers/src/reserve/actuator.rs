@@ -46,7 +46,8 @@ impl GroupActuator {
         })
     }
 
-    /// What the thread has now; an error if the scheduler does not get to schedule it.
+    /// Checks the thread's present scheduling; an error if the scheduler does not get to schedule
+    /// it.
     fn look(&self, task: TaskId) -> Result<(), Refusal> {
         let now = Attributes::get(task.tid).ok();
         let Some(now) = now.filter(|_| task::is_alive(task)) else {
@@ -61,8 +62,8 @@ impl GroupActuator {
     }
 }
 
-/// What the scheduler can hand out: what the kernel lets SCHED_DEADLINE have, less what that holds,
-/// for it comes first.
+/// The bandwidth that the scheduler can hand out: the limit of SCHED_DEADLINE less its
+/// reservations, because it comes first.
 #[must_use]
 pub(super) fn admissible() -> Bandwidth {
     kernel::capacity().admissible - kernel::reserved()
@@ -128,7 +129,7 @@ impl Actuator for GroupActuator {
 
     fn ended(&mut self, task: TaskId) {
         if self.held.remove(&task).is_some() {
-            // Nobody else gets it with the thread's number; this frees its bandwidth.
+            // No later thread gets it with the same number; this frees its bandwidth.
             let _ = self
                 .reservations
                 .remove(&mut self.running, Whom::Thread(task.tid));

@@ -1,4 +1,4 @@
-//! Who is reserved for, and how that is written on a command line.
+//! The holders of reservations, and their form on a command line.
 
 use std::fmt;
 use std::fs;
@@ -10,7 +10,7 @@ use onbeat_model::{Bandwidth, Reservation, Span};
 
 use super::SHORTEST_RUNTIME;
 
-/// Whose threads share a budget.
+/// The threads that share a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Whom {
     /// One thread.
@@ -127,7 +127,7 @@ pub struct Group {
     pub budget: Budget,
 }
 
-/// What is wrong with the text of a group.
+/// The error in the text of a group.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseGroupError {
     /// It has another form.
