@@ -3,7 +3,7 @@
  * BeRate, with missed deadline notifications: section 3.3 of "Missed Deadline Notification in
  * Best-effort Schedulers".
  *
- * A task has a quantum q by its nice. What it computes from one blocking to the next, or until a
+ * A task has a quantum q by its nice. Its computing from one blocking to the next, or until a
  * quantum is over, is averaged to e. L is the sum of all tasks' quanta. If the task had just its
  * fair share of the CPU, e would take it
  *
@@ -37,7 +37,7 @@ struct berate_params {
 	u64 quantum_ns;
 	/* Notifications are listened to: 0 or 1. */
 	u64 mdn;
-	/* One sample moves the average by one part of so many. */
+	/* One sample moves the average by one part of this many. */
 	u64 inertia;
 	/* Each preemption postpones a deadline by a whole period: 0 or 1. */
 	u64 postpone_freely;
@@ -54,17 +54,18 @@ struct berate_params {
 			   .decay_ns = 6000 * POLICY_NS_PER_MS },                                  \
 	}
 
-/* The load is counted in windows of time that are so long. */
+/* The load is counted in windows of this time. */
 #define BERATE_WINDOW_NS (2000 * POLICY_NS_PER_MS)
 /*
- * Who runs for one part of so many of its quantum in a window wants the CPU: 4 ms of two seconds.
+ * A task that runs for one part in this many of its quantum in a window wants the CPU: 4 ms of two
+ * seconds.
  */
 #define BERATE_NOTEWORTHY 16
 
 /*
- * Who never blocks has its deadline postponed to so many periods after its last quantum, and no
- * more: else what preempts it for a moment again and again, a kernel's thread or a child that has
- * just begun, would keep it from the CPU for ever.
+ * A task that never blocks has its deadline postponed to this many periods after its last quantum,
+ * and no more: else tasks that preempt it for a moment again and again, a kernel's thread or a
+ * child that has just begun, would keep it from the CPU for ever.
  */
 #define BERATE_POSTPONED_MOST 2
 
@@ -83,7 +84,7 @@ struct berate_task {
 	u64 quantum_ns;
 	/* The last window in which it was in the run queue. */
 	u64 window;
-	/* What it ran since the next was brought up to date. */
+	/* The time that it has run since the next was brought up to date. */
 	u64 uncounted_ns;
 	/* For how long it ran in that window. */
 	u64 window_ran_ns;
@@ -91,7 +92,7 @@ struct berate_task {
 	u64 counted_ns;
 	/* The average of e. */
 	u64 mean_ns;
-	/* What it has computed since it last blocked or ended a quantum. */
+	/* The time that it has computed since it last blocked or ended a quantum. */
 	u64 ran_ns;
 	u64 deadline_ns;
 	/* How many quanta it has ended since it last blocked, and when the last one. */
@@ -109,8 +110,8 @@ static inline u64 berate_quantum(const struct berate_params *params, s32 nice)
 }
 
 /*
- * The task wakes up, or has run until now. Who has had a noteworthy part of its quantum in a window
- * is part of the load.
+ * The task wakes up, or has run until now. A task that has had a noteworthy part of its quantum in
+ * a window is part of the load.
  */
 static inline void berate_count(struct berate_machine *machine, struct berate_task *task,
 				u64 now_ns)
@@ -154,8 +155,7 @@ static inline void berate_leave(const struct berate_params *params, struct berat
 }
 
 /*
- * L for this task, which is part of it: a window that has only begun does not know of everybody
- * yet.
+ * L for this task, which is part of it: a window that has only begun does not know all tasks yet.
  */
 static inline u64 berate_load(const struct berate_machine *machine, const struct berate_task *task)
 {
@@ -235,7 +235,7 @@ static inline void berate_pick(const struct berate_params *params, struct berate
 	(void)now_ns;
 }
 
-/* It has run for so long up to now. */
+/* It has run for `ran_ns` up to now. */
 static inline void berate_charge(const struct berate_params *params, struct berate_machine *machine,
 				 struct berate_task *task, u64 ran_ns, u64 now_ns)
 {
@@ -260,8 +260,8 @@ static inline bool berate_tick(const struct berate_params *params, struct berate
 }
 
 /*
- * A task that comes before all of ours takes its CPU for a moment: whether it goes on first then.
- * Who never blocks has its deadline postponed whenever it is preempted (section 4.3).
+ * A task that comes before all of ours takes its CPU for a moment: whether it goes on first then. A
+ * task that never blocks has its deadline postponed whenever it is preempted (section 4.3).
  */
 static inline bool berate_keeps_place(const struct berate_task *task)
 {
@@ -310,7 +310,7 @@ static inline u64 berate_key(const struct berate_params *params,
 	return task->deadline_ns + 1;
 }
 
-/* What is left of its quantum. */
+/* The rest of its quantum. */
 static inline u64 berate_slice(const struct berate_params *params,
 			       const struct berate_machine *machine, const struct berate_task *task,
 			       u64 now_ns)

@@ -12,9 +12,9 @@
  *
  * A task that is late does not block, but begins the next job at once, and the next measurement is
  * of two periods or more. A notification says when that happened, and stands for the entry that did
- * not. It makes no measured period shorter than a sleep does, it counts only near the end of a
- * period that was established before, and only so many times before the task must really block: who
- * lies has no more than the deadlines that it earned.
+ * not. It makes no measured period shorter than a sleep does; it counts only near the end of a
+ * period that was established before; and only `patience` of them count before the task must really
+ * block. So a lying task has no more than the deadlines that it earned.
  *
  * A notification outside the window is discarded (3.2.2). With `discard_late` set to 0 one that is
  * too late counts for nothing either, but the next period is measured from it: else two or three
@@ -38,7 +38,7 @@ struct best_params {
 	u64 mdn;
 	/* From this confidence on, of 1024, a task is well-behaved. */
 	u64 confident;
-	/* One measurement moves the averages by one part of so many. */
+	/* One measurement moves the averages by one part of this many. */
 	u64 inertia;
 	/* The pseudo-period of a task that blocks by itself, and of one that does not. */
 	u64 interactive_ns;
@@ -47,7 +47,7 @@ struct best_params {
 	u64 longest_run_ns;
 	/* A notification counts up to this part of the period, of 1024, before or after its end. */
 	u64 window;
-	/* So many notifications in a row count of a task that does not block meanwhile. */
+	/* This many notifications in a row count for a task that does not block meanwhile. */
 	u64 patience;
 	/* A notification after the window changes nothing, as in the paper: 0 or 1. */
 	u64 discard_late;
@@ -63,8 +63,7 @@ struct best_params {
 	}
 
 /*
- * Who uses up a longest run is counted in windows of time that are so long: 33 such runs of the
- * default.
+ * Tasks that use up a longest run are counted in windows of this time: 33 such runs of the default.
  */
 #define BEST_WINDOW_NS (2000 * POLICY_NS_PER_MS)
 
@@ -138,7 +137,7 @@ static inline u64 best_averaged(const struct best_params *params, u64 average, u
 	return average - (average - measured) / inertia;
 }
 
-/* A period of so long has been seen, from one entry to the next. */
+/* A period of `measured_ns` has been seen, from one entry to the next. */
 static inline void best_measured(const struct best_params *params, struct best_task *task,
 				 u64 measured_ns)
 {
@@ -157,8 +156,8 @@ static inline void best_measured(const struct best_params *params, struct best_t
 }
 
 /*
- * Who never blocks has a deadline twice as far away as all who do not need for a run each, up to
- * what a window and the one before can tell: else many of them would be late, and come before a
+ * A task that never blocks has a deadline twice as far away as all such tasks need for a run each,
+ * as counted in this window and the one before: else many of them would be late, and come before a
  * periodic task whose period has just begun. On several CPUs that is later than it need be.
  */
 static inline u64 best_batch_period(const struct best_params *params,
@@ -253,7 +252,7 @@ static inline void best_pick(const struct best_params *params, struct best_machi
 	(void)now_ns;
 }
 
-/* It has run for so long up to now. */
+/* It has run for `ran_ns` up to now. */
 static inline void best_charge(const struct best_params *params, struct best_machine *machine,
 			       struct best_task *task, u64 ran_ns, u64 now_ns)
 {

@@ -37,16 +37,16 @@ static __always_inline bool is_taken_from_above(s32 cpu)
 	return !bpf_core_field_exists(struct rq, ext_server) && wanted_from_above(cpu);
 }
 
-/* Threads of the kernel that serve one CPU: everybody waits for these. */
+/* Threads of the kernel that serve one CPU: all tasks wait for these. */
 static __always_inline bool serves_its_cpu(const struct task_struct *p)
 {
 	return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1;
 }
 
 /*
- * Of a task that stops to run and wants to go on: whether one of those is the cause. Then its slice
- * is taken away, and the kernel calls `enqueue` for it. A kernel thread of one CPU stays where it
- * is: no other may take it, and all wait for it.
+ * For a task that stops to run and wants to go on: whether one of those is the cause. Then its
+ * slice is taken away, and the kernel calls `enqueue` for it. A kernel thread of one CPU stays
+ * where it is: no other may take it, and all wait for it.
  */
 static __always_inline bool displace(struct task_struct *p, s32 cpu)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What a missed deadline notification is worth where it raises a task's quantum: linux24 and
- * berate.
+ * The worth of a missed deadline notification where it raises a task's quantum: linux24 and berate.
  *
  * Section 3.1 of "Missed Deadline Notification in Best-effort Schedulers". A task's block ratio is
  * the average part of time that it spends out of the run queue. A notification adds to mdn_nice in
@@ -23,13 +22,15 @@
 #define BOOST_ONE (1ULL << 20)
 /* The shortest time whose effect is not rounded away. */
 #define BOOST_LEAST_NS (1ULL << 17)
-/* No boost is longer than so many quanta. */
+/* No boost is longer than this many quanta. */
 #define BOOST_MOST_QUANTA 16
 
 struct boost_params {
 	/* The time over which the block ratio is averaged. */
 	u64 average_ns;
-	/* What one notification adds at a block ratio of one, as part of the task's own quantum. */
+	/*
+	 * The worth of one notification at a block ratio of one, as part of the task's own quantum.
+	 */
 	u64 step;
 	/*
 	 * The most that notifications can add at a block ratio of one, as part of the task's own
@@ -124,7 +125,7 @@ static inline bool boost_notified(const struct boost_params *params, struct boos
 	return more > 0;
 }
 
-/* What a quantum of so much is with the boost. */
+/* The quantum with the boost. */
 static inline u64 boost_quantum(const struct boost *boost, u64 quantum)
 {
 	return quantum + (quantum * boost->extra + BOOST_ONE / 2) / BOOST_ONE;

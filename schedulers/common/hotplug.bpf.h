@@ -3,12 +3,12 @@
  * CPUs come and go while a scheduler is in force. They all share the queues; without these two
  * operations, the kernel would end the scheduler then.
  *
- * The kernel asks no scheduler for work on behalf of a CPU that leaves, but waits until nobody
- * stands in line there. So who does is moved into a queue that it looks into itself, and is sent on
- * from there.
+ * The kernel asks no scheduler for work on behalf of a CPU that leaves, but waits until its queue
+ * is empty. So tasks there are moved into a queue that the kernel looks into itself, and are sent
+ * on from there.
  *
- * Who includes this says by QUEUES how many queues there are, numbered from 0, and defines
- * forget_cpu.
+ * The scheduler that includes this says by QUEUES how many queues there are, numbered from 0, and
+ * defines forget_cpu.
  */
 #ifndef ONBEAT_HOTPLUG_BPF_H
 #define ONBEAT_HOTPLUG_BPF_H

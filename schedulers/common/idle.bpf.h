@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who waits looks for another CPU when one is taken, and is looked for once more before one sleeps,
- * and at each tick.
+ * A waiting task looks for another CPU when one is taken. A CPU looks for one before it sleeps, and
+ * at each tick.
  *
- * Who includes this has a queue for each that comes by its urgency, numbered from 0, and REST_QUEUE
+ * The scheduler that includes this has queues for tasks by urgency, numbered from 0, and REST_QUEUE
  * behind these for all others; and has defined first_in_line before: the queue, if any, from which
  * the most urgent one comes.
  */
@@ -13,8 +13,8 @@
 #include "urgency.bpf.h"
 
 /*
- * Whoever comes first looks for another CPU than this one, which a task takes that comes before all
- * of ours.
+ * The first task in line looks for another CPU than this one, which a task takes that comes before
+ * all of ours.
  */
 static void pass_on(s32 cpu)
 {
@@ -30,9 +30,9 @@ static void pass_on(s32 cpu)
 }
 
 /*
- * From now on an idle CPU is found by who has work for it. What came after it had looked for
- * itself, it finds here: a budget that another CPU brought meanwhile, and the thread that ran here
- * last, which stands in line only now.
+ * From now on tasks find this CPU as an idle one. It looks once more for work that came after its
+ * last look: a budget that another CPU brought meanwhile, and the thread that ran here last, which
+ * stands in line only now.
  */
 SEC("struct_ops/update_idle")
 void BPF_PROG(update_idle, s32 cpu, bool idle)
@@ -46,7 +46,7 @@ void BPF_PROG(update_idle, s32 cpu, bool idle)
 }
 
 /*
- * A call of a CPU can be lost: between two tasks a CPU seems to run nobody, before it sleeps it is
+ * A call of a CPU can be lost: between two tasks a CPU seems to run none, before it sleeps it is
  * not idle yet, and the kernel puts a task into its queue only after `enqueue` has called for it.
  * So a CPU looks again at each tick.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The kernel's functions for schedulers. Their names and arguments change between releases: what a
- * function is called in the running kernel is asked of its BTF, never of its version. What follows
- * three underscores in a name tells our declarations apart, and is not the kernel's.
+ * function is called in the running kernel is asked of its BTF, never of its version. A suffix
+ * after three underscores tells our declarations apart, and is not the kernel's.
  */
 #ifndef ONBEAT_KERNEL_BPF_H
 #define ONBEAT_KERNEL_BPF_H
@@ -12,12 +12,12 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-/* Of include/linux/sched.h. */
+/* From include/linux/sched.h. */
 #define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
 /* As many as arrays have room for; a power of two, so that an index can be bounded by a mask. */
 #define MOST_CPUS 1024
-/* Of include/linux/sched/prio.h: the priority of nice 0. */
+/* From include/linux/sched/prio.h: the priority of nice 0. */
 #define DEFAULT_PRIO 120
 
 s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;

@@ -87,7 +87,7 @@ static __always_inline void charge(struct task_struct *p, struct task_record *re
 		RULES(charge)(&params, &machine, &record->rules, ran_ns, now_ns);
 }
 
-/* What the rules know of the task that runs here, if they charge it up to now. */
+/* The rules' state of the task that runs here, if they charge it up to now. */
 static __always_inline void present(const struct task_record *record, u64 now_ns,
 				    struct RULES(task) * rules)
 {

@@ -9,13 +9,13 @@
  * is greater than its own. When a CPU asks for work, the task that it ran stands in line again, and
  * goes on if it still comes first.
  *
- * A call can be lost: between two tasks a CPU seems to run nobody, before it sleeps it is not idle
+ * A call can be lost: between two tasks a CPU seems to run none, before it sleeps it is not idle
  * yet, and the kernel puts a task into the queue only after `enqueue` has called for it. So a CPU
  * looks again before it sleeps, and at each tick.
  *
- * What may touch a task's record at the same time: the scheduler's operations hold the task's run
- * queue; a notification, a fork or an exit comes from the task itself, which is running then, and
- * shuts interrupts out meanwhile.
+ * Access to a task's record at the same time: the scheduler's operations hold the task's run queue;
+ * a notification, a fork or an exit comes from the task itself, which is running then, and shuts
+ * interrupts out meanwhile.
  */
 #ifndef ONBEAT_ORDERED_BPF_H
 #define ONBEAT_ORDERED_BPF_H
@@ -104,7 +104,10 @@ void BPF_PROG(enqueue, struct task_struct *p, u64 enq_flags)
 	has_cpu = record->has_cpu;
 	record->displaced = record->has_cpu = false;
 	slice_ns = RULES(slice)(&params, &machine, &record->rules, now_ns);
-	/* Everybody waits for it; but one that computes on and on stands in line like everybody. */
+	/*
+	 * All tasks wait for such a thread; but one that computes on and on stands in line like all
+	 * others.
+	 */
 	if (serves_its_cpu(p) && enq_flags & SCX_ENQ_WAKEUP) {
 		insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | SCX_ENQ_PREEMPT);
 		return;
@@ -118,7 +121,7 @@ void BPF_PROG(enqueue, struct task_struct *p, u64 enq_flags)
 	if (has_cpu && !wanted_from_above(cpu))
 		return;
 	if (was_displaced) {
-		/* Who is before it in line may have been promised its CPU. */
+		/* The task before it in line may have been promised its CPU. */
 		if (!call_for(p, key, now_ns))
 			call_for_first(now_ns);
 	} else if (was_put_back) {
@@ -135,7 +138,7 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *prev)
 	u64 now_ns = bpf_ktime_get_ns();
 	struct task_record *record;
 
-	/* Who was promised this CPU takes another one: see stopping and update_idle. */
+	/* The task that was promised this CPU takes another one: see stopping and update_idle. */
 	if (is_taken_from_above(cpu))
 		return;
 	note_call(cpu, 0);
@@ -144,7 +147,7 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *prev)
 		if (record && record->joined) {
 			charge(prev, record, now_ns);
 			stand_in_line(record, cpu, now_ns);
-			/* Or whoever comes first has gone to another CPU since. */
+			/* Or the first task in line has gone to another CPU since. */
 			if (key_of(record, now_ns) < first_key(cpu, true) ||
 			    !move_to_local(READY)) {
 				record->began_with = key_of(record, now_ns);
@@ -181,7 +184,7 @@ void BPF_PROG(update_idle, s32 cpu, bool is_idle)
 {
 	if (is_idle && first_key(cpu, true) < POLICY_NOBODY)
 		kick_unless_away(cpu, SCX_KICK_IDLE);
-	/* It was to come for somebody in line. */
+	/* The CPU was to come for a task in line. */
 	if (!is_idle && wanted_from_above(cpu))
 		call_for_first(bpf_ktime_get_ns());
 }
@@ -225,7 +228,7 @@ void BPF_PROG(stopping, struct task_struct *p, bool runnable)
 		return;
 	}
 	record->displaced = displace(p, cpu);
-	/* It may keep its place, unless its turn is over or somebody is about to take it. */
+	/* It may keep its place, unless its turn is over or another task is about to take it. */
 	if (!record->displaced || is_called(cpu) || !RULES(keeps_place)(&record->rules) ||
 	    RULES(tick)(&params, &machine, &record->rules, now_ns))
 		stand_in_line(record, cpu, now_ns);
@@ -272,8 +275,8 @@ void BPF_PROG(enable, struct task_struct *p)
 	if (!record)
 		return;
 	/*
-	 * What the rules know of it stays. A task that holds a lock has the class of a real-time
-	 * thread for as long as that waits for it.
+	 * The rules' state stays. A task that holds a lock has the class of a real-time thread for
+	 * as long as that waits for it.
 	 */
 	if (record->was_here) {
 		record->in_line = record->has_cpu = record->displaced = record->changes = false;
@@ -311,7 +314,7 @@ void BPF_PROG(disable, struct task_struct *p)
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(exits, struct task_struct *p)
 {
-	/* Of a thread, the first of its process: the one that began it may be gone. */
+	/* The heir of a thread is the first of its process: the one that began it may be gone. */
 	struct task_struct *heir = p->pid == p->tgid ? p->real_parent : p->group_leader;
 	struct task_record *record = find(p), *parent = find(heir);
 	struct RULES(task) rules;

@@ -55,7 +55,7 @@ static inline void policy_replace(u64 *what, u64 was, u64 is)
 	__sync_val_compare_and_swap(what, was, is);
 }
 
-/* Of a policy NAME under which a child is a stranger, whoever its parent is. */
+/* The fork and exit of a policy NAME under which a child is a stranger to its parent. */
 #define POLICY_OF_STRANGERS(NAME)                                                                  \
 	static inline void NAME##_fork(const struct NAME##_params *params,                         \
 				       struct NAME##_machine *machine, struct NAME##_task *parent, \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What every scheduler has, whatever its rules: its licence, how it ended, and what it counts.
+ * Common to all schedulers, whatever their rules: its licence, how it ended, and what it counts.
  *
  * User space finds all of these by their names in the object's BTF, and shows the members of
  * `statistics` under the names that they have here.
@@ -28,7 +28,7 @@ static __always_inline void note_outcome(const struct scx_exit_info *info)
 	bpf_probe_read_kernel_str(outcome.reason, sizeof(outcome.reason), info->reason);
 	bpf_probe_read_kernel_str(outcome.message, sizeof(outcome.message), info->msg);
 	outcome.code = info->exit_code;
-	/* What is above has to be there when this is seen. */
+	/* The outcome above has to be written before this is seen. */
 	__sync_fetch_and_add(&outcome.kind, (u64)info->kind);
 }
 

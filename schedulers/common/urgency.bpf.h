@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the CPUs of a scheduler with reservations do, and which one is taken for work in a hurry.
+ * The state of the CPUs of a scheduler with reservations, and the choice of one for urgent work.
  *
- * Who includes this has a struct post, what it keeps of a CPU, with an urgency in it: the deadline,
- * or key, of what the CPU runs, or one of these; and has defined QUEUES.
+ * The scheduler that includes this has a struct post, its state of a CPU, with an urgency in it:
+ * the deadline, or key, of what the CPU runs, or one of these; and has defined QUEUES.
  */
 #ifndef ONBEAT_URGENCY_BPF_H
 #define ONBEAT_URGENCY_BPF_H
@@ -17,7 +17,7 @@ void bpf_rcu_read_unlock(void) __ksym;
 #define MAX_CPUS 256
 /* How many of those who wait in a queue are looked at for the CPUs that they may use. */
 #define MOST_CALLED_FOR 64
-/* From here on no work interrupts other work: best effort, the rest, and nobody. */
+/* From here on no work interrupts other work: best effort, the rest, and idle. */
 #define URGENCY_BEST_EFFORT (1ULL << 63)
 #define URGENCY_REST (~0ULL - 1)
 #define URGENCY_IDLE (~0ULL)
@@ -107,8 +107,8 @@ __noinline int urge_for_waiting(u64 queue, u64 urgency)
 }
 
 /*
- * Whether a task waits in the queue that may use this CPU, and so many CPUs at most. Global, so
- * that the verifier looks at it once and not for each way to it.
+ * Whether a task waits in the queue that may use this CPU, and at most `most_cpus` of them. Global,
+ * so that the verifier looks at it once and not for each way to it.
  */
 __noinline int is_waited_for(u64 queue, s32 cpu, s32 most_cpus)
 {

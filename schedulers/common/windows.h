@@ -3,8 +3,8 @@
  * Sums over windows of time: of who was there in the present one, and in the one before.
  *
  * A window is emptied before it begins, and no more is ever taken off it than it holds, so CPUs
- * that count at the same time do no harm. Only where nobody counted in the window before is it
- * emptied at its begin: what another CPU counts at that moment may then be missing in it.
+ * that count at the same time do no harm. Only if no CPU counted in the window before is it emptied
+ * at its begin: what another CPU counts at that moment may then be missing in it.
  */
 #ifndef ONBEAT_WINDOWS_H
 #define ONBEAT_WINDOWS_H

@@ -16,14 +16,14 @@
 /* Set before the scheduler is loaded. */
 struct {
 	/*
-	 * What is asked of the governor, in per cent of the speed that is meant: schedutil adds a
+	 * The request to the governor, in per cent of the speed that is meant: schedutil adds a
 	 * quarter to it; and, on a kernel that does not know at which speed a CPU was busy, another
 	 * one.
 	 */
 	u64 target_percent;
 } params = { .target_percent = 80 },
   /*
-   * What the loader lets that be at least: of nothing the governor makes the lowest speed for every
+   * The least that the loader accepts: of nothing the governor makes the lowest speed for every
    * job.
    */
 	least = { .target_percent = 1 };
@@ -67,12 +67,12 @@ static __always_inline bool forget(u32 tid)
 
 struct member {
 	u32 slot;
-	/* Of the slot, when it was this thread's. */
+	/* The generation of the slot when it was this thread's. */
 	u32 generation;
 	bool woke_to_idle;
 	/*
-	 * It has stopped to be changed, and goes on with what is left of its slice: else who
-	 * changes itself all the time would never lose its CPU.
+	 * It has stopped to be changed, and goes on with the rest of its slice: with a new one, a
+	 * task that changes itself all the time would never lose its CPU.
 	 */
 	bool changes;
 	/* It says where its jobs end; else they do where it sleeps. */
@@ -84,15 +84,15 @@ struct member {
 	/* In the kernel's account, what the rules know; and when they came to know it. */
 	u64 charged_ns;
 	u64 charged_at_ns;
-	/* What its CPU would have done up to then; 0: not known. */
+	/* The work that its CPU would have done up to then; 0: not known. */
 	u64 worked_ns;
 	/* Ends of jobs that the rules do not know of yet, and the account at the last of them. */
 	u64 finished;
 	u64 finished_ns;
-	/* What it said last of itself. */
+	/* Its last message about itself. */
 	u64 period_ns;
 	u64 permille;
-	/* What it has had told in which window. */
+	/* The messages about it to the loader, and in which window. */
 	u64 told;
 	u64 window;
 };
@@ -104,7 +104,7 @@ struct {
 	__type(value, struct member);
 } members SEC(".maps");
 
-/* What the loader is told. */
+/* The messages to the loader. */
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(max_entries, GRACE_TOLD);
@@ -112,8 +112,8 @@ struct {
 } told SEC(".maps");
 
 /*
- * Whether the thread may have so much told, beside what it has had. One that tells without end
- * costs nobody else a word.
+ * Whether the thread may send `amount` more messages in this window. A thread that sends without
+ * end takes none from others.
  */
 static __always_inline bool may_tell(struct member *member, u64 amount, u64 now)
 {
@@ -128,7 +128,7 @@ static __always_inline bool may_tell(struct member *member, u64 amount, u64 now)
 	return true;
 }
 
-/* What does not fit is lost: a profile has one job less then. */
+/* Messages that do not fit are lost: a profile has one job less then. */
 static __always_inline void tell(u32 what, u32 tid, u64 amount, u64 number)
 {
 	struct grace_told one = { .what = what, .tid = tid, .amount = amount, .number = number };
@@ -144,8 +144,8 @@ struct post {
 	/* As was asked for last. */
 	u64 speed;
 	/*
-	 * Of the rest, when no job has a budget; and what the rest is to have here before another
-	 * job without a budget has a turn.
+	 * The turns of the rest, when no job has a budget; and the time that the rest is owed here
+	 * before another job without a budget has a turn.
 	 */
 	struct grace_turns rest;
 	u64 owed_ns;
@@ -176,16 +176,16 @@ static __always_inline struct planned *plan_of(const struct member *member)
 }
 
 /*
- * Where the rest stands in line. All jobs without a budget together have one turn for one of each
- * thread of the rest that waits: else who asks for a plan and ends no job would have half of what
- * is left, beside however many.
+ * The place of the rest in line. All jobs without a budget together have one turn for one of each
+ * thread of the rest that waits: else a thread that asks for a plan and ends no job would have half
+ * of what is left, beside any number of others.
  */
 static __always_inline u64 rest_key_of(const struct post *post)
 {
 	return post->owed_ns < GRACE_TURN_NS ? grace_turns_key(&post->rest) : GRACE_BEST_EFFORT;
 }
 
-/* A job without a budget has run for so long. */
+/* A job without a budget has run for `ran_ns`. */
 static __always_inline void owe_to_rest(struct post *post, u64 ran_ns)
 {
 	s32 waiting = scx_bpf_dsq_nr_queued(REST_QUEUE);
@@ -200,8 +200,8 @@ static __always_inline u32 target_for(u64 speed)
 }
 
 /*
- * Also if it was asked for already, until the CPU has it. schedutil looks only when somebody asks,
- * and forgets who comes within its rate limit: it would keep to the highest speed after a real-time
+ * Also if it was asked for already, until the CPU has it. schedutil looks only when it is asked,
+ * and forgets requests within its rate limit: it would keep to the highest speed after a real-time
  * thread that ran for less, and to that of the load before this scheduler.
  */
 static __always_inline void ask(s32 cpu, struct post *post, const struct pace *pace, u64 speed)
@@ -239,7 +239,7 @@ static __always_inline u64 speed_since(const struct member *member, const struct
 	return policy_max(policy_min((worked_ns * FULL + span_ns / 2) / span_ns, FULL), 1);
 }
 
-/* The CPU is looked at again after so long. The tick does it should the timer come late. */
+/* The CPU is looked at again after the slice. The tick does it should the timer come late. */
 static __always_inline void plan_end(struct post *post, struct task_struct *task, u64 slice_ns,
 				     u64 now)
 {
@@ -249,7 +249,7 @@ static __always_inline void plan_end(struct post *post, struct task_struct *task
 }
 
 /*
- * The thread begins, or goes on, to run here, for so long at most: at the speed that its job has
+ * The thread begins, or goes on, to run here, for `most_ns` at most: at the speed that its job has
  * come to, until that grows.
  */
 static void start(s32 cpu, struct task_struct *task, struct member *member, u64 most_ns, u64 now)

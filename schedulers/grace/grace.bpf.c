@@ -15,7 +15,7 @@
 
 #define CLOCK_MONOTONIC 1
 
-/* What was planned for a CPU is over. */
+/* The end of a plan for a CPU has come. */
 static int planned_end(void *map, u32 *cpu, struct post *post)
 {
 	u64 now = bpf_ktime_get_ns();

@@ -31,8 +31,8 @@ struct pace {
 	u64 speed;
 	u64 since_ns;
 	/*
-	 * What the CPU would have done up to then had it always worked, in time at the highest
-	 * speed; never 0.
+	 * The work that the CPU would have done up to then had it always worked, in time at the
+	 * highest speed; never 0.
 	 */
 	u64 worked_ns;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the loader and the BPF side of `grace` say to each other.
+ * The messages between the loader and the BPF side of `grace`.
  */
 #ifndef ONBEAT_GRACE_PLAN_H
 #define ONBEAT_GRACE_PLAN_H
@@ -11,8 +11,8 @@
 #define GRACE_PLANS 64
 
 /*
- * What the loader hands to `set_plan`, and to `forget_plan`, which asks for no plan in it. Speeds
- * are in 1024ths of the highest, the kernel's unit.
+ * The argument of `set_plan`, and of `forget_plan`, which asks for no plan in it. Speeds are in
+ * 1024ths of the highest, the kernel's unit.
  */
 struct grace_call {
 	u32 slot;
@@ -20,7 +20,9 @@ struct grace_call {
 	struct grace_plan plan;
 };
 
-/* What is told to the loader. The first three are also what a probe of libonbeat's is known by. */
+/*
+ * The kinds of messages to the loader. The first three are also the numbers of libonbeat's probes.
+ */
 enum {
 	GRACE_STARTS = 1,   /* a thread is soft real-time from now on */
 	GRACE_FINISHES = 2, /* jobs have ended */
@@ -46,10 +48,11 @@ enum {
 struct grace_told {
 	u32 what;
 	u32 tid;
-	/* Of a start: the period in ns. Of jobs: the work of all of them. */
+	/* At a start: the period in ns. At the end of jobs: the work of all of them. */
 	u64 amount;
 	/*
-	 * Of a start: how many of a thousand jobs are to be in time. Of jobs: how many have ended.
+	 * At a start: how many of a thousand jobs are to be in time. At the end of jobs: how many
+	 * have ended.
 	 */
 	u64 number;
 };

@@ -6,16 +6,16 @@
  *
  * A task is either in real-time mode, ordered by the end of its period, or in best-effort mode: it
  * has no budget yet (its demand is still being measured), or has used it up (overrun protection,
- * section 2.3) and waits for the next replenishment. Best effort runs when nothing else does. What
- * was never a task here runs then, too, at the speed that the last task left (section 4.4); once
- * there is no task, at the highest, as where nobody asks for a speed.
+ * section 2.3) and waits for the next replenishment. Best effort runs when nothing else does.
+ * Threads that were never tasks here run then, too, at the speed that the last task left (section
+ * 4.4); once there is no task, at the highest, as without a request.
  *
  * Work is the time that it takes at the highest speed, in ns: cycles, but for a factor. A speed is
  * a whole number above zero in the caller's unit, `full` the highest.
  *
  * The caller keeps the queue, one for each CPU, in the order of grace_key(); tells what happens;
- * and sets a timer at `period_end_ns` for as long as a job is under way. Who computes budgets and
- * speed schedules, from the distribution of demands, is no concern of these rules.
+ * and sets a timer at `period_end_ns` for as long as a job is under way. These rules do not compute
+ * budgets and speed schedules.
  */
 #ifndef ONBEAT_GRACE_POLICY_H
 #define ONBEAT_GRACE_POLICY_H
@@ -40,7 +40,7 @@ struct grace_point {
 	u64 speed;
 };
 
-/* What a task may use in every period, and at which speeds. */
+/* The budget of a task in every period, and its speeds. */
 struct grace_plan {
 	u64 period_ns;
 	/* None while the demand is not known: best effort. */
@@ -57,7 +57,10 @@ struct grace_plan {
 struct grace_turns {
 	/* The last one: whose is longest ago is next. */
 	u64 ended_ns;
-	/* Of the present one, which need not be in one piece, and when there was more of it. */
+	/*
+	 * The time run in the present one, which need not be in one piece, and when there was more
+	 * of it.
+	 */
 	u64 ran_ns;
 	u64 last_ns;
 };
@@ -67,7 +70,7 @@ struct grace_task {
 	struct grace_plan plan;
 	/* The deadline: when the present period ends. */
 	u64 period_end_ns;
-	/* Of the budget, in this period. */
+	/* The rest of the budget, in this period. */
 	u64 left;
 	/* By the present job. */
 	u64 done;
@@ -115,8 +118,8 @@ static inline void grace_changes_hands(struct grace_task *task, u64 now_ns)
 }
 
 /*
- * What is left of the budget is more than the rest of the period has a right to: right up to an
- * hour. That is the wakeup rule of constant bandwidth servers.
+ * The rest of the budget is more than the rest of the period has a right to: right up to an hour.
+ * That is the wakeup rule of constant bandwidth servers.
  */
 static inline bool grace_left_too_much(const struct grace_task *task, u64 now_ns)
 {
@@ -134,7 +137,7 @@ static inline bool grace_left_too_much(const struct grace_task *task, u64 now_ns
  */
 static inline void grace_job_begins(struct grace_task *task, u64 release_ns)
 {
-	/* Of a job that has begun already, as far as periods tell, the work is known. */
+	/* As far as periods tell, this job has begun already: its work is known. */
 	if (!task->owed)
 		task->done = 0;
 	/* Since then others had the time of a turn: it was over then. */
@@ -151,7 +154,7 @@ static inline void grace_job_begins(struct grace_task *task, u64 release_ns)
 }
 
 /*
- * So many jobs are over. Answers their work. What the task does until the next one begins is of
+ * This many jobs are over. Answers their work. The task's work until the next one begins is part of
  * that one.
  */
 static inline u64 grace_jobs_end(struct grace_task *task, u64 jobs)
@@ -177,8 +180,8 @@ static inline void grace_period_ends(struct grace_task *task, u64 now_ns)
 }
 
 /*
- * Of what the task ran from one time to the other, what came before its budget, at best effort or
- * on the one before: that is done, and nothing off this one. Right up to an hour, to a microsecond.
+ * The part of `ran_ns` before the task's budget, at best effort or on the budget before: it is
+ * done, and does not come off this budget. Right up to an hour, to a microsecond.
  */
 static inline u64 grace_before_budget(const struct grace_task *task, u64 ran_ns, u64 from_ns,
 				      u64 now_ns)
@@ -201,9 +204,9 @@ static inline void grace_did(struct grace_task *task, u64 work)
 
 /*
  * The task wakes; `ended`: a job of it has ended since it last woke. Either a release wakes it, or
- * it goes on with a job in the middle of which it slept. Who was late has begun the next job where
- * the last one ended, and may sleep in the middle of that one, too: its period goes on. But who
- * sleeps until that is over, or longer than its budget lasts, has let that release pass, as a
+ * it goes on with a job in the middle of which it slept. A late task has begun the next job where
+ * the last one ended, and may sleep in the middle of that one, too: its period goes on. But a task
+ * that sleeps until that is over, or longer than its budget lasts, has let that release pass, as a
  * player drops a frame, and waited for another: its periods begin anew with that.
  */
 static inline void grace_wakes(struct grace_task *task, bool ended, u64 now_ns)
@@ -232,8 +235,8 @@ static inline bool grace_charge(struct grace_task *task, u64 work, u64 now_ns)
 }
 
 /*
- * Who is in best-effort mode has run for so long. True if that ends the turn. A nap ends none: who
- * naps all the time has no more than who does not.
+ * A task in best-effort mode has run for `ran_ns`. True if that ends the turn. A nap ends none, so
+ * that a task gains nothing by naps.
  */
 static inline bool grace_takes_turn(struct grace_turns *turns, u64 ran_ns, u64 now_ns)
 {
@@ -306,7 +309,8 @@ static inline u64 grace_until(const struct grace_task *task)
 #define GRACE_WHOLE (1ULL << 20)
 
 /*
- * What `work` in every period is of the CPU, rounded up; of more than two hours it counts as two.
+ * The share of the CPU of `work` in every period, rounded up; of more than two hours it counts as
+ * two.
  */
 static inline u64 grace_share(u64 work, u64 period_ns)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What programs say of themselves, and the loader of plans: both from outside of the scheduler's
- * operations.
+ * The messages of programs about themselves, and of the loader about plans: both from outside of
+ * the scheduler's operations.
  */
 #ifndef ONBEAT_GRACE_SAID_BPF_H
 #define ONBEAT_GRACE_SAID_BPF_H
@@ -95,8 +95,8 @@ int set_plan(struct grace_call *call)
 	if (!held)
 		policy_add(&planned_count, 1);
 	/*
-	 * Who ends from now on is forgotten by exit_task; who has ended by now, perhaps before it
-	 * was known here.
+	 * exit_task forgets threads that end from now on; this, those that have ended by now,
+	 * perhaps before they were known here.
 	 */
 	if (is_gone(tid))
 		forget(tid);

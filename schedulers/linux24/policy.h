@@ -29,7 +29,7 @@
 #include "../common/boost.h"
 
 /*
- * After so many recomputations in a row, another one changes no counter below LINUX24_MOST_TICKS.
+ * After this many recomputations in a row, another one changes no counter below LINUX24_MOST_TICKS.
  */
 #define LINUX24_SETTLED 12
 #define LINUX24_MOST_TICKS 2047ULL
@@ -45,8 +45,8 @@ struct linux24_params {
 };
 
 /*
- * What 2.4 has where the clock ticks at 100 Hz, as on the paper's machines. Of the boost the paper
- * says how it goes, but no numbers: these are ours.
+ * The values of 2.4 where the clock ticks at 100 Hz, as on the paper's machines. The paper
+ * describes the boost, but gives no numbers: these are ours.
  */
 #define LINUX24_PARAMS_DEFAULT                                                                   \
 	{                                                                                        \
@@ -69,7 +69,7 @@ struct linux24_task {
 	u64 counter;
 	/* Ticks that nice is worth. */
 	u64 quantum;
-	/* Of the counter, what is its parent's. */
+	/* The part of the counter that is its parent's. */
 	u64 given;
 	/*
 	 * How much its children gave back, which they add to at any time, and how much of that it
@@ -100,7 +100,7 @@ static inline u64 linux24_refill(const struct linux24_task *task)
 	return boost_quantum(&task->boost, task->quantum);
 }
 
-/* Takes what children gave back; but no more than who sleeps comes to. */
+/* Takes what children gave back; but no more than a task that sleeps has. */
 static inline void linux24_take_back(struct linux24_task *task)
 {
 	u64 returned = task->returned;
@@ -164,7 +164,7 @@ static inline void linux24_fork(const struct linux24_params *params,
 	linux24_line_up(machine, child);
 }
 
-/* The child, which runs, ends. What it still does is not worth a tick. */
+/* The child, which runs, ends. The rest of its work is not worth a tick. */
 static inline void linux24_exit(const struct linux24_params *params,
 				struct linux24_machine *machine, struct linux24_task *child,
 				struct linux24_task *parent)
@@ -214,8 +214,8 @@ static inline void linux24_pick(const struct linux24_params *params,
 }
 
 /*
- * It has run for so long up to now. Whoever runs when the clock ticks is charged for the whole
- * tick.
+ * It has run for `ran_ns` up to now. The task that runs when the clock ticks is charged for the
+ * whole tick.
  */
 static inline void linux24_charge(const struct linux24_params *params,
 				  struct linux24_machine *machine, struct linux24_task *task,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What each CPU runs, the portion of a budget that it took for that, and which one is taken for
- * work in a hurry.
+ * The state of each CPU, the portion of a budget that it took, and the choice of one for urgent
+ * work.
  */
 #ifndef ONBEAT_RESERVE_CPUS_BPF_H
 #define ONBEAT_RESERVE_CPUS_BPF_H
@@ -9,31 +9,29 @@
 #include "members.bpf.h"
 
 /*
- * What a CPU is given that found no budget left, because another one was quicker. The group owes
- * it.
+ * The slice of a CPU that found no budget left, because another one was quicker. The group owes it.
  */
 #define LEAST_SLICE_NS (20 * 1000)
 
 /* Set before the scheduler is loaded. */
 struct reserve_params params = RESERVE_PARAMS_DEFAULT;
 /*
- * What the loader lets them be at least: below it a CPU would take less of a budget than it runs
- * on.
+ * The least that the loader accepts: below it a CPU would take less of a budget than it runs on.
  */
 struct reserve_params least = { .portion_ns = LEAST_SLICE_NS, .slice_ns = LEAST_SLICE_NS };
 
-/* What a CPU does. */
+/* The state of a CPU. */
 struct post {
 	struct bpf_timer timer;
-	/* What it took of which group's budget. */
+	/* The portion that it took, and of which group's budget. */
 	u64 portion_ns;
 	u32 slot;
 	/* The CPU time of its task when that was accounted for last. */
 	u64 accounted_ns;
-	/* When that is over; 0: the rest runs, or nobody. */
+	/* When that is over; 0: the rest runs, or no task. */
 	u64 ends_at;
 	u64 urgency;
-	/* What the CPU owes to the tasks of the rest that have no other one. */
+	/* The time that the CPU owes to the tasks of the rest that have no other one. */
 	u64 owed_ns;
 };
 
@@ -46,18 +44,18 @@ struct post {
 /* The urgency of a turn that a CPU owes: no other work takes the CPU from it. */
 #define URGENCY_OWED 0
 /*
- * A task of the rest that may not use all CPUs gets one part of so many of a CPU on which it waits:
- * 5%. Admission leaves as much of all CPUs together, by default, but a group may have one of them
- * whole. A task that may use all CPUs is served by what admission leaves. That may be nothing while
- * a CPU leaves: then it gets such a part, too, because the kernel's threads wait, and the loader,
- * which makes the reservations fit.
+ * A task of the rest that may not use all CPUs gets one part in this many of a CPU on which it
+ * waits: 5%. Admission leaves as much of all CPUs together, by default, but a group may have one of
+ * them whole. A task that may use all CPUs is served by what admission leaves. That may be nothing
+ * while a CPU leaves: then it gets such a part, too, because the kernel's threads wait, and the
+ * loader, which makes the reservations fit.
  */
 #define PARTS_OF_A_CPU 20
 #define REST_STARVES_NS (500 * POLICY_NS_PER_MS)
 /* When one of the rest last began to run where no CPU owed it a turn. */
 static u64 rest_began_at;
 
-/* A group ran here for so long. */
+/* A group ran here for `ran_ns`. */
 static __always_inline void owe(s32 cpu, struct post *post, u64 ran_ns, u64 now)
 {
 	u64 owed_ns = post->owed_ns + ran_ns / (PARTS_OF_A_CPU - 1);
@@ -80,12 +78,12 @@ static __always_inline bool owes_a_turn(const struct post *post)
 }
 
 /*
- * How much each of the rest had run, at least, that began to run. What it ran then is no measure: a
- * little is much in one with little weight, and the others are far behind that.
+ * How much each of the rest had run, at least, that began to run. The time that it ran then is no
+ * measure: a little is much in one with little weight, and the others are far behind that.
  */
 static u64 virtual_ns;
 
-/* The task begins, or goes on, to run here, for so long at most. */
+/* The task begins, or goes on, to run here, for `most_ns` at most. */
 static void start(s32 cpu, struct task_struct *task, struct member *member, u64 most_ns, u64 now)
 {
 	struct group *group = group_at(member->slot);

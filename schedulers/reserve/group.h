@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the loader and the BPF side of `reserve` say to each other.
+ * The messages between the loader and the BPF side of `reserve`.
  */
 #ifndef ONBEAT_RESERVE_GROUP_H
 #define ONBEAT_RESERVE_GROUP_H
@@ -8,7 +8,7 @@
 /* How many groups there can be. Each CPU looks through all of them when it looks for work. */
 #define RESERVE_GROUPS 64
 
-/* Whose threads a group's are. */
+/* The kinds of groups of threads. */
 enum {
 	RESERVE_THREAD = 1,
 	RESERVE_PROCESS = 2,
@@ -16,8 +16,8 @@ enum {
 };
 
 /*
- * What the loader hands to `set_group`, where a runtime of 0 takes the reservation away, and to
- * `tell_group`, which fills in what is below the period.
+ * The argument of `set_group`, where a runtime of 0 takes the reservation away, and of
+ * `tell_group`, which fills in the members below the period.
  */
 struct reserve_call {
 	u32 slot;

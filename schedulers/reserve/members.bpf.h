@@ -20,7 +20,7 @@ static bool cgroups_used;
 struct group {
 	struct bpf_spin_lock lock;
 	struct bpf_timer timer;
-	/* How often the slot was given to somebody. */
+	/* How many times the slot was given away. */
 	u32 generation;
 	struct reserve_group server;
 };
@@ -39,7 +39,7 @@ struct holder {
 };
 
 /*
- * Who belongs to which slot: threads by their number, processes by theirs, control groups by their
+ * The members of each slot: threads by their number, processes by theirs, control groups by their
  * id.
  */
 struct {
@@ -56,7 +56,7 @@ struct {
 	__type(value, u32);
 } cgroups SEC(".maps");
 
-/* What is kept of a task. */
+/* The state of a task. */
 struct member {
 	/* The group that it counts for, or NO_GROUP. */
 	u32 slot;
@@ -76,11 +76,11 @@ struct member {
 	/* It woke onto an idle CPU, which comes to look for it. */
 	bool woke_to_idle;
 	/*
-	 * It has stopped to be changed, and goes on with what is left of its slice: else who
-	 * changes itself all the time would never lose its CPU.
+	 * It has stopped to be changed, and goes on with the rest of its slice: with a new one, a
+	 * task that changes itself all the time would never lose its CPU.
 	 */
 	bool changes;
-	/* What it has run since it was last put behind the others of its group. */
+	/* The time that it has run since it was last put behind the others of its group. */
 	u64 turn_ns;
 	struct reserve_rest rest;
 };

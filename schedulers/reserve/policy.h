@@ -4,11 +4,11 @@
  * control group.
  *
  * The server is that of Abeni and Buttazzo (RTSS 1998) with hard reservations, as SCHED_DEADLINE
- * has it for one thread: earliest deadline first, and who has used up the budget waits for the next
- * period. What is new is that several threads, on several CPUs at a time, live on one budget. So a
- * CPU does not look at the budget while it runs: it takes a portion of it before, and hands back
- * what it did not use after. All portions together are never more than the budget, however many
- * CPUs run.
+ * has it for one thread: earliest deadline first, and a thread that has used up the budget waits
+ * for the next period. The new part is that several threads, on several CPUs at a time, live on one
+ * budget. So a CPU does not look at the budget while it runs: it takes a portion of it before, and
+ * hands back what it did not use after. All portions together are never more than the budget,
+ * however many CPUs run.
  *
  * In any window of length t, on m CPUs, a group with runtime Q and period T executes at most t Q/T
  * + 2 Q (1 - Q/(T m)), as a server of one thread does; and t Q/T + 3 Q if, for want of CPU time, a
@@ -24,7 +24,7 @@
 
 #define RESERVE_LONGEST_PERIOD_NS (4ULL * 1000 * 1000 * 1000)
 /*
- * Overruns beyond so many runtimes are forgiven, so that no group waits for longer than a few
+ * Overruns beyond this many runtimes are forgiven, so that no group waits for longer than a few
  * periods.
  */
 #define RESERVE_DEBT_RUNTIMES 2
@@ -53,10 +53,10 @@ struct reserve_group {
 	u64 runtime_ns;
 	u64 deadline_ns;
 	u64 period_ns;
-	/* What is left of the budget, with the portions that are out. */
+	/* The rest of the budget, with the portions that are out. */
 	u64 left_ns;
 	u64 out_ns;
-	/* What was used beyond the budget. */
+	/* The use beyond the budget. */
 	u64 debt_ns;
 	/* The absolute deadline. */
 	u64 deadline;
@@ -71,7 +71,7 @@ struct reserve_group {
 
 /* A task without a reservation: they share what is left by weight. */
 struct reserve_rest {
-	/* What it ran, divided by its weight. */
+	/* The time that it has run, divided by its weight. */
 	u64 passed_ns;
 };
 
@@ -158,7 +158,7 @@ static inline u64 reserve_wake(struct reserve_group *group, u64 now)
 		}
 		/*
 		 * A constrained deadline, and the period is not over: a new one now would be twice
-		 * the bandwidth. What is left is what the density allows until the deadline: the
+		 * the bandwidth. The rest is as much as the density allows until the deadline: the
 		 * revised wakeup rule.
 		 */
 		group->left_ns =
@@ -188,8 +188,8 @@ static inline u64 reserve_available(const struct reserve_group *group)
 }
 
 /*
- * A CPU takes a portion of the budget, and may run a thread of the group for so long. 0: none is
- * left.
+ * A CPU takes a portion of the budget, and may run a thread of the group for the returned time. 0:
+ * none is left.
  */
 static inline u64 reserve_take(const struct reserve_params *params, struct reserve_group *group)
 {

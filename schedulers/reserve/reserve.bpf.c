@@ -7,8 +7,8 @@
  * both a thread waiting and budget, takes the one with the earliest deadline, and a portion of its
  * budget with it. A timer of the CPU's own ends the portion, so that a budget is enforced to some
  * microseconds and not at the tick; the slice is as long as the portion, so that the tick does it
- * should the timer come late. What has no reservation shares one queue by weight, and runs when no
- * group wants to; but a task that may not use all CPUs gets a part of one (cpus.bpf.h).
+ * should the timer come late. Threads without a reservation share one queue by weight, and run when
+ * no group wants to; but a task that may not use all CPUs gets a part of one (cpus.bpf.h).
  */
 #include "cpus.bpf.h"
 
@@ -53,7 +53,7 @@ void BPF_PROG(quiescent, struct task_struct *task, u64 flags)
 	member->ready = false;
 }
 
-/* What the first of the rest in line has passed; of nobody, what this one has. */
+/* The virtual time of the first of the rest in line, or of this one if there is none. */
 static __always_inline u64 first_of_rest(u64 own_ns)
 {
 	struct task_struct *task;
