@@ -1,4 +1,4 @@
-//! Whom a task belongs to, and which groups he is in, as far as quotas go by it.
+//! The owner of a task, with the groups by which quotas go.
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use onbeat_model::Bandwidth;
 
-/// What the tasks of one rule may reserve together.
+/// The most that the tasks of one rule may reserve together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allotment {
     /// The rule, by a hash of its name.
@@ -20,8 +20,8 @@ pub struct Allotment {
 pub struct Account {
     /// His number.
     pub uid: u32,
-    /// What is charged here counts for no quota but the total: it is root's, or an administrator's
-    /// rule names it.
+    /// Charges here count for no quota but the total: it is root's, or an administrator's rule
+    /// names it.
     pub is_exempt: bool,
     /// A rule's own account, which is charged in place of the user's.
     pub allotment: Option<Allotment>,
@@ -55,7 +55,7 @@ impl Account {
         }
     }
 
-    /// The user `uid`, for what an administrator's rule names.
+    /// The user `uid`, for tasks that an administrator's rule names.
     #[must_use]
     pub const fn named_by_a_rule(uid: u32) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl Account {
         }
     }
 
-    /// The user `uid`, for what the rule of this name may reserve.
+    /// The user `uid`, for reservations under the rule of this name.
     #[must_use]
     pub fn under_a_rule(uid: u32, rule: &str, bandwidth: Bandwidth) -> Self {
         let mut hasher = DefaultHasher::new();
@@ -85,8 +85,8 @@ impl Account {
         self.is_exempt || self.allotment.is_some() || self.is_known()
     }
 
-    /// Whether the database knows them, as far as the database alone was asked: it has everybody in
-    /// at least one group. One person may have thousands of other numbers (newuidmap), and would
+    /// Whether the database knows them, as far as the database alone was asked: it has every user
+    /// in at least one group. One person may have thousands of other numbers (newuidmap), and would
     /// have as many quotas.
     #[must_use]
     pub fn is_known(&self) -> bool {
@@ -102,7 +102,7 @@ impl Account {
 
 const ENTRY_BYTES: usize = 16 * 1024;
 
-/// What `read` makes of the database's entry of the user `uid`; none if it does not know him.
+/// Passes the database's entry of the user `uid` to `read`; none if it does not know him.
 fn with_entry<T>(uid: u32, read: impl FnOnce(&libc::passwd) -> T) -> Option<T> {
     let mut buffer = vec![0_u8; ENTRY_BYTES];
     // SAFETY: all zeroes is a valid passwd, whose pointers are then null.

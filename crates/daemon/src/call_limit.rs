@@ -1,5 +1,5 @@
-//! How often somebody is answered: a bucket of tokens for each user, so that one who floods waits
-//! for nobody but himself.
+//! The most answers that a user gets: a bucket of tokens for each, so that one who floods makes no
+//! other user wait.
 //!
 //! Pure: time arrives as data.
 

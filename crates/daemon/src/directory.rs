@@ -1,5 +1,5 @@
-//! The database of users, asked on a thread of its own and remembered: where it is a server's that
-//! does not answer, neither the loop waits for it nor whoever talks to the bus.
+//! The database of users, asked on a thread of its own and remembered: if it is a server's that
+//! does not answer, neither the loop nor the threads that talk to the bus wait for it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
@@ -26,7 +26,7 @@ const MOST_WAITING: usize = 256;
 
 type Known = HashMap<u32, (Instant, Arc<Account>)>;
 
-/// What is known, and where to have somebody looked up.
+/// The known accounts, and the queue of those to be looked up.
 #[derive(Debug)]
 struct Directory {
     known: Arc<Mutex<Known>>,
@@ -89,7 +89,7 @@ impl Directory {
         };
         let thread = std::thread::Builder::new().name("users".to_owned());
         if let Err(error) = thread.spawn(answer) {
-            // The requests are gone with the thread, and nobody is found.
+            // The requests are gone with the thread, and no user is found.
             tracing::error!("cannot start a thread: {error}");
         }
         Self { known, wanted }
@@ -126,7 +126,7 @@ impl Directory {
                 future::or(answered, over).await;
             }
         }
-        // What was known before is better than nothing.
+        // An old account is better than none.
         self.look(uid).map(|(_, account)| account)
     }
 }
@@ -146,7 +146,7 @@ fn answer(known: &Mutex<Known>, requests: &Receiver<Wanted>, look_up: impl Fn(u3
             known.insert(uid, (Instant::now(), account));
         }
         if let Some(done) = done {
-            // Whoever waited may have given up.
+            // The caller may have given up.
             let _ = done.try_send(());
         }
     }

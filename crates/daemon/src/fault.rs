@@ -18,13 +18,13 @@ pub enum Fault {
     /// The machine has no room for it.
     #[error("{0}")]
     NoRoom(String),
-    /// Somebody else decides about this task.
+    /// An administrator or the program decides about this task.
     #[error("{0}")]
     TakenOver(String),
     /// The caller does not hold what he wants to give back.
     #[error("{0}")]
     NotHeld(String),
-    /// What was asked for makes no sense.
+    /// The request makes no sense.
     #[error("{0}")]
     Invalid(String),
     /// The caller asks for more than he is answered.
@@ -36,7 +36,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// What the actuator's refusal to do something to the task `tid` means to whoever asked for it.
+    /// The fault that a client is told when the actuator refused to do something to the task `tid`.
     #[must_use]
     pub fn of_refusal(tid: u32, refusal: &Refusal) -> Self {
         let text = format!("task {tid}: {refusal}");

@@ -1,6 +1,6 @@
-//! A sensor that lets through to the loop only what somebody asked for and may have: a program that
-//! starts a thousand threads is tracked as far as its owner's quota goes, and the rest is let go at
-//! once.
+//! A sensor that lets through to the loop only threads that a client asked for and may have: a
+//! program that starts a thousand threads is tracked as far as its owner's quota goes, and the rest
+//! is let go at once.
 
 use std::collections::BTreeSet;
 
@@ -95,7 +95,7 @@ impl<S: Sensor> FilteredSensor<S> {
             }
         }
         if let Some(at) = lost {
-            // That somebody began, too.
+            // A start may have been lost, too.
             self.has_missed_starts = true;
             registry.ledger.lost();
             // And that another user's program was executed.
@@ -107,7 +107,7 @@ impl<S: Sensor> FilteredSensor<S> {
                 .filter(|pid| has_changed_owner(&registry, *pid));
             let strangers: Vec<u32> = strangers.collect();
             self.changed_owners.extend(strangers);
-            // That somebody ended may be among what was lost.
+            // An end may be among the lost events.
             let threads = registry
                 .processes
                 .values()
@@ -133,7 +133,7 @@ impl<S: Sensor> FilteredSensor<S> {
     }
 }
 
-/// Whether somebody asked for this thread and may have it.
+/// Whether a client asked for this thread and may have it.
 fn is_wanted(registry: &mut Registry, task: &Task) -> bool {
     let is_known = registry
         .processes
@@ -204,9 +204,9 @@ impl<S: Sensor> Sensor for FilteredSensor<S> {
         self.inner.track(tid, follow)
     }
 
-    /// As far as it is of the same user as `of`, and within the quota of whoever that one is
-    /// charged to; if not, it is left out, with the reason. A thread of the kernel works for
-    /// everybody, and is nobody's.
+    /// As far as it is of the same user as `of`, and within the quota of the account that `of` is
+    /// charged to; if not, it is left out, with the reason. A thread of the kernel works for all
+    /// users, and is no user's.
     fn track_partner(&mut self, tid: u32, of: TaskId) -> Result<(), Self::Error> {
         let target = Target::find(tid, None);
         let is_nobodys = onbeat_act::task::is_of_kernel(tid);

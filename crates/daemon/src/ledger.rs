@@ -23,7 +23,7 @@ use spending::{LONGEST_SOFT_PERIOD, Spending, ns};
 struct Charge {
     account: Arc<Account>,
     held: Option<Reservation>,
-    /// What it has used since it last blocked, as far as that is counted.
+    /// The CPU time that it has used since it last blocked, as far as that is counted.
     counted: Span,
     /// The bucket of its own; none before it has used a reservation.
     own: Option<Spending>,
@@ -71,7 +71,7 @@ struct Ended {
 /// freed.
 const FREED_WITHIN: Span = Span::from_secs(2);
 
-/// What is charged to whom.
+/// The charges of all accounts.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     quotas: Quotas,
@@ -104,8 +104,8 @@ impl Ledger {
         &self.quotas
     }
 
-    /// Other quotas from now on. What is charged stays, even where it is more than is now allowed:
-    /// nothing is added to it then.
+    /// Other quotas from now on. Charges stay, even if they are more than is now allowed: nothing
+    /// is added to it then.
     pub fn set_quotas(&mut self, quotas: Quotas) {
         self.quotas = quotas;
     }
@@ -572,13 +572,13 @@ impl Ledger {
             .is_some_and(|charge| charge.held.is_some())
     }
 
-    /// Whose `task` is, if it is in the ledger.
+    /// The account of `task`, if it is in the ledger.
     #[must_use]
     pub fn account(&self, task: TaskId) -> Option<&Arc<Account>> {
         self.tasks.get(&task).map(|charge| &charge.account)
     }
 
-    /// What is charged to the user: bandwidth and tasks.
+    /// The charges of the user: bandwidth and tasks.
     #[must_use]
     pub fn charged_to(&self, uid: u32) -> (Bandwidth, u32) {
         let used = self.used(Whose::User(uid));

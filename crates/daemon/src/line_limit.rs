@@ -1,6 +1,6 @@
-//! How much is written to the journal about one user's tasks: who has ever new things done would
+//! How much is written to the journal about one user's tasks: a user with ever new changes would
 //! have as many lines written, and journald drops others' lines of a service that writes too many.
-//! Of each user so many are written in a minute, and the others counted.
+//! The first lines about each user in a minute are written, and the others counted.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ struct Written {
 }
 
 impl LineLimit {
-    /// So many are written about each user's.
+    /// At most `most` lines are written about each user.
     pub(super) const fn new(most: u32) -> Self {
         Self {
             most,
@@ -49,7 +49,7 @@ impl LineLimit {
         admitted
     }
 
-    /// Of which users how many were left out in the time that is over now.
+    /// The users with lines left out in the time that is over now, and how many.
     pub(super) fn left_out(&mut self, now: Instant) -> Vec<(u32, u64)> {
         let is_over = |written: &Written| now.since(written.since) >= EACH;
         let over = self.by_user.iter().filter(|(_, written)| is_over(written));

@@ -9,7 +9,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// Begins to log. What other crates have to say about their own work is left out.
+/// Begins to log. Other crates' messages about their own work are left out.
 pub fn begin() {
     static BEGUN: OnceLock<()> = OnceLock::new();
     BEGUN.get_or_init(|| {
@@ -35,7 +35,7 @@ pub fn begin() {
     });
 }
 
-/// What was done to a thread, why, and what it had and has.
+/// A thread's change, its reason, and the reservations before and after.
 pub(crate) fn entry(entry: &Entry, others: &BTreeSet<&'static str>) {
     if entry.what == What::TakenOver && !others.is_empty() {
         let others: Vec<&str> = others.iter().copied().collect();

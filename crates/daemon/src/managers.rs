@@ -10,9 +10,9 @@ use crate::target::Status;
 struct Known {
     name: &'static str,
     users: Users,
-    /// What onbeat does about what it changes.
+    /// onbeat's reaction to its changes.
     effect: &'static str,
-    /// What keeps it from changing what onbeat changes; empty if nothing need.
+    /// The setting that keeps it from changing onbeat's tasks; empty if nothing need.
     remedy: &'static str,
 }
 
@@ -25,7 +25,7 @@ enum Users {
     All,
 }
 
-/// What becomes of what those do that set nice levels and policies by rules.
+/// The fate of changes by programs that set nice levels and policies by rules.
 const STAYS: &str = "what it changes on a tracked task stays changed, and the task is left to it";
 
 const KNOWN: [Known; 8] = [
@@ -108,7 +108,7 @@ impl Known {
 pub struct Manager {
     /// Its name.
     pub name: &'static str,
-    /// What it does to tasks with reservations, and what onbeat does then.
+    /// Its effect on tasks with reservations, and onbeat's reaction.
     pub effect: &'static str,
     /// The line that keeps it from doing so; empty if nothing need be done.
     pub remedy: &'static str,

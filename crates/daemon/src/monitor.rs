@@ -1,5 +1,5 @@
-//! What a client that monitors the service asks for, and what it is answered: the state of the
-//! threads that it may see, and what happened since its last call.
+//! The call of a client that monitors the service, and the answer: the state of the threads that it
+//! may see, and what happened since its last call.
 
 use std::collections::BTreeSet;
 
@@ -14,25 +14,25 @@ use crate::registry::Shared;
 /// The jobs of so many threads are told at a time at most: more than a screen has lines.
 pub const MOST_THREADS: usize = 256;
 
-/// What is wanted.
+/// The query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MonitorQuery {
     /// Jobs that ended after this.
     pub since: Instant,
-    /// Of these threads.
+    /// The threads whose jobs are wanted.
     pub jobs_of: BTreeSet<u32>,
     /// The wakeups of this thread.
     pub wakeups_of: Option<u32>,
 }
 
-/// What is told.
+/// The answer.
 #[derive(Clone, Debug)]
 pub struct MonitorReply {
     /// When, on the clock of all times here (CLOCK_MONOTONIC).
     pub now: Instant,
-    /// What all reservations together take, everybody's.
+    /// The bandwidth of all reservations of all users.
     pub reserved: Bandwidth,
-    /// What they may take.
+    /// The most that this may be.
     pub total: Bandwidth,
     /// The threads that the caller may see.
     pub items: Vec<Item>,
@@ -43,7 +43,7 @@ pub struct MonitorReply {
 }
 
 impl MonitorReply {
-    /// What the user of `account` sees at `now`.
+    /// The answer for the user of `account` at `now`.
     pub(crate) fn of<A: Actuator>(
         account: &Account,
         query: &MonitorQuery,
@@ -85,11 +85,11 @@ pub struct Figures {
     pub threads: u64,
     /// Threads that hold a reservation.
     pub reserved: u64,
-    /// What they hold together.
+    /// The bandwidth that they hold together.
     pub bandwidth: Bandwidth,
-    /// What all may hold together.
+    /// The most that all may hold together.
     pub total: Bandwidth,
-    /// Who wants something: connections and rules.
+    /// The number of holders: connections and rules.
     pub holders: u64,
     /// Threads that were one too many for their owner.
     pub turned_away: u64,
@@ -97,13 +97,13 @@ pub struct Figures {
     pub changes: u64,
     /// Refusals since the start.
     pub refusals: u64,
-    /// Who else on this machine changes the scheduling of tasks.
+    /// The other programs on this machine that change the scheduling of tasks.
     pub others: Vec<&'static str>,
     /// For how long the service has been running.
     pub uptime: Span,
     /// The caller's own quota, if he is under one.
     pub quota: Option<Quota>,
-    /// What is charged to the caller.
+    /// The caller's charges.
     pub charged: (Bandwidth, u32),
 }
 

@@ -22,7 +22,7 @@ const LINES: u32 = 256;
 /// A change, for subscribers.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// What was done, and why.
+    /// The decision.
     pub entry: Entry,
     /// To whom the thread is charged.
     pub uid: u32,

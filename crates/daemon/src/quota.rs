@@ -14,7 +14,7 @@ mod error;
 
 pub use error::{QuotaError, Whose};
 
-/// What somebody may have at most.
+/// The limits of a user.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quota {
     /// All his reservations together.
@@ -28,8 +28,8 @@ pub struct Quota {
     /// The shortest runtime of one. The kernel may notice only at its next tick that a shorter one
     /// is used up, and for so little bandwidth many tasks would fit into a quota.
     pub shortest_runtime: Span,
-    /// All runtimes of his together. For so long his tasks may keep one CPU at a stretch from
-    /// whatever has no reservation, the service itself included.
+    /// All runtimes of his together. The longest time for which their tasks may keep one CPU from
+    /// all tasks without a reservation, the service itself included.
     pub longest_runtime: Span,
 }
 
@@ -89,7 +89,7 @@ impl Quota {
     }
 }
 
-/// What is charged for `reservation`: its runtime as a share of its deadline. A reservation whose
+/// The charge for `reservation`: its runtime as a share of its deadline. A reservation whose
 /// deadline is far shorter than its period runs before those of others as one whose period is that
 /// short; by its share of the period, fifty of them that run one after the other would fit into
 /// half a CPU.
@@ -112,13 +112,13 @@ pub struct Quotas {
 }
 
 impl Quotas {
-    /// What holds for the user alone; root is under none.
+    /// The quota of the user alone; root is under none.
     #[must_use]
     pub fn of_user(&self, uid: u32) -> Option<Quota> {
         (uid != 0).then(|| self.users.get(&uid).copied().unwrap_or(self.default))
     }
 
-    /// What holds for a rule with a bandwidth of its own.
+    /// The quota of a rule with a bandwidth of its own.
     pub(crate) const fn of_rule(&self, own: Allotment) -> Quota {
         Quota {
             bandwidth: own.bandwidth,
@@ -127,7 +127,7 @@ impl Quotas {
     }
 }
 
-/// What counts against a quota.
+/// The use that counts against a quota.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Used {
     pub(crate) bandwidth: Bandwidth,

@@ -1,7 +1,6 @@
-//! An actuator that keeps everybody within his quotas: the one place through which every
-//! reservation goes, whoever asked for it and whatever the loop makes of it. It notices, too, when
-//! somebody else gives a task under a reservation another nice level, which shows nowhere until the
-//! reservation is over.
+//! An actuator that keeps all users within their quotas: every reservation goes through it, by any
+//! client and after any change of the loop's. It also notices when another program gives a task
+//! under a reservation another nice level, which shows nowhere until the reservation is over.
 
 use std::collections::HashMap;
 
@@ -126,9 +125,9 @@ fn end_of_zombie(task: TaskId) -> Option<End> {
     })
 }
 
-/// What somebody else gave the task, if it has a real-time priority and neither a request nor a
-/// rule with `adopt` wants a reservation for it: PipeWire, RealtimeKit or an administrator decides
-/// about it.
+/// The scheduling that another program gave the task, if it has a real-time priority and neither a
+/// request nor a rule with `adopt` wants a reservation for it: PipeWire, RealtimeKit or an
+/// administrator decides about it.
 fn others(registry: &Registry, task: TaskId) -> Option<Attributes> {
     if registry.explicit.contains_key(&task)
         || registry.raised.contains(&task)

@@ -28,20 +28,20 @@ pub type Shared = Rc<RefCell<Registry>>;
 /// A reservation that was asked for.
 #[derive(Clone, Debug)]
 pub struct ExplicitReservation {
-    /// Who holds it.
+    /// The holder.
     pub holder: Holder,
     /// The thread.
     pub task: Task,
-    /// Whose it was when it was asked for.
+    /// Its user when it was asked for.
     pub uid: u32,
 }
 
 /// See the file's head.
 #[derive(Debug, Default)]
 pub struct Registry {
-    /// What is charged to whom.
+    /// The charges of all accounts.
     pub ledger: Ledger,
-    /// What is tracked, by the thread that was asked for.
+    /// The tracked processes, by the thread that was asked for.
     pub processes: BTreeMap<TaskId, TrackedProcess>,
     /// Reservations that were asked for, by thread.
     pub explicit: BTreeMap<TaskId, ExplicitReservation>,
@@ -49,7 +49,7 @@ pub struct Registry {
     pub raised: BTreeSet<TaskId>,
     /// Threads that were not tracked, because it was one too many for their owner.
     pub turned_away: u64,
-    /// Threads that nobody asked for, that may work for those that were.
+    /// Threads without a request that may work for requested ones.
     pub partners: Partners,
 }
 
@@ -66,7 +66,7 @@ impl Registry {
     /// A thread came to be tracked: to whom it is charged, if anybody asked for it and may have it.
     ///
     /// # Errors
-    /// If it is one too many, or nobody asked for it.
+    /// An error if it is one too many, or if no client asked for it.
     pub fn admit(&mut self, task: &Task) -> Result<(), QuotaError> {
         if self.partners.all.contains_key(&task.id) {
             return Ok(());
@@ -139,7 +139,7 @@ impl Registry {
             .retain(|id, process| *id != task || (process.whole && !process.threads.is_empty()));
     }
 
-    /// `holder` no longer wants anything: what nobody else wants either.
+    /// `holder` no longer wants anything: returns all that no other holder wants either.
     pub fn drop_holder(&mut self, holder: &Holder) -> Dropped {
         let mut dropped = Dropped::default();
         for (id, process) in &mut self.processes {
@@ -156,8 +156,9 @@ impl Registry {
         dropped
     }
 
-    /// `holder` no longer wants `task`, nor what he has because he asked for it: what nobody else
-    /// wants either, and he did not ask for by itself. None if he does not want it anyway.
+    /// `holder` no longer wants `task`, nor the tasks tracked because of it: returns those that no
+    /// other holder wants either and that it did not ask for separately. None if it does not want
+    /// `task` anyway.
     pub fn drop_lease(&mut self, holder: &Holder, task: TaskId) -> Option<Vec<TaskId>> {
         let process = self.processes.get(&task)?;
         process.holders().find(|own| *own == holder)?;
@@ -197,8 +198,8 @@ impl Registry {
         gone
     }
 
-    /// Who paid for something may want it no longer, while somebody else does: that one pays from
-    /// here on. Answers the threads that he may not have, which belong to nothing any more.
+    /// The payer of a task may want it no longer, while another holder does: that one pays from
+    /// here on. Returns the threads that it may not have, which belong to no holder any more.
     pub fn settle_payers(&mut self) -> Vec<TaskId> {
         let mut beyond = Vec::new();
         let mut passed_on = Vec::new();
@@ -222,7 +223,7 @@ impl Registry {
                 let is_paid = others.any(|other| {
                     other.task != id && other.account == former && other.threads.contains(&thread)
                 });
-                // Who reserved for it himself pays for it himself.
+                // A user who reserved for it pays for it.
                 if is_paid || self.explicit.contains_key(&thread) {
                     continue;
                 }
@@ -239,12 +240,12 @@ impl Registry {
     }
 
     /// The thread `task` of the user `uid` may work for the tracked thread `of`, and is to be
-    /// tracked for that: it is charged to whoever that one is charged to. A rule that frees `of` of
-    /// quotas does not mean who comes to work with it: that is charged to its user.
+    /// tracked for that: it is charged to the same account as `of`. A rule that frees `of` from
+    /// quotas does not free its partners: these are charged to their user.
     ///
     /// # Errors
-    /// Why not, if that is worth telling: it is somebody else's, or one too many. Else it is
-    /// tracked already, or nobody asked for `of`.
+    /// Why not, if that is worth telling: it is another user's, or one too many. Else it is tracked
+    /// already, or no client asked for `of`.
     pub fn admit_partner(
         &mut self,
         task: &Task,
@@ -283,7 +284,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Whose the tracked thread is, and to whom a partner of it is charged.
+    /// The owner of the tracked thread, and the account that a partner of it is charged to.
     fn behind(&self, of: TaskId) -> Option<(Option<u32>, Arc<Account>)> {
         if let Some(partner) = self.partners.all.get(&of) {
             return Some((Some(partner.owner), Arc::clone(&partner.account)));
@@ -316,7 +317,7 @@ impl Registry {
         let Some((of, (_, account))) = users.find(|(_, (whose, _))| *whose == Some(owner)) else {
             return Ok(false);
         };
-        // Who reserved for it himself pays for it himself.
+        // A user who reserved for it pays for it.
         if of != former && !self.explicit.contains_key(&task) {
             self.ledger.hand_over(task, &account)?;
             if let Some(partner) = self.partners.all.get_mut(&task) {
@@ -333,8 +334,8 @@ impl Registry {
         }
     }
 
-    /// The thread is not to be tracked for another one any more. Of one that was asked for, nothing
-    /// happens. Whether it was a partner.
+    /// The thread is not to be tracked for another one any more. A thread that was asked for is
+    /// left alone. Whether it was a partner.
     pub fn drop_partner(&mut self, task: TaskId) -> bool {
         let was = self.partners.all.remove(&task).is_some();
         self.partners.dismissed.retain(|other| *other != task);
@@ -345,7 +346,7 @@ impl Registry {
         was
     }
 
-    /// Who is behind a thread, as far as paths go by it.
+    /// The party of a thread, by which paths go.
     #[must_use]
     pub fn party(&self, task: TaskId) -> Party {
         let payer = self.ledger.account(task).map_or(0, |account| account.uid);
@@ -376,7 +377,7 @@ impl Registry {
     }
 }
 
-/// What is to be let go.
+/// The tasks to let go.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
     /// No longer tracked.

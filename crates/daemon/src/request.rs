@@ -1,4 +1,4 @@
-//! What the threads that talk to the bus ask of the loop's thread, and what it answers.
+//! The requests of the threads that talk to the bus to the loop's thread, and the answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,12 +47,12 @@ impl Client {
     }
 }
 
-/// Who asks.
+/// A caller.
 #[derive(Clone, Debug)]
 pub struct Caller {
     /// From which connection.
     pub client: Arc<Client>,
-    /// Whose that is.
+    /// The account of that connection.
     pub account: Arc<Account>,
     /// The call's number, by which the connection's calls are in order.
     pub serial: u32,
@@ -64,13 +64,13 @@ pub type Reply<T> = Sender<Result<T, Fault>>;
 /// A caller, and the task that the call is about.
 #[derive(Debug)]
 pub struct About {
-    /// Who asks.
+    /// The caller.
     pub caller: Caller,
     /// For which process or thread.
     pub target: Target,
 }
 
-/// What is asked, and where the answer goes. A caller sees threads of his own; root sees all.
+/// A request, and the channel for the answer. A caller sees threads of his own; root sees all.
 #[derive(Debug)]
 pub enum Request {
     /// Track a process, or one thread; if true, with the processes that it starts.
@@ -98,7 +98,7 @@ pub enum Request {
     Reload(Reply<Vec<&'static str>>),
     /// A connection is gone.
     Left(Arc<str>),
-    /// The bus is gone, or has turned us away: nobody can ask any more, nor be heard leaving.
+    /// The bus is gone, or has turned us away: no client can ask any more, nor be heard leaving.
     BusGone,
 }
 
@@ -125,7 +125,7 @@ impl RequestSender {
     /// Asks, and waits for the answer.
     ///
     /// # Errors
-    /// What is answered; that too much is asked already; that the service ends.
+    /// The fault that is answered; too many calls wait already; or the service ends.
     pub async fn ask<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T, Fault> {
         let (reply, answer) = async_channel::bounded(1);
         self.requests.try_send(request(reply)).map_err(|error| {
@@ -141,7 +141,7 @@ impl RequestSender {
         answer.recv().await.unwrap_or_else(|_| Err(ending()))
     }
 
-    /// Tells what nobody waits for an answer to. Waits until there is room for it.
+    /// Sends a request that needs no answer. Waits until there is room for it.
     pub async fn tell(&self, what: Request) {
         // If the loop is gone, so is what was held.
         let _ = self.requests.send(what).await;

@@ -29,10 +29,10 @@ impl Default for Rules {
     }
 }
 
-/// One rule. What it names must all be so.
+/// One rule. All that it names must match.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// What it is called in the log.
+    /// Its name in the log.
     pub name: Arc<str>,
     /// The path of the program, or its last part.
     pub program: Option<String>,
@@ -43,7 +43,7 @@ pub struct Rule {
     /// The container that it is in: the id, or at least 12 digits from its beginning; the name of
     /// one of LXC's.
     pub container: Option<String>,
-    /// The user that it runs as: his number. A name that nobody has is nobody's.
+    /// The user that it runs as: his number. A name without a user matches none.
     pub user: Option<String>,
     /// Whether processes of root, which has no quota, are left out.
     pub but_root: bool,
@@ -61,7 +61,7 @@ pub struct Rule {
     pub adopt: bool,
 }
 
-/// What is known of a process.
+/// The facts about a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The path of its program; none if that may not be known.

@@ -36,7 +36,7 @@ const MOST_UNTOLD: usize = 1024;
 /// How the service is started.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What is configured, and where.
+    /// The files of the configuration.
     pub sources: Sources,
     /// Where it is noted what has to be put back.
     pub state: PathBuf,
@@ -80,8 +80,8 @@ fn end_on_a_panic_elsewhere() {
     }));
 }
 
-/// Serves until told to end; then everybody gets back what he had. `told` is asked each turn for a
-/// signal that came.
+/// Serves until told to end; then every task gets its former scheduling back. `told` is asked each
+/// turn for a signal that came.
 ///
 /// # Errors
 /// If something that it needs is not there, or is no more: the bus, BPF, a place for the state
@@ -102,7 +102,7 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Signal>) -> anyho
             .with_context(|| format!("cannot write to {}", options.state.display()))
     };
     let actuator = DeadlineActuator::new(state_file()?, onbeat_act::Options::default());
-    // Made after the other's state file, for it is to be undone after it.
+    // Made after the other's state file, because it is to be undone after it.
     let mut priorities = Priorities::new(state_file()?);
     if options.hand_over {
         priorities.leave_in_force();
@@ -187,7 +187,7 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Signal>) -> anyho
                     if let Some(served) = &served {
                         served.serve_realtimekit(new.realtimekit);
                     }
-                    // Who was given more before has it yet.
+                    // A client that was granted more before has it yet.
                     greatest = greatest.max(granted(&new));
                     go_first(greatest);
                 }
@@ -286,8 +286,7 @@ fn told_how(
     }
 }
 
-/// What an earlier service has left changed. Priorities of RealtimeKit's clients are taken over, if
-/// these are served.
+/// Undoes the changes that an earlier service has left.
 fn put_back_the_past(options: &Options, priorities: Option<&mut Priorities>) -> anyhow::Result<()> {
     let report = match priorities {
         Some(priorities) => priorities.adopt(&options.state),

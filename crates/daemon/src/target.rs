@@ -4,7 +4,7 @@
 //! A number alone means nothing: the task may end and its number go to another one at any moment.
 //! So the process is held by a descriptor (pidfd), everything about it is read from `/proc`, and
 //! what was read counts only if the descriptor says afterwards that the process still lives. From
-//! then on it is named by number and start time, which whoever acts on it looks at again.
+//! then on it is named by number and start time, which are checked again before each change.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -23,7 +23,7 @@ pub struct Target {
     pub task: Task,
     /// The first thread of its process.
     pub leader: TaskId,
-    /// Whose it is.
+    /// Its owner.
     pub uid: u32,
     pidfd: OwnedFd,
 }
@@ -51,7 +51,7 @@ impl Target {
             Some(libc::ESRCH | libc::EINVAL) => gone(),
             _ => Fault::Failed(format!("task {tid} cannot be held fast: {error}")),
         })?;
-        // Whatever is read from here on is of the process that the descriptor holds, if that lives
+        // All that is read from here on is of the process that the descriptor holds, if that lives
         // still.
         let status = Status::read(tid).ok_or_else(gone)?;
         let id = task::identify(tid).map_err(|_| gone())?;
@@ -99,7 +99,7 @@ fn is_thread_of(process: u32, tid: u32) -> bool {
     fs::exists(format!("/proc/{process}/task/{tid}")).unwrap_or(false)
 }
 
-/// What `/proc/TID/status` says, as far as it is used here.
+/// The fields of `/proc/TID/status` that are used here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status {
     /// The thread's name.
@@ -113,7 +113,7 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// Of the task `tid`; none if there is none.
+    /// Reads the status of the task `tid`; none if there is none.
     pub(crate) fn read(tid: u32) -> Option<Self> {
         let text = fs::read(format!("/proc/{tid}/status")).ok()?;
         Self::parse(&String::from_utf8_lossy(&text))

@@ -1,4 +1,4 @@
-//! What systemd is told: that the service is ready, that it is alive, that it ends.
+//! Messages to systemd: that the service is ready, that it is alive, that it ends.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub(crate) fn stopping() {
     tell(&[NotifyState::Stopping]);
 }
 
-/// Without systemd nobody listens; with it, a word that is lost is said again.
+/// Without systemd they go nowhere; with it, a word that is lost is said again.
 fn tell(what: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(what) {
         tracing::warn!("cannot tell systemd how things stand: {error}");

@@ -1,5 +1,5 @@
-//! Who calls, and whether he may: by what the bus says of his connection, never by what he says
-//! himself.
+//! The caller, and whether it may call: by what the bus says of his connection, never by what he
+//! says himself.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -44,7 +44,7 @@ impl Callers {
         }
     }
 
-    /// Who sent the message, if he is to be answered at all.
+    /// The sender of the message, if it is to be answered at all.
     pub(super) async fn of(
         &self,
         header: &Header<'_>,
@@ -109,7 +109,7 @@ impl Callers {
     ) -> Result<Target, Fault> {
         let target = Target::find(tid, process)?;
         let (id, uid) = (target.task.id, target.uid);
-        // polkit may ask somebody for a password: nothing is held open for that long.
+        // polkit may ask a user for a password: nothing is held open for that long.
         drop(target);
         let action = if uid == caller.account.uid {
             Action::ManageOwnTasks
@@ -200,7 +200,7 @@ impl From<zbus::Error> for Unknown {
     }
 }
 
-/// What the bus says of a connection that is gone.
+/// The bus's error for a connection that is gone.
 const GONE: &str = "org.freedesktop.DBus.Error.NameHasNoOwner";
 
 async fn ask(connection: &Connection, name: &str) -> Result<Account, Unknown> {

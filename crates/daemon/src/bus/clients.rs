@@ -1,8 +1,8 @@
-//! Who is on the bus: a connection that is gone holds nothing any more.
+//! The connections on the bus: a connection that is gone holds nothing any more.
 //!
 //! A connection is entered before the bus is asked whose it is. So either the bus says that it is
-//! gone, or its leaving is told after it was entered, and marks the entry; and whoever grants
-//! something looks at the mark.
+//! gone, or its leaving is told after it was entered, and marks the entry; and each part that
+//! grants something looks at the mark.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,7 +46,7 @@ impl Clients {
         }
     }
 
-    /// Whose the connection is, if that is known.
+    /// The account of the connection, if that is known.
     pub(super) fn account(&self, name: &str) -> Option<Arc<Account>> {
         let clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         clients.get(name)?.account.clone()

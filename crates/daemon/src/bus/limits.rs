@@ -1,10 +1,10 @@
-//! What clients of RealtimeKit may have.
+//! The limits of RealtimeKit's clients.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use onbeat_model::Span;
 
-/// What is granted at most.
+/// The most that is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The highest real-time priority.
@@ -13,7 +13,7 @@ pub struct Limits {
     pub nice: i32,
     /// The longest RLIMIT_RTTIME that a client may have.
     pub rttime: Span,
-    /// Whether somebody gets it where there is no polkit to ask whether he may.
+    /// Whether a client gets it where there is no polkit to ask.
     pub without_polkit: bool,
 }
 

@@ -22,7 +22,7 @@ use crate::request::{About, Caller, Request, RequestSender};
 /// Where the object is.
 pub(super) const PATH: &str = "/org/onbeat/Manager1";
 
-/// Who wants to be told of changes, by the connection's name.
+/// The subscribers to changes, by the connection's name.
 type Subscribers = Arc<Mutex<HashMap<Arc<str>, Caller>>>;
 
 /// How many connections of one user's are told of changes at most. A change is told to those of one
@@ -123,7 +123,7 @@ impl Manager {
         Ok(self.requests.ask(request).await?)
     }
 
-    /// The caller's threads that are tracked or reserved for; root is told of everybody's.
+    /// The caller's threads that are tracked or reserved for; root gets those of all users.
     #[zbus(out_args("threads"))]
     async fn list(
         &self,
@@ -166,8 +166,8 @@ impl Manager {
         Ok(counted(&figures))
     }
 
-    /// From now on this connection is sent the signal Changed, for the caller's threads; root for
-    /// everybody's.
+    /// From now on this connection is sent the signal Changed, for the caller's threads; root those
+    /// of all users.
     async fn subscribe(
         &self,
         #[zbus(header)] header: Header<'_>,
@@ -205,8 +205,8 @@ impl Manager {
         Ok(())
     }
 
-    /// Reads the configuration anew. What is reserved stays. If it has a mistake, the old one stays
-    /// in force, and the mistake is the answer, and in the log. Else the keys are that were changed
+    /// Reads the configuration anew. Reservations stay. If it has a mistake, the old one stays in
+    /// force, and the mistake is the answer, and in the log. Else the keys are that were changed
     /// and take effect only when the service is started anew.
     #[zbus(out_args("later"))]
     async fn reload(
@@ -244,7 +244,7 @@ impl Manager {
 }
 
 impl Manager {
-    /// Who calls, and the task that he means, if he may have something done to it.
+    /// The caller, and the task that it means, if it may have something done to it.
     async fn about(
         &self,
         task: u32,

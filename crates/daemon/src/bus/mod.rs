@@ -93,7 +93,7 @@ impl Served {
         self.name_owner.change(limits);
     }
 
-    /// No longer serves: whoever asks from now on is told that nobody is there.
+    /// No longer serves: clients that ask from now on are told that the name has no owner.
     pub fn end(self) {
         // The bus takes the names when the connection closes, too.
         let _ = self.connection.release_name(NAME);

@@ -1,4 +1,4 @@
-//! `org.onbeat.Monitor1`: for whoever looks on, as `onbeat top` does. Changes nothing.
+//! `org.onbeat.Monitor1`: for observers, such as `onbeat top`. Changes nothing.
 
 use onbeat_control::Done;
 use onbeat_model::Instant;
@@ -28,12 +28,12 @@ impl Monitor {
 
 #[interface(name = "org.onbeat.Monitor1")]
 impl Monitor {
-    /// How things stand with the caller's threads, as List of org.onbeat.Manager1 tells it; root is
-    /// told of everybody's. Beside it: when that was, in nanoseconds; what all reservations take
-    /// and may take, in CPUs; the jobs that ended after a time, of at most 256 threads, each with
-    /// its end, response time, execution time in nanoseconds and whether it missed its deadline;
-    /// and when one thread (0: none) woke in the last seconds. Of each thread the last 64 jobs are
-    /// kept.
+    /// How things stand with the caller's threads, as List of org.onbeat.Manager1 tells it; root
+    /// gets those of all users. Beside it: when that was, in nanoseconds; what all reservations
+    /// take and may take, in CPUs; the jobs that ended after a time, of at most 256 threads, each
+    /// with its end, response time, execution time in nanoseconds and whether it missed its
+    /// deadline; and when one thread (0: none) woke in the last seconds. The last 64 jobs of each
+    /// thread are kept.
     #[zbus(out_args("now_ns", "bandwidth", "threads", "jobs", "wakeups_ns"))]
     async fn look(
         &self,

@@ -1,5 +1,5 @@
-//! RealtimeKit's name on the bus: had as long as its clients are to be served, and whoever has it
-//! before is gone.
+//! RealtimeKit's name on the bus: onbeat has it as long as its clients are to be served and no
+//! other service has it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,8 +27,8 @@ impl NameOwner {
         }
     }
 
-    /// Clients get this from now on, if anything. The bus is told on a thread of its own: whoever
-    /// calls this is not to wait for it.
+    /// Clients get this from now on, if anything. The bus is told on a thread of its own: the
+    /// caller does not wait for it.
     pub(super) fn change(&self, limits: Option<Limits>) {
         self.limits.set(limits);
         let name = self.clone();
@@ -62,8 +62,8 @@ impl NameOwner {
         *asked = wanted;
     }
 
-    /// Without any flag: whoever has it is not replaced, and once he is gone it is ours. Until
-    /// then, why it is not.
+    /// Without any flag: the present owner is not replaced, and once it is gone the name is ours.
+    /// Until then, why it is not.
     fn ask(&self) -> zbus::Result<Option<&'static str>> {
         let flags = std::iter::empty::<RequestNameFlags>().collect();
         let reply = self.connection.request_name_with_flags(REALTIMEKIT, flags);

@@ -1,4 +1,4 @@
-//! Asks polkit whether somebody may do something.
+//! Asks polkit whether a user may do something.
 //!
 //! A question may stay open for long: polkit lets an agent of the caller's ask for a password, and
 //! the agent is the caller's program. So few are open at a time ([`QuestionLimit`]), and each is
@@ -27,8 +27,8 @@ pub(super) const fn name(action: Action) -> &'static str {
     }
 }
 
-/// What RealtimeKit calls the same: administrators' rules may be about that. polkit knows it where
-/// RealtimeKit is installed.
+/// RealtimeKit's name of the same action: administrators' rules may be about that. polkit knows it
+/// where RealtimeKit is installed.
 const fn name_of_realtimekit(action: Action) -> Option<&'static str> {
     match action {
         Action::MakeRealTime => Some("org.freedesktop.RealtimeKit1.acquire-real-time"),
@@ -44,19 +44,19 @@ const INTERFACE: &str = "org.freedesktop.PolicyKit1.Authority";
 /// Lets polkit ask the user for a password.
 const ALLOW_INTERACTION: u32 = 1;
 
-/// What the bus answers where there is no polkit.
+/// The bus's errors where there is no polkit.
 const NOBODY: [&str; 2] = [
     "org.freedesktop.DBus.Error.ServiceUnknown",
     "org.freedesktop.DBus.Error.NameHasNoOwner",
 ];
-/// What it answers where there is one that cannot be asked now.
+/// The bus's errors where there is one that cannot be asked now.
 const NOT_NOW: [&str; 3] = [
     "org.freedesktop.DBus.Error.LimitsExceeded",
     "org.freedesktop.DBus.Error.NoReply",
     "org.freedesktop.DBus.Error.TimedOut",
 ];
 
-/// What is to be permitted.
+/// The action to be permitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// To have one's own tasks tracked and reserved for, within quotas.
@@ -105,9 +105,9 @@ impl Default for Polkit {
 }
 
 impl Polkit {
-    /// What polkit says about the user `uid`, who calls; none if there is no polkit to ask. One
-    /// that answers with something else than yes permits nothing. What RealtimeKit has a name for
-    /// is asked by that, if polkit knows it.
+    /// Asks polkit about the user `uid`, who calls; none if there is no polkit to ask. One that
+    /// answers with something else than yes permits nothing. An action that RealtimeKit has a name
+    /// for is asked by that, if polkit knows it.
     ///
     /// # Errors
     /// If it cannot be asked now, or does not answer.
@@ -138,7 +138,7 @@ impl Polkit {
         }))
     }
 
-    /// What polkit says about the action of this name.
+    /// Asks polkit about the action of this name.
     async fn answer(
         &self,
         connection: &Connection,
@@ -219,7 +219,7 @@ impl Polkit {
     }
 }
 
-/// What polkit said.
+/// polkit's answer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Answer {
     authorised: bool,
@@ -229,7 +229,7 @@ struct Answer {
     is_unknown: bool,
 }
 
-/// What that comes to.
+/// The decision that follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) permitted: bool,
@@ -252,7 +252,7 @@ impl Answer {
     }
 }
 
-/// Nobody waits for the answer any more; nor for whether that is heard.
+/// The answer is not needed any more; nor for whether that is heard.
 async fn take_back(connection: &Connection, number: &str) {
     let message = Message::method_call(PATH, "CancelCheckAuthorization")
         .and_then(|message| message.destination(SERVICE))
@@ -265,7 +265,7 @@ async fn take_back(connection: &Connection, number: &str) {
     }
 }
 
-/// What `answer` comes to, if it does so in time.
+/// The result of `answer`, if it comes in time.
 async fn within<T>(patience: Duration, answer: impl Future<Output = T>) -> Option<T> {
     let answered = async { Some(answer.await) };
     let over = async {

@@ -1,13 +1,13 @@
 //! How many questions to polkit are open at a time: the bus lets one connection wait for 128
-//! answers, and what one user keeps open (a password that nobody types) must leave room for
-//! everybody else's.
+//! answers, and one user's open questions (a password that is never typed) must leave room for
+//! those of all others.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_lock::{Semaphore, SemaphoreGuardArc};
 
-/// A kind of questions of which so many are open, of one user and of all.
+/// A kind of questions, with the most that are open for one user and for all.
 #[derive(Debug)]
 pub(super) struct QuestionLimit {
     each: usize,
@@ -41,7 +41,7 @@ impl QuestionLimit {
         })
     }
 
-    /// The same, as soon as there is room. Who has too many open waits for his own.
+    /// The same, as soon as there is room. A user with too many open waits for their own.
     pub(super) async fn open(&self, uid: u32) -> Open {
         Open {
             _his: self.of(uid).acquire_arc().await,
@@ -51,7 +51,7 @@ impl QuestionLimit {
 
     fn of(&self, uid: u32) -> Arc<Semaphore> {
         let mut by_user = self.by_user.lock().unwrap_or_else(PoisonError::into_inner);
-        // Of whom no question is open, nothing is kept.
+        // Users without an open question are forgotten.
         by_user.retain(|other, own| *other == uid || Arc::strong_count(own) > 1);
         let new = || Arc::new(Semaphore::new(self.each));
         Arc::clone(by_user.entry(uid).or_insert_with(new))

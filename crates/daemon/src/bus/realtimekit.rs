@@ -1,6 +1,6 @@
 //! `org.freedesktop.RealtimeKit1`: its clients are served as they are.
 //!
-//! Methods, properties, limits and errors are RealtimeKit's. What a client gets is more: see
+//! Methods, properties, limits and errors are RealtimeKit's. Clients get more than from it: see
 //! `docs/realtimekit.md`.
 
 use onbeat_act::Priority;
@@ -33,7 +33,7 @@ impl RealtimeKit {
         }
     }
 
-    /// What is granted, if anything is.
+    /// The limits of grants, if clients are served.
     fn limits(&self) -> fdo::Result<Limits> {
         let refused = || {
             let text = "onbeat.toml says that clients of RealtimeKit are not served (serve in [realtimekit])";
@@ -184,7 +184,7 @@ impl RealtimeKit {
         self.reset_known(header, connection).await
     }
 
-    /// RealtimeKit ends when nobody needs it; a service that holds reservations does not.
+    /// RealtimeKit ends when it is not needed; a service that holds reservations does not.
     async fn exit(&self) -> fdo::Result<()> {
         Err(fdo::Error::AccessDenied(
             "onbeat serves RealtimeKit's clients: 'systemctl stop onbeat' ends it".to_owned(),

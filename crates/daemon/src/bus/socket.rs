@@ -2,8 +2,8 @@
 //! call that wants no answer, unless its user may send one more.
 //!
 //! A system bus passes on messages of 32 MiB (dbus-daemon) and more, and what they are made into
-//! takes a multiple of that: one call could take all memory that the service may have, whoever sent
-//! it. So a message's length is looked at before anything is made of it. The caller is told.
+//! takes a multiple of that: one call, of any sender, could take all memory that the service may
+//! have. So a message's length is looked at before anything is made of it. The caller is told.
 //!
 //! The bus lets a connection wait for a limited number of answers (dbus-daemon: 128). But it passes
 //! on any number of calls that want none, and all others' calls wait behind them.
@@ -69,8 +69,8 @@ pub(super) struct TooLong {
     bytes: u64,
 }
 
-/// Connects to the system bus, where these are. What is to be told to those whose calls are too
-/// long comes out of the second.
+/// Connects to the system bus, where these are. The second channel has the calls that are too long,
+/// whose senders are to be told.
 pub(super) fn connect(clients: &Arc<Clients>) -> anyhow::Result<(BoxedSplit, Receiver<TooLong>)> {
     let address = zbus::Address::system()?;
     let Transport::Unix(unix) = address.transport() else {
@@ -99,7 +99,7 @@ pub(super) fn answer(
             let text = format!("a call of {bytes} bytes is too long: send at most {MOST_BYTES}");
             let error = Message::error(&call.header(), "org.onbeat.Error.Invalid");
             let error = error.and_then(|error| error.build(&text));
-            // Who is gone need not be told.
+            // A caller that is gone need not be told.
             let _ = error.and_then(|error| connection.send(&error));
         }
     };
@@ -123,7 +123,7 @@ struct BoundedRead<R> {
     first: HashMap<String, u32>,
 }
 
-/// What the beginning of a message says.
+/// The fields at the beginning of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Beginning {
     endian: Endian,

@@ -1,4 +1,4 @@
-//! What is said on the bus, in its types.
+//! The messages on the bus, in its types.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ pub(super) type Times = (u64, u64, u64);
 /// Properties by name.
 pub(super) type Properties = HashMap<&'static str, OwnedValue>;
 
-/// What is answered on the bus when something is not done.
+/// The errors on the bus.
 #[derive(Debug, DBusError)]
 #[zbus(prefix = "org.onbeat.Error")]
 pub(super) enum Error {
@@ -32,7 +32,7 @@ pub(super) enum Error {
     OverQuota(String),
     /// The machine has no room.
     NoRoom(String),
-    /// Somebody else decides about the task.
+    /// An administrator or the program decides about the task.
     TakenOver(String),
     /// The caller does not hold it.
     NotHeld(String),
@@ -79,8 +79,8 @@ pub(super) fn children(options: HashMap<String, OwnedValue>) -> Result<bool, Fau
     Ok(children)
 }
 
-/// What the body of a call becomes, whichever method is called: the option of Track, if the body is
-/// one of its.
+/// The arguments in the body of a call, whichever method is called: the option of Track, if the
+/// body is one of its.
 #[must_use]
 pub fn track_in_body(body: &[u8], endian: Endian) -> Option<Result<bool, Fault>> {
     let data = Data::new(body, Encoding::new_dbus(endian, 0));

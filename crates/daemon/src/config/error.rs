@@ -1,10 +1,10 @@
-//! What is wrong with a configuration, and in which line.
+//! The errors in a configuration, with their lines.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What is wrong with a configuration: where, what, and what to do.
+/// An error in a configuration: where, what, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// A file cannot be read.
@@ -22,7 +22,7 @@ pub enum ConfigError {
         path: PathBuf,
         /// The line in it, from 1.
         line: usize,
-        /// What is wrong, and what to write instead.
+        /// The error, and what to write instead.
         problem: String,
     },
 }

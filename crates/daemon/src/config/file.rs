@@ -1,4 +1,4 @@
-//! What can be written in a file of the configuration: one structure for each table.
+//! The keys of a configuration file: one structure for each table.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,7 +17,7 @@ use super::values::{Predictor, Share, Time};
 use crate::quota::Quota;
 use crate::rules::Rule;
 
-/// The whole file. What is left out stays as it was.
+/// The whole file. Keys that are left out leave the value as it was.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct File {

@@ -69,8 +69,8 @@ impl Sources {
         }
     }
 
-    /// What tells whether the folder of given rules is as it was: the names of its files, and which
-    /// files these are. Whoever changes one puts another file in its place.
+    /// Shows whether the folder of given rules has changed: the names of its files, and which files
+    /// these are. A change puts another file in the place of one.
     pub(crate) fn given_now(&self) -> BTreeSet<(OsString, u64)> {
         let entries = fs::read_dir(&self.given).into_iter().flatten().flatten();
         let files = entries.map(|entry| (entry.file_name(), entry.ino()));

@@ -12,7 +12,7 @@ use crate::bus::Limits;
 use crate::quota::{Quota, Quotas};
 use crate::rules::Rules;
 
-/// What a thread that asked for real-time priority gets at first.
+/// The first reservation of a thread that asked for real-time priority.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Probation {
     /// The share of a CPU.
@@ -30,9 +30,9 @@ pub struct Config {
     pub(super) quota: Quota,
     pub(super) users: Vec<(Place, String, Quota)>,
     pub(super) groups: Vec<(Place, String, Quota)>,
-    /// What clients of RealtimeKit get; none if they are not served.
+    /// The limits of RealtimeKit's clients; none if they are not served.
     pub realtimekit: Option<Limits>,
-    /// What a thread that asked for real-time priority gets at first.
+    /// The first reservation of a thread that asked for real-time priority.
     pub probation: Probation,
     /// Which programs are tracked by themselves.
     pub rules: Rules,

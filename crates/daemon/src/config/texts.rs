@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::{ConfigError, unreadable};
 
-/// What is in a folder; nothing if it is not there.
+/// The entries of a folder; nothing if it is not there.
 pub(super) fn entries_in(folder: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries

@@ -1,5 +1,4 @@
-//! What drop-ins of systemd's units say in a section `[X-OnBeat]`: each unit that has one is a
-//! rule.
+//! The sections `[X-OnBeat]` of drop-ins of systemd's units: each unit that has one is a rule.
 //!
 //! systemd skips sections whose names begin with `X-` (systemd.unit(5)). The service reads drop-ins
 //! when it reads its configuration, and only from folders that root alone can write.

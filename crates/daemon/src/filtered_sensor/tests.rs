@@ -84,7 +84,7 @@ fn tracking(uid: u32, quotas: Quotas) -> (FilteredSensor<Told>, TaskId) {
     (sensor, task)
 }
 
-/// What the process of this test is, to the sensor.
+/// The process of this test, as the sensor knows it.
 fn own() -> Target {
     Target::find(std::process::id(), None).unwrap()
 }
@@ -140,7 +140,7 @@ fn a_thread_of_the_kernel_and_one_that_is_gone_are_left_out_without_a_word() {
 
 #[test]
 fn a_partner_beyond_the_quota_is_left_out() {
-    // Root is under no quota, so the partner is taken for somebody else's whose it is.
+    // Root is under no quota, so the partner is charged to its own user.
     let quotas = Quotas {
         default: crate::quota::Quota {
             tasks: 1,

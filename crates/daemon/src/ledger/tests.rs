@@ -286,7 +286,7 @@ fn lower_quotas_take_nothing_away_but_let_nothing_be_added() {
     ledger.admits(task(1), of(300)).unwrap();
 }
 
-/// What a hostile client can make happen, in any order.
+/// The actions of a hostile client, in any order.
 #[derive(Clone, Debug)]
 enum Step {
     Enter(u32, usize),

@@ -1,8 +1,8 @@
-//! Why something is not to be charged to somebody, in words that tell what to do.
+//! The reasons for which something is not charged to a user, in words that tell what to do.
 
 use onbeat_model::{Bandwidth, Refusal, Reservation, Span};
 
-/// Whose quota does not suffice.
+/// The owner of the quota that does not suffice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Whose {
     /// The user's own.
@@ -32,11 +32,11 @@ pub enum QuotaError {
              reservation, or have the quota raised in onbeat.toml"
     )]
     Bandwidth {
-        /// Whose quota it is.
+        /// The owner of the quota.
         whose: Whose,
         /// The quota.
         most: Bandwidth,
-        /// What is left of it for this task.
+        /// The rest of it for this task.
         left: Bandwidth,
     },
     /// It is one task too many.
@@ -44,7 +44,7 @@ pub enum QuotaError {
         "{whose} may have {most} tasks, and has them: give one back, or have the quota raised in onbeat.toml"
     )]
     Tasks {
-        /// Whose quota it is.
+        /// The owner of the quota.
         whose: Whose,
         /// The quota.
         most: u32,
@@ -52,11 +52,11 @@ pub enum QuotaError {
     /// A period, a deadline or a runtime is too short.
     #[error("a {what} of {given} is shorter than {whose} may have: ask for at least {shortest}")]
     TooShort {
-        /// Whose quota it is.
+        /// The owner of the quota.
         whose: Whose,
-        /// What is too short.
+        /// The time that is too short.
         what: &'static str,
-        /// What was asked for.
+        /// The value asked for.
         given: Span,
         /// The quota.
         shortest: Span,
@@ -67,19 +67,19 @@ pub enum QuotaError {
              period with a shorter runtime, end another reservation, or have longest-runtime raised in onbeat.toml"
     )]
     TooLong {
-        /// Whose quota it is.
+        /// The owner of the quota.
         whose: Whose,
         /// The quota.
         most: Span,
-        /// What is left of it for this task.
+        /// The rest of it for this task.
         left: Span,
     },
-    /// The kernel holds yet what somebody else reserved for the task.
+    /// The kernel still holds another program's reservation for the task.
     #[error(
         "what somebody else reserved for the task is not given back yet: ask again when its period is over"
     )]
     Unsettled,
-    /// Nobody answers for the task.
+    /// No account has the task.
     #[error("the task belongs to nobody who asked for it")]
     Unknown,
 }

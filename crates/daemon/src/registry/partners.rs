@@ -1,9 +1,8 @@
-//! Threads that nobody asked for, and that are tracked because they may work for one that somebody
-//! did ask for: whose they may be, and who pays.
+//! Threads without a request that are tracked because they may work for a requested one: who may
+//! own them, and who pays.
 //!
-//! A partner is of the same user as the task that it works for, whoever asked for that one, and is
-//! charged to whoever that one is charged to. When that one goes and it works for others, it is
-//! theirs from then on.
+//! A partner is of the same user as the task that it works for, and is charged to the same account.
+//! When that one goes and it works for others, it is theirs from then on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,12 +23,12 @@ pub struct Partners {
     pub in_doubt: bool,
 }
 
-/// A thread that nobody asked for.
+/// A thread without a request.
 #[derive(Clone, Debug)]
 pub struct Partner {
     /// The number of its process.
     pub pid: u32,
-    /// Whose it is.
+    /// Its owner.
     pub owner: u32,
     /// The tracked thread for which it is charged.
     pub of: TaskId,

@@ -20,7 +20,7 @@ fn client(name: &str) -> Holder {
     Holder::Client(name.into())
 }
 
-/// Of a process, or of one of its threads; one that nobody wants yet.
+/// The record of a process, or of one of its threads, without a holder.
 fn process(task: TaskId, pid: u32) -> TrackedProcess {
     TrackedProcess {
         pid,
@@ -228,7 +228,7 @@ fn what_its_payer_no_longer_wants_is_charged_to_another_holder_as_far_as_that_on
     }
     let kept = registry.processes.get_mut(&PARENT).unwrap();
     kept.want(hers, &alice, Follow::Children);
-    // What she has started with it is hers from the beginning.
+    // The processes that she has started with it are hers from the beginning.
     let leases = kept.leases_of_children();
     assert_eq!(kept.payer_of(&leases), alice);
     assert_eq!(registry.settle_payers(), []);

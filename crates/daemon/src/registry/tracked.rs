@@ -8,7 +8,7 @@ use onbeat_model::{Follow, TaskId};
 
 use crate::account::Account;
 
-/// Who wants something.
+/// The holder of something.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Holder {
     /// A connection to the bus, by its unique name: until it is gone.
@@ -33,9 +33,9 @@ impl Holder {
 /// One reason for which something is tracked.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lease {
-    /// Who wants it.
+    /// The holder.
     pub holder: Holder,
-    /// What he asked for: this, or a process from which it comes.
+    /// The task asked for: this, or a process from which it comes.
     pub asked_for: TaskId,
 }
 
@@ -44,8 +44,8 @@ pub struct Lease {
 pub struct TrackedProcess {
     /// Its number.
     pub pid: u32,
-    /// What it comes from, if it is tracked because a process with `children` started it, or one of
-    /// those did.
+    /// The process that started it, if it is tracked because that one, or an earlier one, has
+    /// `children`.
     pub origin: Option<TaskId>,
     /// The thread that was asked for; the first one stands for the whole process.
     pub task: TaskId,
@@ -53,9 +53,9 @@ pub struct TrackedProcess {
     pub whole: bool,
     /// To whom its threads are charged.
     pub account: Arc<Account>,
-    /// Whose it is; none of one that runs with the rights of two users.
+    /// Its owner; none of one that runs with the rights of two users.
     pub owner: Option<u32>,
-    /// Who pays for what each of those who want it wants.
+    /// The payer for each holder.
     pub payers: BTreeMap<Holder, Arc<Account>>,
     /// Why it is tracked, and whether the processes that it starts are to be, too. Without a lease
     /// it is let go.
@@ -69,7 +69,7 @@ pub struct TrackedProcess {
 }
 
 impl TrackedProcess {
-    /// `holder` asks for this itself, and `payer` pays for it. What he wanted before stays.
+    /// `holder` asks for this itself, and `payer` pays for it. Its earlier request stays.
     pub fn want(&mut self, holder: Holder, payer: &Arc<Account>, follow: Follow) {
         let asked_for = self.task;
         self.payers.insert(holder.clone(), Arc::clone(payer));
@@ -80,7 +80,7 @@ impl TrackedProcess {
         }
     }
 
-    /// Who wants it.
+    /// Its holders.
     pub fn holders(&self) -> impl Iterator<Item = &Holder> {
         self.leases.keys().map(|lease| &lease.holder)
     }
@@ -93,7 +93,7 @@ impl TrackedProcess {
             .any(|&follow| follow == Follow::Children)
     }
 
-    /// Who pays for what comes under these of its leases: whoever pays now, if one of them is his.
+    /// The payer for tasks under these of its leases: the present payer, if one of them is theirs.
     #[must_use]
     pub fn payer_of(&self, leases: &BTreeMap<Lease, Follow>) -> Arc<Account> {
         let payers = leases.keys();

@@ -2,8 +2,8 @@
 //! order in which it sent them.
 //!
 //! Each call is looked at on its own (who calls, may he), so a later one can be ready first; and a
-//! reservation may be waited for. Who gives back what he no longer waits for counts on it that his
-//! earlier call comes to nothing then.
+//! reservation may be waited for. A client that gives back what it no longer waits for relies on
+//! its earlier call coming to nothing then.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl CallOrder {
         in_order
     }
 
-    /// What no call can come before any more is forgotten.
+    /// An entry that no call can come before any more is forgotten.
     pub(super) fn forget_old(&mut self, now: Instant) {
         self.0.retain(|_, (_, at)| now.since(*at) < REMEMBERED);
     }

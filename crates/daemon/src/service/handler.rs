@@ -69,7 +69,7 @@ impl Handler {
         self.reservations.retry(turn);
     }
 
-    /// What every turn does after the requests.
+    /// The work of every turn, after the requests.
     pub(super) fn update<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
         self.partners.settle(turn);
         self.rule_scan.scan(turn);
@@ -137,7 +137,7 @@ impl Handler {
         }
     }
 
-    /// Where another user's program runs now, nobody who asked before has a say.
+    /// Where another user's program runs now, earlier requests have no effect.
     pub(super) fn release_changed_owners<S: Sensor, A: Actuator>(
         &mut self,
         turn: &mut Turn<'_, S, A>,

@@ -2,8 +2,8 @@
 //!
 //! `handler` carries the requests out. Each part of it owns one kind of thing that a client can
 //! hold, with what is still to be done about it: `tracking`, `reservations` and `priorities`.
-//! `partners` has the threads that nobody asked for, `rule_scan` what is tracked by the rules, and
-//! `call_order` which calls may take effect yet. All of them work on a `turn`.
+//! `partners` has the threads without a request, `rule_scan` those tracked by the rules, and
+//! `call_order` the calls that may take effect yet. All of them work on a `turn`.
 
 mod call_order;
 mod handler;
@@ -115,7 +115,7 @@ impl Service {
         self.handler.take_reloads()
     }
 
-    /// Puts `config` in force. What is held stays, but for what only a rule wanted that is no more.
+    /// Puts `config` in force. Holdings stay, except those that only a removed rule wanted.
     pub fn configure<S: Sensor, A: Actuator>(
         &mut self,
         config: &Config,

@@ -1,5 +1,5 @@
-//! Threads that nobody asked for and that work for tracked ones: released with these, and named in
-//! the journal where they are not tracked with them.
+//! Threads without a request that work for tracked ones: released with these, and named in the
+//! journal where they are not tracked with them.
 
 use onbeat_control::Partner;
 use onbeat_model::{Actuator, Instant, Sensor, TaskId};
@@ -11,7 +11,7 @@ use crate::line_limit::LineLimit;
 /// The lines about the partners of one user's threads in a minute.
 const LINES: u32 = 8;
 
-/// What is still to be written about partners.
+/// The lines that are still to be written about partners.
 #[derive(Debug)]
 pub(super) struct PartnerUpkeep {
     lines: LineLimit,

@@ -1,10 +1,10 @@
-//! What clients of RealtimeKit ask for. A thread gets at once what RealtimeKit would have given it,
-//! which stays under all that follows; is tracked; and is put on probation, in which its rhythm can
-//! show. If it has none, or the kernel refuses, it has what RealtimeKit would have given
-//! it. Where the kernel withholds real-time priorities, the reservation is all that it gets.
+//! The requests of RealtimeKit's clients. A thread gets at once what RealtimeKit would have given
+//! it, which stays under all that follows; is tracked; and is put on probation, in which its rhythm
+//! can show. If it has none, or the kernel refuses, it has what RealtimeKit would have given it.
+//! Where the kernel withholds real-time priorities, the reservation is all that it gets.
 //!
-//! One that has a reservation when it asks gets its priority when that is over: nobody can say what
-//! lies below one.
+//! One that has a reservation when it asks gets its priority when that is over: the priority below
+//! one cannot be known.
 //!
 //! A client asks once. So what it has outlives the service: the next one takes it over.
 
@@ -25,7 +25,7 @@ use crate::registry::{Holder, Shared};
 use crate::request::Caller;
 use crate::target::{Status, Target};
 
-/// Whose a task was when it got a priority.
+/// The owner of a task when it got a priority.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RaisedFor {
     pid: u32,
@@ -36,11 +36,11 @@ pub(super) struct RaisedFor {
 /// lose theirs.
 #[derive(Debug)]
 pub(super) struct RealTimePriorities {
-    /// What is in force, with the state file.
+    /// The priorities in force, with the state file.
     priorities: Priorities,
-    /// What tasks are to have as soon as their reservation is over.
+    /// The priorities that tasks are to have as soon as their reservation is over.
     rising: BTreeMap<TaskId, Given>,
-    /// Whose the tasks were that got a priority.
+    /// The owners of the tasks when they got a priority.
     raised_for: BTreeMap<TaskId, RaisedFor>,
     /// Tasks that are to lose their priority as soon as they have lost their reservation.
     lowering: BTreeSet<TaskId>,
@@ -58,7 +58,7 @@ impl RealTimePriorities {
         }
     }
 
-    /// What a task that asks from now on gets at first.
+    /// The first reservation of a task that asks from now on.
     pub(super) const fn set_probation(&mut self, probation: Probation) {
         self.probation = probation;
     }
@@ -125,7 +125,7 @@ impl RealTimePriorities {
         }
         turn.registry.borrow_mut().raised.insert(task);
         if let Priority::RealTime(_) = given.priority {
-            // What cannot be tracked keeps its priority, as it would have under RealtimeKit.
+            // A task that cannot be tracked keeps its priority, as it would have under RealtimeKit.
             let tracked =
                 tracking::track_for(Holder::RealtimeKit, account, target, Follow::Threads, turn);
             match tracked {
@@ -248,8 +248,8 @@ impl RealTimePriorities {
         }
     }
 
-    /// Those that run another user's program by now: as with reservations, nobody who asked before
-    /// has a say.
+    /// Those that run another user's program by now: as with reservations, earlier requests have no
+    /// effect.
     pub(super) fn lower_other_owners(&mut self, registry: &Shared) {
         let is_strangers = |(task, raised): &(&TaskId, &RaisedFor)| {
             Status::read(task.tid).is_some_and(|now| now.uid != Some(raised.uid))

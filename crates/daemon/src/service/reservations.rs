@@ -184,8 +184,8 @@ fn grant<S: Sensor, A: Actuator>(
     granted
 }
 
-/// Threads that run another user's program by now (a set-user-ID one was executed): nobody who
-/// asked before has a say. Those that are tracked are noticed at once; these are looked at.
+/// Threads that run another user's program by now (a set-user-ID one was executed): earlier
+/// requests have no effect. Those that are tracked are noticed at once; these are looked at.
 pub(super) fn take_back_from_other_owners<S: Sensor, A: Actuator>(turn: &mut Turn<'_, S, A>) {
     let registry = turn.registry.borrow();
     let is_strangers = |grant: &&ExplicitReservation| {
@@ -200,7 +200,7 @@ pub(super) fn take_back_from_other_owners<S: Sensor, A: Actuator>(turn: &mut Tur
     }
 }
 
-/// Nobody holds what `task` was granted any more.
+/// The reservation of `task` has no holder any more.
 pub(super) fn take_back<S: Sensor, A: Actuator>(task: TaskId, turn: &mut Turn<'_, S, A>) {
     if turn.registry.borrow_mut().explicit.remove(&task).is_none() {
         return;

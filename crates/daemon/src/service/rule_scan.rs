@@ -41,7 +41,7 @@ const OF_UNKNOWN: usize = 64;
 /// So many lines are written in a minute about processes of one user's that rules name.
 const LINES: u32 = 64;
 
-/// What is looked for, and what was seen.
+/// The rules to look for, and the processes seen.
 #[derive(Debug)]
 pub(super) struct RuleScan {
     rules: Vec<Rule>,
@@ -55,7 +55,7 @@ pub(super) struct RuleScan {
     processes: Processes,
     /// Processes that rules name, and whose they are, as far as that user is not known yet.
     of_unknown: Vec<(u32, u32)>,
-    /// What was written about each user's.
+    /// The lines written about each user's.
     lines: LineLimit,
     /// Other programs that change the scheduling of tasks.
     managers: Managers,
@@ -337,7 +337,7 @@ impl RuleScan {
     }
 }
 
-/// What is followed beside what `rule` names.
+/// The tasks followed beside those that `rule` names.
 fn followed(rule: &Rule) -> Follow {
     if rule.threads.is_empty() {
         Follow::with(rule.children)
@@ -379,7 +379,8 @@ fn payer(rule: &Rule, owner: &Arc<Account>) -> Arc<Account> {
     }
 }
 
-/// What a rule may name of a process; none of one that runs with the rights of two users.
+/// The facts about a process that a rule may name; none of one that runs with the rights of two
+/// users.
 fn facts(pid: u32, status: &Status) -> Option<Facts> {
     let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
     let program = program.map(|path| {

@@ -82,7 +82,7 @@ pub(super) fn track_for<S: Sensor, A: Actuator>(
     })
 }
 
-/// What was tracked because it may work for another thread is from now on tracked for its own
+/// A thread that was tracked because it may work for another one is from now on tracked for its own
 /// sake.
 fn untrack_partners_of<S: Sensor, A: Actuator>(target: &Target, turn: &mut Turn<'_, S, A>) {
     let is_meant = |task: &TaskId, pid: u32| {

@@ -1,4 +1,4 @@
-//! One turn of the loop, for what is done at its end.
+//! One turn of the loop, for the work at its end.
 
 use onbeat_control::Controller;
 use onbeat_model::{Actuator, Instant, Sensor};

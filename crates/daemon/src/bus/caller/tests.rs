@@ -19,7 +19,7 @@ struct Bus {
     then: Then,
 }
 
-/// What it says the second time.
+/// The stub's second answer.
 #[derive(Clone, Copy, Debug)]
 enum Then {
     Gone,

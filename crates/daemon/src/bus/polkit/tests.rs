@@ -9,7 +9,7 @@ use super::*;
 
 const POLICY: &str = include_str!("../../../../../packaging/polkit/org.onbeat.policy");
 
-/// What the policy says about the action.
+/// The policy's text about the action.
 fn described(action: Action) -> &'static str {
     let head = format!("<action id=\"{}\">", name(action));
     let (_, rest) = POLICY.split_once(&head).unwrap();
@@ -34,7 +34,7 @@ struct Stub {
     taken_back: Arc<Mutex<Vec<String>>>,
 }
 
-/// What the bus says itself.
+/// The bus's own errors.
 #[derive(Debug, DBusError)]
 #[zbus(prefix = "org.freedesktop.DBus.Error")]
 enum Bus {
@@ -80,7 +80,7 @@ impl Stub {
     }
 }
 
-/// A connection to the stub, which answers with nobody's bus between.
+/// A connection to the stub, which answers without a bus between.
 async fn connect(stub: Stub) -> (Connection, Connection) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let server = Builder::async_io_unix_stream(theirs)
@@ -107,7 +107,7 @@ fn call(sender: &str, interactive: bool) -> Message {
     message.build(&()).unwrap()
 }
 
-/// What is made of polkit's answer to such a call of `uid`'s.
+/// The decision about such a call of `uid`'s.
 async fn decided(
     polkit: &Polkit,
     connection: &Connection,
@@ -194,7 +194,7 @@ fn a_question_that_is_not_answered_is_given_up_and_taken_back() {
         for round in 1..=3 {
             let answer = decided(&polkit, &connection, (1000, ":1.silent", true)).await;
             assert!(matches!(answer, Err(Fault::Failed(_))), "{answer:?}");
-            // What was sent before this is heard before it.
+            // Messages sent before this are received before it.
             let _ = decided(&polkit, &connection, (0, ":1.admin", false)).await;
             assert_eq!(stub.taken_back.lock().unwrap().len(), round);
         }

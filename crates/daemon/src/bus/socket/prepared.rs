@@ -48,7 +48,7 @@ pub(super) fn socket(
     (BoundedRead::new(inner, told, clients), untold)
 }
 
-/// What a connection makes of bytes.
+/// The result of a connection's reading of bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     /// The lengths of the messages that were read.
@@ -57,7 +57,7 @@ pub struct Heard {
     pub too_long: Vec<u64>,
 }
 
-/// What the service's connection makes of these bytes, which come in such pieces.
+/// Has the service's connection read these bytes, at most `piece` at a time.
 #[must_use]
 pub fn heard_in(bytes: &[u8], piece: usize) -> Heard {
     let (mut socket, too_long) = socket(bytes.iter().copied().collect(), piece.max(1));

@@ -1,4 +1,4 @@
-//! Whose the threads may be that work for others, and who pays for them.
+//! The owners of threads that work for others, and who pays for them.
 
 use super::*;
 use crate::quota::Quota;
