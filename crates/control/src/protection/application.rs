@@ -88,6 +88,8 @@ pub(super) struct Application {
     used: Span,
     /// Wakeups of its threads by interrupts.
     clock: Outside,
+    /// The same by interrupts and other applications.
+    outside: Outside,
     /// Time of the last rhythm of one of its threads, or of its beginning.
     proved: Instant,
     keeps_until: Instant,
@@ -151,10 +153,13 @@ impl Application {
         now < self.in_vain_until
     }
 
-    /// Counts the wakeup of a burst, if it is by an interrupt.
-    pub(super) fn woken(&mut self, burst: &Burst) {
+    /// Counts the wakeup of a burst, if it is by an interrupt or by other applications.
+    pub(super) fn woken(&mut self, burst: &Burst, by_others: bool) {
         if burst.waker == 0 {
             self.clock.heard(burst.woke);
+        }
+        if by_others {
+            self.outside.heard(burst.woke);
         }
     }
 
@@ -163,10 +168,12 @@ impl Application {
         now.since(self.began) < UNPROVED
     }
 
-    /// True if it is protected because it has just begun, and has not used up what is for that.
+    /// True if it is protected because it has just begun, and has not used up what is for that. A
+    /// player that is late when it begins does not sleep until it has caught up, and hears no timer
+    /// until then, but its display server.
     fn begins(&self, now: Instant) -> bool {
         let is_new = self.has_used_less(WAITS_WITH) && now.since(self.began) < STARTS;
-        self.goes_first(now) || is_new && self.clock.may_become_steady(now)
+        self.goes_first(now) || is_new && self.outside.may_become_steady(now)
     }
 
     /// True if its threads go before all others'. That is good for less CPU time than the rest.

@@ -190,11 +190,16 @@ impl Protection {
         matches!(self.state, State::Declined)
     }
 
-    /// True if the thread only computes. `over` is the time since the last review.
+    /// True if the thread only computes. `over` is the time since the last review. A thread that
+    /// goes first is bounded by its application's account, and what it computes meanwhile is the
+    /// work of a beginning.
     fn computes(&mut self, Did { used, slept }: Did, over: Span) -> bool {
-        let State::InForce { computed, .. } = &mut self.state else {
+        let State::InForce { boost, computed } = &mut self.state else {
             return false;
         };
+        if boost.first {
+            return false;
+        }
         let pauses = used == Span::ZERO || slept.ratio(over) >= PAUSES;
         *computed = if pauses { Span::ZERO } else { *computed + used };
         *computed >= LONGEST_JOB_AT_LEAST
@@ -285,8 +290,9 @@ impl Protector {
         self.goes_first
     }
 
-    /// Charges a burst to its application, and counts a wakeup by an interrupt.
-    pub(crate) fn burst(&mut self, slot: Slot, burst: &Burst) {
+    /// Charges a burst to its application, and counts a wakeup by an interrupt or, `by_others`, by
+    /// another application.
+    pub(crate) fn burst(&mut self, slot: Slot, burst: &Burst, by_others: bool) {
         if self.applications.is_empty() && self.boosts.is_empty() {
             return;
         }
@@ -301,7 +307,7 @@ impl Protector {
             if thread.is_in_force() {
                 application.wait(burst.response() - burst.executed);
             }
-            application.woken(burst);
+            application.woken(burst, by_others);
         }
     }
 
@@ -474,8 +480,7 @@ impl Protector {
         if thread.estimator.last_heard() + QUARTER >= now {
             self.look_at(around, (slot, thread));
         }
-        // A thread that goes first is bounded by its application's account.
-        if computes && !on_probation && !self.of(slot).goes_first() {
+        if computes && !on_probation {
             self.unprotect(around, slot, BoostWhy::Computes);
             self.threads.get_mut(slot).suspend(now);
         } else if why.is_none() && !on_probation {
