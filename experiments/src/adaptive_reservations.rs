@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::machine::{Hogs, LFSPP, Machine, Onbeat, Report, compile};
+use crate::machine::{Hogs, LFSPP, Machine, Onbeat, OnbeatReport, compile};
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
 use crate::results::{Ran, Table, mean, percent, publish, quantile};
 use crate::vm::Guest;
@@ -37,7 +37,7 @@ pub(crate) struct Args {
 }
 
 /// How the encoder is scheduled.
-struct Way {
+struct EncoderWay {
     name: &'static str,
     /// The guest's folder, in virtual time.
     folder: &'static str,
@@ -46,26 +46,26 @@ struct Way {
     marks: bool,
 }
 
-const WAYS: [Way; 4] = [
-    Way {
+const WAYS: [EncoderWay; 4] = [
+    EncoderWay {
         name: "default scheduler",
         folder: "default",
         options: None,
         marks: false,
     },
-    Way {
+    EncoderWay {
         name: "unmodified, LFS++",
         folder: "lfspp",
         options: Some(&LFSPP),
         marks: false,
     },
-    Way {
+    EncoderWay {
         name: "unmodified, onbeat",
         folder: "onbeat",
         options: Some(&[]),
         marks: false,
     },
-    Way {
+    EncoderWay {
         name: "marked, onbeat",
         folder: "marked",
         options: Some(&[]),
@@ -92,7 +92,7 @@ struct Figures {
 }
 
 /// One frame, as the encoder wrote it down.
-struct Job {
+struct EncodedFrame {
     response_ms: f64,
     executed_ms: f64,
     is_key: bool,
@@ -131,7 +131,10 @@ fn in_guest(machine: &Machine, args: &Args) -> anyhow::Result<(Ran, Vec<Figures>
     let figures = WAYS.iter().map(|way| {
         let jobs = jobs(&guest.folder.join(way.folder).join("jobs"), args.leave_out)?;
         let report = guest.folder.join(format!("{}.json", way.folder));
-        let threads = way.options.map(|_| Report::read(&report)).transpose()?;
+        let threads = way
+            .options
+            .map(|_| OnbeatReport::read(&report))
+            .transpose()?;
         let mut threads = threads.into_iter().flatten();
         let thread = threads.find(|thread| thread.comm == "srtgen");
         Ok(figures(way, &jobs, thread.as_ref()))
@@ -168,7 +171,12 @@ fn compile_encoder(folder: &Path) -> anyhow::Result<PathBuf> {
     compile("adaptive-reservations/encoder.c", options, folder)
 }
 
-fn run_in(machine: &Machine, args: &Args, way: &Way, encoder: &Path) -> anyhow::Result<Figures> {
+fn run_in(
+    machine: &Machine,
+    args: &Args,
+    way: &EncoderWay,
+    encoder: &Path,
+) -> anyhow::Result<Figures> {
     let run = way.name.replace([' ', ','], "-");
     let onbeat = Onbeat::new(machine, &format!("{NAME}.{run}"))?;
     let mut command = match way.options {
@@ -201,26 +209,30 @@ fn run_in(machine: &Machine, args: &Args, way: &Way, encoder: &Path) -> anyhow::
     Ok(figures)
 }
 
-fn jobs(log: &Path, leave_out: u64) -> anyhow::Result<Vec<Job>> {
+fn jobs(log: &Path, leave_out: u64) -> anyhow::Result<Vec<EncodedFrame>> {
     let text = fs::read_to_string(log).with_context(|| format!("no {}", log.display()))?;
     let job = |line: &str| {
         let mut fields = line.split_ascii_whitespace();
         let mut ns = || fields.next()?.parse::<f64>().ok();
         let (release, ended, executed) = (ns()?, ns()?, ns()?);
-        Some(Job {
+        Some(EncodedFrame {
             response_ms: (ended - release) / 1e6,
             executed_ms: executed / 1e6,
             is_key: fields.next()? == "I",
         })
     };
-    let jobs: Option<Vec<Job>> = text.lines().map(job).collect();
+    let jobs: Option<Vec<EncodedFrame>> = text.lines().map(job).collect();
     let mut jobs = jobs.with_context(|| format!("{} is damaged", log.display()))?;
     let begin = usize::try_from(leave_out * RATE)?.min(jobs.len());
     jobs.drain(..begin);
     Ok(jobs)
 }
 
-fn figures(way: &Way, jobs: &[Job], thread: Option<&crate::machine::ThreadFigures>) -> Figures {
+fn figures(
+    way: &EncoderWay,
+    jobs: &[EncodedFrame],
+    thread: Option<&crate::machine::ThreadFigures>,
+) -> Figures {
     let responses_ms: Vec<f64> = jobs.iter().map(|job| job.response_ms).collect();
     let met = responses_ms.iter().filter(|&&ms| ms <= PERIOD_MS).count();
     let mean = |is_key| {

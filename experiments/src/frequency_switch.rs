@@ -51,7 +51,7 @@ const WAYS: [(&str, &str); 2] = [("alone", "without"), ("protocol", "with")];
 
 /// One job, as the task wrote it down.
 #[derive(Clone, Copy, Debug)]
-struct Job {
+struct LoggedJob {
     number: u64,
     released_us: u64,
     ended_us: u64,
@@ -119,25 +119,25 @@ fn read_jobs(
     governor: &str,
     predictor: &str,
     way: &str,
-) -> anyhow::Result<Vec<Job>> {
+) -> anyhow::Result<Vec<LoggedJob>> {
     let folder = guest.folder.join(format!("{governor}-{predictor}-{way}"));
     read_log(&folder.join("jobs"))
 }
 
-fn read_log(path: &Path) -> anyhow::Result<Vec<Job>> {
+fn read_log(path: &Path) -> anyhow::Result<Vec<LoggedJob>> {
     let text = fs::read_to_string(path)
         .with_context(|| format!("the task wrote no log to {}", path.display()))?;
-    let jobs: Option<Vec<Job>> = text.lines().map(parse_job).collect();
+    let jobs: Option<Vec<LoggedJob>> = text.lines().map(parse_job).collect();
     jobs.ok_or_else(|| anyhow!("{} is no log of the task", path.display()))
 }
 
 /// `number release start end used kHz work began`, times in us, but `began` in ns.
-fn parse_job(line: &str) -> Option<Job> {
+fn parse_job(line: &str) -> Option<LoggedJob> {
     let fields: Option<Vec<u64>> = line.split(' ').map(|field| field.parse().ok()).collect();
     let &[number, released_us, _, ended_us, used_us, khz, _, _] = fields?.as_slice() else {
         return None;
     };
-    Some(Job {
+    Some(LoggedJob {
         number,
         released_us,
         ended_us,
@@ -146,14 +146,14 @@ fn parse_job(line: &str) -> Option<Job> {
     })
 }
 
-impl Job {
+impl LoggedJob {
     fn response_ms(&self) -> f64 {
         self.ended_us.saturating_sub(self.released_us) as f64 / 1000.0
     }
 }
 
 fn figures_of(
-    jobs: &[Job],
+    jobs: &[LoggedJob],
     governor: &'static str,
     predictor: &'static str,
     mode_change_protocol: bool,
@@ -170,7 +170,7 @@ fn figures_of(
     let late = || after.iter().filter(|job| job.response_ms() > PERIOD_MS);
     let fell_at_job = jobs.get(fell).map_or(0, |job| job.number);
     let last = late().next_back().map_or(fell_at_job, |job| job.number);
-    let used = |job: Option<&Job>| job.map_or(0.0, |job| job.used_us as f64 / 1000.0);
+    let used = |job: Option<&LoggedJob>| job.map_or(0.0, |job| job.used_us as f64 / 1000.0);
     Ok(Figures {
         governor,
         predictor,
@@ -179,7 +179,7 @@ fn figures_of(
         jobs: after.len(),
         overruns: late().count(),
         last_overrun: last.saturating_sub(fell_at_job),
-        longest_ms: after.iter().map(Job::response_ms).fold(0.0, f64::max),
+        longest_ms: after.iter().map(LoggedJob::response_ms).fold(0.0, f64::max),
         used_before_ms: used(before.last()),
         used_after_ms: used(after.last()),
     })
@@ -219,7 +219,7 @@ fn table(figures: &[Figures]) -> Table {
 }
 
 /// Completion times, with the fall at job 0.
-fn line(jobs: &[Job], fell_at_job: u64, how: &str) -> Line {
+fn line(jobs: &[LoggedJob], fell_at_job: u64, how: &str) -> Line {
     let points = jobs
         .iter()
         .map(|job| (job.number as f64 - fell_at_job as f64, job.response_ms()))
@@ -256,7 +256,7 @@ mod tests {
                    2 200000 200010 305000 20000 2400000 13000 201000\n\
                    3 300000 305010 326000 21000 1500000 13000 301000\n\
                    4 400000 400010 501000 21000 1500000 13000 401000\n";
-        let jobs: Vec<Job> = log.lines().map(|line| parse_job(line).unwrap()).collect();
+        let jobs: Vec<LoggedJob> = log.lines().map(|line| parse_job(line).unwrap()).collect();
         let figures = figures_of(&jobs, "userspace", "rate", false).unwrap();
         assert_eq!((figures.fell_at_job, figures.jobs), (3, 3));
         assert_eq!((figures.overruns, figures.last_overrun), (2, 1));

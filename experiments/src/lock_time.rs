@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::machine::{Hogs, Machine, Onbeat};
 use crate::results::{Ran, Table, publish, quantile};
-use crate::rt_app::{Calibration, RtApp, Task};
+use crate::rt_app::{Calibration, RtApp, RtAppTask};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -78,7 +78,7 @@ fn starts(
     period_us: u64,
     calibration: Calibration,
 ) -> anyhow::Result<Figures> {
-    let task = Task {
+    let task = RtAppTask {
         name: "locked",
         period_us,
         run_us: (period_us as f64 * LOAD) as u64,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::machine::Machine;
 use crate::results::{Table, percent, publish};
-use crate::srtgen::Log;
+use crate::srtgen::SrtLog;
 use crate::vm::{Guest, Kernel};
 
 const NAME: &str = "mdn-main-loop";
@@ -31,45 +31,45 @@ pub(crate) struct Args {
 
 /// Programs that run together: the guest's folder, what they are, and how many there are of each
 /// kind.
-struct Mix {
+struct LoopMix {
     folder: &'static str,
     what: &'static str,
     hogs: usize,
     criers: usize,
 }
 
-const MIXES: [Mix; 6] = [
-    Mix {
+const MIXES: [LoopMix; 6] = [
+    LoopMix {
         folder: "honest",
         what: "25%, no rhythm, notifies what it missed",
         hogs: 2,
         criers: 1,
     },
-    Mix {
+    LoopMix {
         folder: "no-period",
         what: "25%, no rhythm, cries 1000 times a second",
         hogs: 2,
         criers: 1,
     },
-    Mix {
+    LoopMix {
         folder: "flood",
         what: "CPU-bound, cries a million times a second",
         hogs: 1,
         criers: 1,
     },
-    Mix {
+    LoopMix {
         folder: "fig7a",
         what: "Fig. 7 (a): 50%, then 80% and crying",
         hogs: 1,
         criers: 1,
     },
-    Mix {
+    LoopMix {
         folder: "fig7b",
         what: "Fig. 7 (b): 40%, then CPU-bound and crying",
         hogs: 2,
         criers: 1,
     },
-    Mix {
+    LoopMix {
         folder: "many",
         what: "8 of 10%, no rhythm, all crying",
         hogs: 1,
@@ -136,14 +136,14 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     )
 }
 
-fn figures(mix: &Mix, folder: &Path, seconds: u64) -> anyhow::Result<Figures> {
-    let logs = |kind: &str, count: usize| -> anyhow::Result<Vec<Log>> {
+fn figures(mix: &LoopMix, folder: &Path, seconds: u64) -> anyhow::Result<Figures> {
+    let logs = |kind: &str, count: usize| -> anyhow::Result<Vec<SrtLog>> {
         (1..=count)
-            .map(|n| Log::read(&folder.join(format!("{kind}{n}.csv"))))
+            .map(|n| SrtLog::read(&folder.join(format!("{kind}{n}.csv"))))
             .collect()
     };
     let (criers, hogs) = (logs("crier", mix.criers)?, logs("hog", mix.hogs)?);
-    let begins = criers.first().and_then(Log::begins).unwrap_or_default();
+    let begins = criers.first().and_then(SrtLog::begins).unwrap_or_default();
     let (half, whole) = (seconds as f64 / 2.0 * 1e9, seconds as f64 * 1e9);
     // A run that ends a little earlier ends with all of its opponents still there.
     let window = (begins + half, begins + whole * 0.97);

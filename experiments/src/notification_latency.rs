@@ -46,7 +46,7 @@ const LIMITS_US: [u64; 10] = [
 
 /// One source under one policy and load.
 #[derive(Debug, Serialize)]
-struct Cell {
+struct LatencyCell {
     source: &'static str,
     policy: &'static str,
     load_tasks: usize,
@@ -80,7 +80,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         false => LIMITS_US.to_vec(),
     };
     let all = LOADS.len() * POLICIES.len() * SOURCES.len();
-    let mut cells: Vec<Cell> = Vec::with_capacity(all);
+    let mut cells: Vec<LatencyCell> = Vec::with_capacity(all);
     for load in LOADS {
         let _load = start_load(machine, load)?;
         for (source, form, constraint) in SOURCES {
@@ -190,7 +190,7 @@ fn cell(
     policy: &'static str,
     load_tasks: usize,
     samples: &[(f64, f64)],
-) -> Cell {
+) -> LatencyCell {
     let delays_us: Vec<f64> = samples.iter().map(|(_, delay)| delay / 1e3).collect();
     let delay = MeanDeviation::of(delays_us.iter().copied());
     let mut limits_ns: Vec<f64> = samples.iter().map(|(limit, _)| *limit).collect();
@@ -207,7 +207,7 @@ fn cell(
             deviation_us: delay.deviation,
         }
     });
-    Cell {
+    LatencyCell {
         source,
         policy,
         load_tasks,
@@ -223,7 +223,7 @@ fn cell(
 }
 
 /// One picture of each kind for each load, as in the paper.
-fn draw(out: &Path, cells: &[Cell]) -> anyhow::Result<()> {
+fn draw(out: &Path, cells: &[LatencyCell]) -> anyhow::Result<()> {
     for (computing, writing) in LOADS {
         let load = computing + writing;
         let of_load = || cells.iter().filter(move |cell| cell.load_tasks == load);
@@ -264,8 +264,11 @@ fn draw(out: &Path, cells: &[Cell]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn by_limit<'a>(cells: impl Iterator<Item = &'a Cell>, of: impl Fn(&OfLimit) -> f64) -> Vec<Line> {
-    let points = |cell: &Cell| {
+fn by_limit<'a>(
+    cells: impl Iterator<Item = &'a LatencyCell>,
+    of: impl Fn(&OfLimit) -> f64,
+) -> Vec<Line> {
+    let points = |cell: &LatencyCell| {
         cell.by_limit
             .iter()
             .map(|limit| (limit.limit_ms, of(limit)))
@@ -276,7 +279,7 @@ fn by_limit<'a>(cells: impl Iterator<Item = &'a Cell>, of: impl Fn(&OfLimit) -> 
         .collect()
 }
 
-fn name(cell: &Cell) -> String {
+fn name(cell: &LatencyCell) -> String {
     let source = cell
         .source
         .rsplit_once(", ")
@@ -284,7 +287,7 @@ fn name(cell: &Cell) -> String {
     format!("{} {source}", cell.policy).trim_end().to_owned()
 }
 
-fn table(cells: &[Cell]) -> Table {
+fn table(cells: &[LatencyCell]) -> Table {
     Table::of(cells, |cell| {
         let us = |figure: f64| format!("{figure:.1} us");
         [

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use onbeat_model::{Instant, Span};
 use onbeat_sim::Workload;
-use onbeat_sim::scenario::{Figures, Outputs, Run, parse};
+use onbeat_sim::scenario::{Outputs, ScenarioFigures, ScenarioRun, parse};
 use onbeat_sim::workload::{Arrival, Demand};
 use serde::Serialize;
 use serde_json::json;
@@ -31,30 +31,30 @@ const PEAK: Span = Span::from_us(9500);
 
 /// How the two tasks are scheduled.
 #[derive(Clone, Copy)]
-struct Way {
+struct TaskWay {
     name: &'static str,
     short: &'static str,
     /// None: the long task does not run.
     long: Option<&'static str>,
 }
 
-const WAYS: [Way; 4] = [
-    Way {
+const WAYS: [TaskWay; 4] = [
+    TaskWay {
         name: "short task alone, SCHED_RR",
         short: "{ rr = 50 }",
         long: None,
     },
-    Way {
+    TaskWay {
         name: "SCHED_RR",
         short: "{ rr = 50 }",
         long: Some("{ rr = 50 }"),
     },
-    Way {
+    TaskWay {
         name: "rate-monotonic SCHED_FIFO",
         short: "{ fifo = 50 }",
         long: Some("{ fifo = 49 }"),
     },
-    Way {
+    TaskWay {
         name: "reservations of 27.5%",
         short: "{ deadline = { runtime = \"2750us\", period = \"10ms\" } }",
         long: Some("{ deadline = { runtime = \"110ms\", period = \"400ms\" } }"),
@@ -111,25 +111,25 @@ pub(crate) fn run(machine: &Machine, _args: &Args) -> anyhow::Result<()> {
 
 /// The jobs of the set that are late, by load.
 #[derive(Debug, Serialize)]
-struct Loaded {
+struct LateByLoad {
     load: f64,
     jobs: u64,
     late_by_priority: u64,
     late_reserved: u64,
 }
 
-fn bound() -> anyhow::Result<Vec<Loaded>> {
+fn bound() -> anyhow::Result<Vec<LateByLoad>> {
     LOADS.map(loaded).into_iter().collect()
 }
 
-fn loaded(load: f64) -> anyhow::Result<Loaded> {
+fn loaded(load: f64) -> anyhow::Result<LateByLoad> {
     let prioritised = crowd(load, |n, _, _| format!("{{ fifo = {} }}", 50 - n))?;
     let reserved = crowd(load, |_, period_us, demand_us| {
         let runtime_us = scaled(demand_us, SPREAD);
         format!("{{ deadline = {{ runtime = \"{runtime_us}us\", period = \"{period_us}us\" }} }}")
     })?;
-    let late = |figures: &Figures| figures.tasks.iter().map(|task| task.missed).sum();
-    Ok(Loaded {
+    let late = |figures: &ScenarioFigures| figures.tasks.iter().map(|task| task.missed).sum();
+    Ok(LateByLoad {
         load,
         jobs: prioritised.tasks.iter().map(|task| task.jobs).sum(),
         late_by_priority: late(&prioritised),
@@ -138,7 +138,7 @@ fn loaded(load: f64) -> anyhow::Result<Loaded> {
 }
 
 /// Runs the set at a load; `class` gives a task's scheduling by its number, period and demand.
-fn crowd(load: f64, class: impl Fn(i32, u64, u64) -> String) -> anyhow::Result<Figures> {
+fn crowd(load: f64, class: impl Fn(i32, u64, u64) -> String) -> anyhow::Result<ScenarioFigures> {
     let mut text = "duration = \"60s\"\n".to_owned();
     for n in 0..TASKS {
         let period_us = scaled(10_000, 2_f64.powf(f64::from(n) / f64::from(TASKS)));
@@ -150,14 +150,14 @@ fn crowd(load: f64, class: impl Fn(i32, u64, u64) -> String) -> anyhow::Result<F
         ));
     }
     let scenario = parse(&text, Path::new(BOUND))?;
-    Ok(Run::new(&scenario).run(Outputs::default(), |_| {})?)
+    Ok(ScenarioRun::new(&scenario).run(Outputs::default(), |_| {})?)
 }
 
 fn scaled(us: u64, by: f64) -> u64 {
     (us as f64 * by).round() as u64
 }
 
-fn bound_table(rows: &[Loaded]) -> Table {
+fn bound_table(rows: &[LateByLoad]) -> Table {
     Table::of(rows, |row| {
         [
             ("load", percent(row.load, 1)),
@@ -178,7 +178,7 @@ fn rows() -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn row(way: &Way, peak: bool) -> anyhow::Result<Row> {
+fn row(way: &TaskWay, peak: bool) -> anyhow::Result<Row> {
     let figures = figures(way, peak)?;
     let of = |name: &str| {
         let task = figures.tasks.iter().find(|task| task.name == name)?;
@@ -198,7 +198,7 @@ fn row(way: &Way, peak: bool) -> anyhow::Result<Row> {
     })
 }
 
-fn figures(way: &Way, peak: bool) -> anyhow::Result<Figures> {
+fn figures(way: &TaskWay, peak: bool) -> anyhow::Result<ScenarioFigures> {
     let task = |name: &str, period: Span, class: &str| {
         format!(
             "[[task]]\nname = \"{name}\"\narrival = {{ periodic = \"{period}\" }}\n\
@@ -225,7 +225,7 @@ fn figures(way: &Way, peak: bool) -> anyhow::Result<Figures> {
         short.workload =
             from(Span::ZERO, SHORT / 4).then(Instant::ZERO + PEAK_FROM - SHORT, during);
     }
-    Ok(Run::new(&scenario).run(Outputs::default(), |_| {})?)
+    Ok(ScenarioRun::new(&scenario).run(Outputs::default(), |_| {})?)
 }
 
 fn table(rows: &[Row]) -> Table {

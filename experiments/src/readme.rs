@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
-use crate::machine::Facts;
+use crate::machine::MachineFacts;
 
 /// The folder with a folder for each experiment.
 const EXPERIMENTS: &str = env!("CARGO_MANIFEST_DIR");
@@ -20,7 +20,7 @@ const TABLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/tables.sh"
 const END: &str = "<!-- end -->";
 
 /// Where a table is taken: to be asked before, as nothing may change meanwhile that counts.
-pub(crate) fn taken(facts: &Facts) -> String {
+pub(crate) fn taken(facts: &MachineFacts) -> String {
     format!(
         "Commit {}, {}; Linux {}, {}.",
         commit(),

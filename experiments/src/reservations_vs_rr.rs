@@ -4,7 +4,7 @@
 use serde::Serialize;
 use serde_json::json;
 
-use crate::machine::{Machine, Report};
+use crate::machine::{Machine, OnbeatReport};
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
 use crate::results::{Table, or_dash, publish};
 use crate::rt_app::{Jobs, Log};
@@ -79,7 +79,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
 }
 
 fn figures(guest: &Ended, leave_out_s: f64) -> anyhow::Result<Vec<Figures>> {
-    let report = Report::read(&guest.folder.join("onbeat/report.json"))?;
+    let report = OnbeatReport::read(&guest.folder.join("onbeat/report.json"))?;
     let mut figures = Vec::new();
     for (folder, run, paper) in WAYS {
         for (n, (task, period_ms)) in TASKS.into_iter().enumerate() {

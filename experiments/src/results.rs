@@ -7,7 +7,7 @@ use anyhow::Context;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::machine::Facts;
+use crate::machine::MachineFacts;
 
 /// A table: a row of headings and rows of as many cells.
 pub(crate) struct Table {
@@ -93,7 +93,7 @@ impl Table {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Ran {
     /// This machine, in its own time: they differ from run to run.
-    Live(Facts),
+    Live(MachineFacts),
     /// A kernel whose clock counts instructions: they repeat. Its kernel, and what else matters.
     VirtualTime(String),
     /// No kernel: from formulas or recordings, which are named.

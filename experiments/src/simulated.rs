@@ -66,9 +66,9 @@ pub(crate) fn quantile<'a>(jobs: impl Iterator<Item = &'a JobSpec>, rho: f64) ->
 
 /// When the jobs of the first task ended, by their release.
 #[derive(Debug, Default)]
-pub(crate) struct Ends(pub(crate) BTreeMap<Instant, Instant>);
+pub(crate) struct JobEnds(pub(crate) BTreeMap<Instant, Instant>);
 
-impl Observer for Ends {
+impl Observer for JobEnds {
     fn job(&mut self, job: &Completion) {
         if job.task == 0 {
             self.0.insert(job.release, job.ended);

@@ -7,19 +7,19 @@ use anyhow::Context;
 
 /// The log of one program.
 #[derive(Debug, Default)]
-pub(crate) struct Log {
-    jobs: Vec<Job>,
+pub(crate) struct SrtLog {
+    jobs: Vec<SrtJob>,
 }
 
 /// A job; times in ns on the guest's clock.
 #[derive(Clone, Copy, Debug)]
-struct Job {
+struct SrtJob {
     finished: f64,
     used: f64,
     missed: bool,
 }
 
-impl Log {
+impl SrtLog {
     /// Reads it.
     ///
     /// An error if there is none, or a line is damaged.
@@ -31,13 +31,13 @@ impl Log {
     fn parse(text: &str) -> Option<Self> {
         let job = |line: &str| {
             let fields: Vec<f64> = line.split(',').map_while(|f| f.parse().ok()).collect();
-            Some(Job {
+            Some(SrtJob {
                 finished: *fields.get(3)?,
                 used: *fields.get(5)?,
                 missed: *fields.get(6)? != 0.0,
             })
         };
-        let jobs: Option<Vec<Job>> = text.lines().skip(1).map(job).collect();
+        let jobs: Option<Vec<SrtJob>> = text.lines().skip(1).map(job).collect();
         Some(Self { jobs: jobs? })
     }
 
@@ -62,7 +62,7 @@ impl Log {
         f64::from(missed) / f64::from(jobs.max(1))
     }
 
-    fn within(&self, from: f64, to: f64) -> impl Iterator<Item = &Job> {
+    fn within(&self, from: f64, to: f64) -> impl Iterator<Item = &SrtJob> {
         self.jobs
             .iter()
             .filter(move |job| (from..to).contains(&job.finished))
@@ -77,11 +77,11 @@ mod tests {
     fn shares_and_misses_are_those_of_the_jobs_done_in_the_time() {
         let log = "job,release_ns,started_ns,finished_ns,demand_ns,used_ns,missed,notified\n\
                    0,0,0,10,5,4,0,0\n1,10,10,20,5,6,1,1\n2,20,20,30,5,5,0,0\n";
-        let log = Log::parse(log).unwrap();
+        let log = SrtLog::parse(log).unwrap();
         assert_eq!(log.begins(), Some(10.0));
         assert_eq!(log.share((10.0, 30.0)), 0.5);
         assert_eq!(log.missed((10.0, 30.0)), 0.5);
         assert_eq!(log.missed((100.0, 130.0)), 0.0);
-        assert!(Log::parse("heading\n1,2,3\n").is_none());
+        assert!(SrtLog::parse("heading\n1,2,3\n").is_none());
     }
 }

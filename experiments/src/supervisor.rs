@@ -49,16 +49,16 @@ pub(crate) struct Args {
 
 /// One way to divide the CPU time among the players.
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct Division {
     name: &'static str,
-    means: Means,
+    means: DivisionMeans,
     weights: [f64; 3],
     minimum: Option<f64>,
     per_task: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Means {
+enum DivisionMeans {
     Nothing,
     RoundRobin,
     Onbeat {
@@ -68,13 +68,13 @@ enum Means {
     },
 }
 
-const ALL_FIT: Means = Means::Onbeat {
+const ALL_FIT: DivisionMeans = DivisionMeans::Onbeat {
     total: None,
     hard: false,
 };
-const EQUAL: Way = Way {
+const EQUAL: Division = Division {
     name: "60% of a CPU, weights 1:1:1",
-    means: Means::Onbeat {
+    means: DivisionMeans::Onbeat {
         total: Some(TOTAL),
         hard: false,
     },
@@ -82,44 +82,44 @@ const EQUAL: Way = Way {
     minimum: None,
     per_task: None,
 };
-const WEIGHTS: Way = Way {
+const WEIGHTS: Division = Division {
     name: "60% of a CPU, weights 4:2:1",
     weights: [4.0, 2.0, 1.0],
     ..EQUAL
 };
 
 /// The players want as much as is granted where all fit: the ways after it are held against that.
-const WAYS: [Way; 8] = [
-    Way {
+const WAYS: [Division; 8] = [
+    Division {
         name: "nothing",
-        means: Means::Nothing,
+        means: DivisionMeans::Nothing,
         ..EQUAL
     },
-    Way {
+    Division {
         name: "chrt -r 1",
-        means: Means::RoundRobin,
+        means: DivisionMeans::RoundRobin,
         ..EQUAL
     },
-    Way {
+    Division {
         name: "all fit",
         means: ALL_FIT,
         ..EQUAL
     },
     EQUAL,
     WEIGHTS,
-    Way {
+    Division {
         name: "the same, minimum 15%",
         minimum: Some(MINIMUM),
         ..WEIGHTS
     },
-    Way {
+    Division {
         name: "the same, at most 18% each",
         per_task: Some(PER_TASK),
         ..WEIGHTS
     },
-    Way {
+    Division {
         name: "the same, hard",
-        means: Means::Onbeat {
+        means: DivisionMeans::Onbeat {
             total: Some(TOTAL),
             hard: true,
         },
@@ -203,8 +203,8 @@ fn median(runs: &[[Had; 3]], player: usize, figure: impl Fn(&Had) -> f64) -> f64
 
 /// The shares that the supervisor's rule makes of those that the players want; none for the ways
 /// without a limit of all together.
-fn by_rule(way: &Way, wanted: [f64; 3]) -> Option<[f64; 3]> {
-    let Means::Onbeat {
+fn by_rule(way: &Division, wanted: [f64; 3]) -> Option<[f64; 3]> {
+    let DivisionMeans::Onbeat {
         total: Some(total), ..
     } = way.means
     else {
@@ -260,7 +260,7 @@ impl Players {
         machine: &Machine,
         args: &Args,
         clip: &Clip,
-        way: &Way,
+        way: &Division,
     ) -> anyhow::Result<[Had; 3]> {
         // Each player leaves its number, so that the kernel can be asked about it.
         let script = r#"cd "$0"; for name in one two three; do
@@ -304,15 +304,15 @@ impl Players {
     }
 
     /// A shell under the means of `way`.
-    fn started_by(&self, machine: &Machine, way: &Way) -> anyhow::Result<Command> {
+    fn started_by(&self, machine: &Machine, way: &Division) -> anyhow::Result<Command> {
         let (total, hard) = match way.means {
-            Means::Nothing => return Ok(Command::new("sh")),
-            Means::RoundRobin => {
+            DivisionMeans::Nothing => return Ok(Command::new("sh")),
+            DivisionMeans::RoundRobin => {
                 let mut command = Command::new("chrt");
                 command.args(["-r", "1", "sh"]);
                 return Ok(command);
             }
-            Means::Onbeat { total, hard } => (total, hard),
+            DivisionMeans::Onbeat { total, hard } => (total, hard),
         };
         let mut options = vec!["--children".to_owned()];
         if hard {

@@ -20,7 +20,7 @@ use serde_json::json;
 use crate::machine::{Machine, Onbeat, Program, ThreadFigures, cpu_ns, status};
 use crate::results::{Ran, Table, or_dash, percent, publish};
 use crate::rt_app::Calibration;
-use crate::soak::service::{Bus, Service};
+use crate::soak::service::{Bus, RunningService};
 use crowd::Crowd;
 
 #[derive(Debug, clap::Args)]
@@ -59,7 +59,7 @@ struct Figures {
     threads: u32,
     jobs_per_s: f64,
     #[serde(flatten)]
-    kept: Kept,
+    kept: ThreadsKept,
     own_cpu_settling: f64,
     own_cpu: f64,
     bpf_cpu: f64,
@@ -69,15 +69,15 @@ struct Figures {
 
 /// How the threads fared, in the end.
 #[derive(Debug, Serialize)]
-struct Kept {
+struct ThreadsKept {
     with_a_reservation: usize,
     #[serde(flatten)]
-    told: Option<Told>,
+    told: Option<PeriodicFigures>,
 }
 
 /// The report's figures of that, from the moment on at which each was found to have a period.
 #[derive(Debug, Serialize)]
-struct Told {
+struct PeriodicFigures {
     with_a_period: usize,
     jobs: u64,
     missed: u64,
@@ -88,7 +88,7 @@ struct Told {
 /// The program that keeps the threads on the beat.
 enum Keeping {
     Run(Onbeat, Program),
-    Service(Box<Service>, Program, Bus),
+    Service(Box<RunningService>, Program, Bus),
 }
 
 impl Keeping {
@@ -120,16 +120,16 @@ impl Keeping {
     }
 
     /// Ends it.
-    fn end(self) -> anyhow::Result<Kept> {
+    fn end(self) -> anyhow::Result<ThreadsKept> {
         match self {
             Self::Run(onbeat, mut program) => {
                 program.end();
                 let threads = onbeat.threads()?;
                 let reserved = threads.iter().filter(|t| t.reserved_after_ns.is_some());
                 let sum = |of: fn(&ThreadFigures) -> u64| threads.iter().map(of).sum();
-                Ok(Kept {
+                Ok(ThreadsKept {
                     with_a_reservation: reserved.count(),
-                    told: Some(Told {
+                    told: Some(PeriodicFigures {
                         with_a_period: threads.len(),
                         jobs: sum(|thread| thread.jobs),
                         missed: sum(|thread| thread.missed),
@@ -141,7 +141,7 @@ impl Keeping {
             Self::Service(service, mut program, _bus) => {
                 let reserved = service.metric("onbeat_threads_reserved")?;
                 program.end();
-                Ok(Kept {
+                Ok(ThreadsKept {
                     with_a_reservation: reserved as usize,
                     told: None,
                 })
@@ -293,7 +293,7 @@ fn memory_mib(pid: u32) -> anyhow::Result<f64> {
 fn table(all: &[Figures]) -> Table {
     Table::of(all, |figures| {
         let told = figures.kept.told.as_ref();
-        let count = |of: fn(&Told) -> u64| or_dash(told, |told| of(told).to_string());
+        let count = |of: fn(&PeriodicFigures) -> u64| or_dash(told, |told| of(told).to_string());
         let late = told.map(|told| told.missed as f64 / told.jobs.max(1) as f64);
         [
             ("through", figures.through.to_owned()),

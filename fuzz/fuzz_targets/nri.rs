@@ -5,7 +5,7 @@ use onbeat_node::annotations::Entitlement;
 use onbeat_node::api::StateChangeEvent;
 use onbeat_node::mux::Incoming;
 use onbeat_node::rules::plain;
-use onbeat_node::ttrpc::Request;
+use onbeat_node::ttrpc::TtrpcRequest;
 use prost::Message as _;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
@@ -17,7 +17,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
             return;
         };
         for (_, message) in messages {
-            if let Ok(call) = Request::decode(message.payload.as_slice()) {
+            if let Ok(call) = TtrpcRequest::decode(message.payload.as_slice()) {
                 look(&call.payload);
             }
         }

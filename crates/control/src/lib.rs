@@ -44,13 +44,13 @@ pub use protection::boost::{BoostEntry, BoostWhat, BoostWhy};
 pub use report::application::{Application, Means};
 pub use report::decision::{Entry, What};
 pub use report::exited::Sums;
-pub use report::histogram::Times;
-pub use report::jobs::Done;
+pub use report::histogram::TimeHistogram;
+pub use report::jobs::DoneJob;
 pub use report::reason::Why;
 pub use report::stage::Stage;
 pub use report::state::State;
 pub use report::view::{View, WorksFor};
-pub use report::{Report, Reservations, ResponseTimes, Served, ThreadReport, Told};
+pub use report::{MarkFigures, Report, ReservationFigures, ResponseTimes, ServedBy, ThreadReport};
 pub use run_loop::Controller;
 pub use settings::{
     AllocationSettings, Analyse, EstimationSettings, Parties, Party, PipelineSettings,

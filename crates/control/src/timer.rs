@@ -31,19 +31,19 @@ pub(crate) enum TimerEvent {
 
 /// Timers, each with its time. Those of one time are due in the order in which they were set.
 #[derive(Debug)]
-pub(crate) struct Timers<T> {
-    heap: BinaryHeap<Reverse<Entry<T>>>,
+pub(crate) struct TimerQueue<T> {
+    heap: BinaryHeap<Reverse<TimerEntry<T>>>,
     put_in: u64,
 }
 
 #[derive(Debug)]
-struct Entry<T> {
+struct TimerEntry<T> {
     at: Instant,
     order: u64,
     what: T,
 }
 
-impl<T> Timers<T> {
+impl<T> TimerQueue<T> {
     pub(crate) const fn new() -> Self {
         Self {
             heap: BinaryHeap::new(),
@@ -53,7 +53,7 @@ impl<T> Timers<T> {
 
     /// `what` is due at `at`.
     pub(crate) fn set(&mut self, at: Instant, what: T) {
-        self.heap.push(Reverse(Entry {
+        self.heap.push(Reverse(TimerEntry {
             at,
             order: self.put_in,
             what,
@@ -70,21 +70,21 @@ impl<T> Timers<T> {
     }
 }
 
-impl<T> PartialEq for Entry<T> {
+impl<T> PartialEq for TimerEntry<T> {
     fn eq(&self, other: &Self) -> bool {
         (self.at, self.order) == (other.at, other.order)
     }
 }
 
-impl<T> Eq for Entry<T> {}
+impl<T> Eq for TimerEntry<T> {}
 
-impl<T> PartialOrd for Entry<T> {
+impl<T> PartialOrd for TimerEntry<T> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> Ord for Entry<T> {
+impl<T> Ord for TimerEntry<T> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.at, self.order).cmp(&(other.at, other.order))
     }
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn things_come_out_when_due_in_order_of_time_and_then_of_arrival() {
-        let mut timers = Timers::new();
+        let mut timers = TimerQueue::new();
         for (at, what) in [(30, 'd'), (10, 'a'), (20, 'b'), (20, 'c')] {
             timers.set(Instant::from_ns(at), what);
         }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use onbeat_control::{Application, Controller, Done, View};
+use onbeat_control::{Application, Controller, DoneJob, View};
 use onbeat_model::{Actuator, Bandwidth, Instant, Span, TaskId};
 
 use crate::account::Account;
@@ -37,7 +37,7 @@ pub struct MonitorReply {
     /// The threads that the caller may see.
     pub items: Vec<Item>,
     /// Jobs by thread, as far as they are wanted, and the thread may be seen.
-    pub jobs: Vec<(u32, Vec<Done>)>,
+    pub jobs: Vec<(u32, Vec<DoneJob>)>,
     /// The wakeups of the last seconds.
     pub wakeups: Vec<Instant>,
 }

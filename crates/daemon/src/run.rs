@@ -10,7 +10,7 @@ use onbeat_act::restore::{self, StateFile};
 use onbeat_act::{DeadlineActuator, Priorities, own};
 use onbeat_control::{Controller, EstimationSettings, Next, PipelineSettings, Settings, drive};
 use onbeat_decide::predictor::Kind;
-use onbeat_metrics::{Metrics, Target};
+use onbeat_metrics::{Metrics, MetricsTarget};
 use onbeat_model::Sensor;
 use onbeat_sense::bpf::{self, BpfSensor, Parser};
 
@@ -41,7 +41,7 @@ pub struct Options {
     /// Where it is noted what has to be put back.
     pub state: PathBuf,
     /// Where Prometheus is told how things stand, if anywhere.
-    pub metrics: Option<Target>,
+    pub metrics: Option<MetricsTarget>,
     /// Whether it serves callers on the system bus. Without one, only rules say what is tracked.
     pub has_bus: bool,
     /// At the end, priorities of RealtimeKit's clients stay, for the next service to take over.

@@ -1,6 +1,6 @@
 //! Properties of the supervisor that hold for any requests.
 
-use onbeat_decide::supervisor::{Limits, Outcome, Request, Why, arbitrate};
+use onbeat_decide::supervisor::{GrantReason, Limits, Request, SupervisorOutcome, arbitrate};
 use onbeat_model::{Bandwidth, Reservation, Span, TaskId};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
@@ -32,13 +32,13 @@ fn limits(total: f64, per_task: f64) -> Limits {
     }
 }
 
-fn given(outcome: &Outcome, index: usize) -> Bandwidth {
+fn given(outcome: &SupervisorOutcome, index: usize) -> Bandwidth {
     outcome.grants[index]
         .reservation
         .map_or(Bandwidth::ZERO, |reservation| reservation.bandwidth())
 }
 
-fn sum(outcome: &Outcome) -> Bandwidth {
+fn sum(outcome: &SupervisorOutcome) -> Bandwidth {
     (0..outcome.grants.len()).map(|i| given(outcome, i)).sum()
 }
 
@@ -89,7 +89,7 @@ proptest! {
     ) {
         let outcome = arbitrate(&requests, &limits);
         let compressed = outcome.grants.iter().any(|g| {
-            matches!(g.why, Why::Compressed | Why::Minimum | Why::BelowMinimum)
+            matches!(g.why, GrantReason::Compressed | GrantReason::Minimum | GrantReason::BelowMinimum)
         });
         // Each runtime is rounded down to a nanosecond of its period, at least 500 us here, and one
         // below the shortest runtime is none.
@@ -232,18 +232,36 @@ fn each_kind_of_giving_way_is_told_with_its_reason() {
         request(2, 500, 1000, 0.4, 1.0),
         request(3, 500, 1000, 0.1, 1.0),
     ];
-    let why = |total| -> Vec<Why> {
+    let why = |total| -> Vec<GrantReason> {
         arbitrate(&requests, &limits(total, 0.9))
             .grants
             .iter()
             .map(|grant| grant.why)
             .collect()
     };
-    assert_eq!(why(2.0), [Why::TaskCap, Why::Wanted, Why::Wanted]);
-    assert_eq!(why(0.9), [Why::Compressed, Why::Minimum, Why::Compressed]);
+    assert_eq!(
+        why(2.0),
+        [
+            GrantReason::TaskCap,
+            GrantReason::Wanted,
+            GrantReason::Wanted
+        ]
+    );
+    assert_eq!(
+        why(0.9),
+        [
+            GrantReason::Compressed,
+            GrantReason::Minimum,
+            GrantReason::Compressed
+        ]
+    );
     assert_eq!(
         why(0.3),
-        [Why::Minimum, Why::BelowMinimum, Why::Minimum],
+        [
+            GrantReason::Minimum,
+            GrantReason::BelowMinimum,
+            GrantReason::Minimum
+        ],
         "0.4 and 0.1 do not fit into 0.3: the common level is 0.2"
     );
     let order: Vec<u32> = arbitrate(&requests, &limits(0.9, 0.9))

@@ -8,4 +8,4 @@ mod analyser;
 mod scheme;
 pub mod written;
 
-pub use analyser::{Analyser, Config, ConfigError, analyse, rhythm};
+pub use analyser::{Analyser, Config, ParameterError, analyse, rhythm};

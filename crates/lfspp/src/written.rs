@@ -21,7 +21,7 @@ pub use lfspp::{Additions, LfsPlusPlus};
 
 /// A controller of the papers.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Method {
+pub enum WrittenController {
     /// The first one, which knows whether the last budget was enough (LFS++, section 2).
     Lfs(Lfs),
     /// Period analyser and bandwidth controller (LFS++, section 5).
@@ -30,7 +30,7 @@ pub enum Method {
     Adaptive(Adaptive),
 }
 
-impl Method {
+impl WrittenController {
     /// The method of this name with the papers' parameters; none if there is no such method.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
@@ -47,9 +47,9 @@ impl Method {
 
     fn controller(&self, task: TaskId, now: Instant) -> Box<dyn Controls> {
         match self {
-            Self::Lfs(lfs) => Box::new(lfs::Control::new(*lfs, task, now)),
-            Self::LfsPlusPlus(settings) => Box::new(lfspp::Control::new(*settings, now)),
-            Self::Adaptive(adaptive) => Box::new(adaptive::Control::new(*adaptive)),
+            Self::Lfs(lfs) => Box::new(lfs::LfsControl::new(*lfs, task, now)),
+            Self::LfsPlusPlus(settings) => Box::new(lfspp::LfsPlusPlusControl::new(*settings, now)),
+            Self::Adaptive(adaptive) => Box::new(adaptive::AdaptiveControl::new(*adaptive)),
         }
     }
 
@@ -102,7 +102,7 @@ const IDLE: Span = Span::from_secs(1);
 /// # Errors
 /// When the sensor breaks.
 pub fn drive<S: Sensor, A: Actuator>(
-    method: &Method,
+    method: &WrittenController,
     sensor: &mut S,
     actuator: &mut A,
     mut progress: impl FnMut(Instant),
@@ -139,7 +139,7 @@ pub fn drive<S: Sensor, A: Actuator>(
     }
 }
 
-fn hear(method: &Method, tasks: &mut Vec<Controlled>, event: &Event, now: Instant) {
+fn hear(method: &WrittenController, tasks: &mut Vec<Controlled>, event: &Event, now: Instant) {
     let of = |tasks: &mut Vec<Controlled>, id: TaskId| tasks.iter().position(|t| t.task == id);
     match event {
         Event::Tracked { task, .. } => tasks.push(Controlled {

@@ -93,10 +93,10 @@ fn serve(listener: &TcpListener, ask: &SyncSender<SyncSender<String>>, ends: &At
     if listener.set_nonblocking(true).is_err() {
         return;
     }
-    let mut callers: VecDeque<Caller> = VecDeque::new();
+    let mut callers: VecDeque<HttpConnection> = VecDeque::new();
     loop {
         let mut files = vec![PollFd::new(listener, PollFlags::IN)];
-        files.extend(callers.iter().map(Caller::awaited));
+        files.extend(callers.iter().map(HttpConnection::awaited));
         let until = callers.iter().map(|caller| caller.until).min();
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         // The ready ones are seen below, also if this failed.
@@ -118,7 +118,7 @@ fn serve(listener: &TcpListener, ask: &SyncSender<SyncSender<String>>, ends: &At
         });
         if is_called {
             match listener.accept() {
-                Ok((stream, _)) => callers.extend(Caller::new(stream)),
+                Ok((stream, _)) => callers.extend(HttpConnection::new(stream)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 // No file is free: the first caller's is, then.
                 Err(_) if callers.pop_front().is_some() => {}
@@ -137,7 +137,7 @@ fn span(left: Duration) -> Span {
 }
 
 /// A connection.
-struct Caller {
+struct HttpConnection {
     stream: TcpStream,
     until: Instant,
     talk: Talk,
@@ -150,7 +150,7 @@ enum Talk {
     Tells(Vec<u8>),
 }
 
-impl Caller {
+impl HttpConnection {
     fn new(stream: TcpStream) -> Option<Self> {
         stream.set_nonblocking(true).ok()?;
         Some(Self {

@@ -14,14 +14,14 @@ use crate::Error;
 const EVERY: Span = Span::from_secs(5);
 
 #[derive(Debug)]
-pub(crate) struct File {
+pub(crate) struct MetricsFile {
     path: PathBuf,
     due: Instant,
     /// That the last attempt failed has been told.
     failing: bool,
 }
 
-impl File {
+impl MetricsFile {
     pub(crate) fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
@@ -73,7 +73,7 @@ impl File {
     }
 }
 
-impl Drop for File {
+impl Drop for MetricsFile {
     fn drop(&mut self) {
         // Nothing can be done if it is not ours to remove.
         let _ = fs::remove_file(&self.path);
@@ -88,7 +88,7 @@ mod tests {
     fn a_file_is_written_when_it_is_due_readable_by_all_and_gone_at_the_end() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("onbeat.prom");
-        let mut file = File::new(&path);
+        let mut file = MetricsFile::new(&path);
         let at = |seconds| Instant::ZERO + Span::from_secs(seconds);
         for (seconds, written) in [(10, "1"), (14, "1"), (15, "3")] {
             let page = || seconds.to_string();
@@ -116,7 +116,7 @@ mod tests {
         let (path, others) = (folder.path().join("a.prom"), folder.path().join("others"));
         fs::write(&others, "kept").unwrap();
         std::os::unix::fs::symlink(&others, folder.path().join("a.prom.new")).unwrap();
-        let mut file = File::new(&path);
+        let mut file = MetricsFile::new(&path);
         let page = || "page".to_owned();
         file.write_if_due(Instant::from_ns(1), page).unwrap();
         assert_eq!(fs::read_to_string(&others).unwrap(), "kept");
@@ -127,7 +127,7 @@ mod tests {
     fn a_file_that_cannot_be_written_is_told_once_and_tried_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("later/onbeat.prom");
-        let mut file = File::new(&path);
+        let mut file = MetricsFile::new(&path);
         let mut now = Instant::ZERO;
         let mut attempt = || {
             now = now + EVERY;

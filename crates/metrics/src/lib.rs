@@ -25,10 +25,10 @@ use onbeat_model::{Actuator, Bandwidth, Instant};
 
 use endpoint::Endpoint;
 pub use endpoint::asks_for_metrics;
-use file::File;
+use file::MetricsFile;
 pub use place::cgroup_of;
-pub use table::{ALL, Kind, Metric};
-pub use target::{NoTarget, Target};
+pub use table::{ALL, Metric, MetricKind};
+pub use target::{MetricsTarget, NoTarget};
 
 /// Why metrics cannot be told.
 #[derive(Debug, thiserror::Error)]
@@ -56,15 +56,15 @@ pub enum Error {
 /// Metrics of one loop.
 #[derive(Debug)]
 pub struct Metrics {
-    place: Place,
+    place: OpenTarget,
     decisions: Decisions,
     leaked: Bandwidth,
 }
 
 #[derive(Debug)]
-enum Place {
+enum OpenTarget {
     Endpoint(Endpoint),
-    File(File),
+    File(MetricsFile),
 }
 
 /// How often each decision was made.
@@ -82,10 +82,10 @@ impl Metrics {
     ///
     /// # Errors
     /// If nothing can be served or written there.
-    pub fn open(target: &Target) -> Result<Self, Error> {
+    pub fn open(target: &MetricsTarget) -> Result<Self, Error> {
         let place = match target {
-            Target::Address(address) => Place::Endpoint(Endpoint::open(*address)?),
-            Target::File(path) => Place::File(File::new(path)),
+            MetricsTarget::Address(address) => OpenTarget::Endpoint(Endpoint::open(*address)?),
+            MetricsTarget::File(path) => OpenTarget::File(MetricsFile::new(path)),
         };
         Ok(Self {
             place,
@@ -98,8 +98,8 @@ impl Metrics {
     #[must_use]
     pub fn place(&self) -> String {
         match &self.place {
-            Place::Endpoint(endpoint) => format!("http://{}/metrics", endpoint.address()),
-            Place::File(file) => file.path().display().to_string(),
+            OpenTarget::Endpoint(endpoint) => format!("http://{}/metrics", endpoint.address()),
+            OpenTarget::File(file) => file.path().display().to_string(),
         }
     }
 
@@ -136,8 +136,8 @@ impl Metrics {
             page::of(controller, decisions, leaked, now)
         };
         match &mut self.place {
-            Place::Endpoint(endpoint) => endpoint.answer(page),
-            Place::File(file) => file.write_if_due(now, page)?,
+            OpenTarget::Endpoint(endpoint) => endpoint.answer(page),
+            OpenTarget::File(file) => file.write_if_due(now, page)?,
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use onbeat_control::{Application, Controller, State, ThreadReport, View};
 use onbeat_model::{Actuator, Bandwidth, Cgroup, Instant, Reservation, Span, TaskId};
 
 use crate::place::cgroup_of;
-use crate::text::Text;
+use crate::text::MetricsText;
 use crate::{Decisions, own, table};
 
 /// The page of `controller`, which has made this number of decisions.
@@ -16,7 +16,7 @@ pub(crate) fn of<A: Actuator>(
     leaked: Bandwidth,
     now: Instant,
 ) -> String {
-    let mut text = Text::default();
+    let mut text = MetricsText::default();
     text.metric(&table::BUILD, [([env!("CARGO_PKG_VERSION")], 1.0)]);
     let views: Vec<View> = controller.view().collect();
     let count = |of: fn(&&View) -> bool| views.iter().filter(of).count() as f64;
@@ -51,9 +51,9 @@ pub(crate) fn of<A: Actuator>(
     let mut applications = controller.applications(now);
     applications.retain(|application| application.living > 0);
     each_application(&mut text, &applications);
-    let threads: Vec<Told> = controller
+    let threads: Vec<MetricsThread> = controller
         .reports(now)
-        .map(|report| Told {
+        .map(|report| MetricsThread {
             tid: report.task.id.tid.to_string(),
             comm: report.task.comm.to_text(),
             held: held.get(&report.task.id).copied(),
@@ -71,7 +71,7 @@ pub(crate) fn of<A: Actuator>(
     text.finish()
 }
 
-fn each_application(text: &mut Text, applications: &[Application]) {
+fn each_application(text: &mut MetricsText, applications: &[Application]) {
     type Of = fn(&Application) -> f64;
     let metrics: [(&table::Metric, Of); 4] = [
         (&table::APPLICATION_RESERVED, |a| {
@@ -113,15 +113,15 @@ fn each_application(text: &mut Text, applications: &[Application]) {
 }
 
 /// A thread that ever had a rhythm.
-struct Told {
+struct MetricsThread {
     tid: String,
     comm: String,
     held: Option<Reservation>,
     report: ThreadReport,
 }
 
-fn each_thread(text: &mut Text, threads: &[Told]) {
-    type Of = fn(&Told) -> f64;
+fn each_thread(text: &mut MetricsText, threads: &[MetricsThread]) {
+    type Of = fn(&MetricsThread) -> f64;
     let metrics: [(&table::Metric, Of); 8] = [
         (&table::THREAD_PERIOD, |t| t.report.period.as_secs_f64()),
         (&table::THREAD_CONFIDENCE, |t| t.report.confidence),

@@ -2,14 +2,14 @@
 
 /// How a metric's value changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// It goes up and down.
     Gauge,
     /// It only grows, while onbeat runs.
     Counter,
 }
 
-impl Kind {
+impl MetricKind {
     /// Its name in the exposition format.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -26,7 +26,7 @@ pub struct Metric {
     /// Its name: Prometheus' rules, the unit at its end.
     pub name: &'static str,
     /// How its value changes.
-    pub kind: Kind,
+    pub kind: MetricKind,
     /// Its unit.
     pub unit: &'static str,
     /// The labels of its series.
@@ -38,7 +38,7 @@ pub struct Metric {
 const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Metric {
     Metric {
         name,
-        kind: Kind::Gauge,
+        kind: MetricKind::Gauge,
         unit,
         labels: &[],
         help,
@@ -47,7 +47,7 @@ const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Me
 
 const fn counter(name: &'static str, unit: &'static str, help: &'static str) -> Metric {
     Metric {
-        kind: Kind::Counter,
+        kind: MetricKind::Counter,
         ..gauge(name, unit, help)
     }
 }

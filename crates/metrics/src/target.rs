@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// An address on loopback, or a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum MetricsTarget {
     /// An HTTP endpoint.
     Address(SocketAddr),
     /// A file for the textfile collector of node_exporter.
@@ -27,7 +27,7 @@ pub enum NoTarget {
     Neither,
 }
 
-impl FromStr for Target {
+impl FromStr for MetricsTarget {
     type Err = NoTarget;
 
     fn from_str(text: &str) -> Result<Self, NoTarget> {
@@ -56,15 +56,15 @@ mod tests {
 
     #[test]
     fn a_target_is_an_address_on_loopback_or_a_file_that_the_collector_reads() {
-        let target = |text: &str| text.parse::<Target>();
+        let target = |text: &str| text.parse::<MetricsTarget>();
         for address in ["127.0.0.1:9464", "[::1]:0"] {
             assert_eq!(
                 target(address),
-                Ok(Target::Address(address.parse().unwrap()))
+                Ok(MetricsTarget::Address(address.parse().unwrap()))
             );
         }
         let file = "/var/lib/prometheus/node-exporter/onbeat.prom";
-        assert_eq!(target(file), Ok(Target::File(file.into())));
+        assert_eq!(target(file), Ok(MetricsTarget::File(file.into())));
         let told = target("0.0.0.0:9464").unwrap_err().to_string();
         assert!(told.contains("write 127.0.0.1:9464"), "{told}");
         for neither in ["9464", "localhost:9464", "", "metrics.txt"] {

@@ -10,11 +10,11 @@ pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8"
 
 /// Text in that format.
 #[derive(Debug, Default)]
-pub(crate) struct Text {
+pub(crate) struct MetricsText {
     text: String,
 }
 
-impl Text {
+impl MetricsText {
     /// A metric with its series: the values of its labels, and its own.
     pub(crate) fn metric<'a, const LABELS: usize>(
         &mut self,
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn metrics_are_written_as_the_format_wants_them() {
-        let mut text = Text::default();
+        let mut text = MetricsText::default();
         text.single(&TRACKED, 7.0);
         let series = [(["12", "a \"b\"\\\n"], 0.25), (["13", "ä"], 1e21)];
         text.metric(&THREAD_JOBS, series);

@@ -11,7 +11,7 @@ use crate::{Bandwidth, Span};
 /// Always 0 < runtime <= deadline <= period. The actuator knows what a kernel adds to that
 /// (granularity, shortest and longest period).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Raw", into = "Raw")]
+#[serde(try_from = "RawReservation", into = "RawReservation")]
 pub struct Reservation {
     runtime: Span,
     deadline: Span,
@@ -111,20 +111,20 @@ impl fmt::Display for Reservation {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Raw {
+struct RawReservation {
     runtime_ns: Span,
     deadline_ns: Span,
     period_ns: Span,
 }
 
-impl TryFrom<Raw> for Reservation {
+impl TryFrom<RawReservation> for Reservation {
     type Error = ReservationError;
-    fn try_from(raw: Raw) -> Result<Self, Self::Error> {
+    fn try_from(raw: RawReservation) -> Result<Self, Self::Error> {
         Self::new(raw.runtime_ns, raw.deadline_ns, raw.period_ns)
     }
 }
 
-impl From<Reservation> for Raw {
+impl From<Reservation> for RawReservation {
     fn from(r: Reservation) -> Self {
         Self {
             runtime_ns: r.runtime,

@@ -45,35 +45,35 @@ pub(crate) enum Command {
     Generate {
         /// The kind of files
         #[arg(value_enum)]
-        what: Generated,
+        what: NodeFiles,
         /// Folder to write to; it is made if it is not there
         directory: PathBuf,
     },
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Generated {
+pub(crate) enum NodeFiles {
     /// onbeat-node.8
     Man,
     /// One file for each shell
     Completions,
 }
 
-pub(crate) fn generate(what: Generated, directory: &Path) -> io::Result<()> {
+pub(crate) fn generate(what: NodeFiles, directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     match what {
-        Generated::Man => man_page(&mut File::create(directory.join("onbeat-node.8"))?),
-        Generated::Completions => Shell::value_variants().iter().try_for_each(|&shell| {
+        NodeFiles::Man => man_page(&mut File::create(directory.join("onbeat-node.8"))?),
+        NodeFiles::Completions => Shell::value_variants().iter().try_for_each(|&shell| {
             let command = &mut Cli::command();
             clap_complete::generate_to(shell, command, "onbeat-node", directory).map(|_| ())
         }),
     }
 }
 
-type Section = (&'static str, &'static [(&'static str, &'static str)]);
+type ManSection = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// Sections beyond the flags.
-const SECTIONS: [Section; 4] = [
+const SECTIONS: [ManSection; 4] = [
     (
         "ANNOTATIONS",
         &[

@@ -19,4 +19,4 @@ pub mod ttrpc;
 
 mod signals;
 
-pub use signals::{Signals, Woken};
+pub use signals::{EndingSignals, WaitEnd};

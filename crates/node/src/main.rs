@@ -9,7 +9,7 @@ use anyhow::Context;
 use clap::Parser;
 use onbeat_node::plugin::Plugin;
 use onbeat_node::rules::Folder;
-use onbeat_node::{Signals, Woken, session};
+use onbeat_node::{EndingSignals, WaitEnd, session};
 
 use cli::{Cli, Command};
 
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
 
 /// Serves one connection after the other until a signal comes.
 fn run(cli: &Cli) -> anyhow::Result<()> {
-    let signals = Signals::block().context("cannot listen for signals")?;
+    let signals = EndingSignals::block().context("cannot listen for signals")?;
     let mut plugin = Plugin::new(Folder::new(cli.rules.clone()));
     let mut pause = FIRST_PAUSE;
     let mut told = String::new();
@@ -51,7 +51,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
             told = why;
         }
         let woken = signals.wait(None, Some(pause));
-        if woken.context("cannot wait for signals")? == Woken::ToEnd {
+        if woken.context("cannot wait for signals")? == WaitEnd::ToEnd {
             break;
         }
         pause = (pause * 2).min(LONGEST_PAUSE);

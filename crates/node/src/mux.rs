@@ -4,7 +4,7 @@
 //! one the plugin calls the runtime. A frame has the connection's number and the payload's length,
 //! each of 4 bytes, the highest first, then the payload. A message may come in several frames.
 
-use crate::ttrpc::{self, Message};
+use crate::ttrpc::{self, TtrpcMessage};
 
 /// A connection within the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl Incoming {
     ///
     /// # Errors
     /// If a frame or a message is too long. At most one of each and `bytes` are held in memory.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<(Connection, Message)>, ProtocolError> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<(Connection, TtrpcMessage)>, ProtocolError> {
         self.frames.extend_from_slice(bytes);
         let mut messages = Vec::new();
         let mut rest = self.frames.as_slice();
@@ -76,7 +76,7 @@ impl Incoming {
                 _ => continue,
             };
             stream.extend_from_slice(payload);
-            while let Some(message) = Message::take(stream)? {
+            while let Some(message) = TtrpcMessage::take(stream)? {
                 messages.push((connection, message));
             }
         }
@@ -89,7 +89,7 @@ impl Incoming {
 /// The message in one frame. Runtimes read a frame at once, into 4096 bytes; none of the plugin's
 /// messages is that long.
 #[must_use]
-pub fn frame(connection: Connection, message: &Message) -> Vec<u8> {
+pub fn frame(connection: Connection, message: &TtrpcMessage) -> Vec<u8> {
     let message = message.to_bytes();
     let mut frame = connection.number().to_be_bytes().to_vec();
     frame.extend((message.len() as u32).to_be_bytes());
@@ -108,12 +108,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::ttrpc::Kind;
+    use crate::ttrpc::MessageKind;
 
-    fn message(stream: u32, payload: &[u8]) -> Message {
-        Message {
+    fn message(stream: u32, payload: &[u8]) -> TtrpcMessage {
+        TtrpcMessage {
             stream,
-            kind: Kind::Request,
+            kind: MessageKind::Request,
             payload: payload.to_vec(),
         }
     }

@@ -7,11 +7,11 @@ use prost::Message as _;
 
 use crate::annotations::Entitlement;
 use crate::api::{
-    ConfigureRequest, ConfigureResponse, Container, ContainerState, Event, PLUGIN, PodSandbox,
-    StateChangeEvent, StopContainerRequest, SynchronizeRequest, SynchronizeResponse,
+    ConfigureRequest, ConfigureResponse, Container, ContainerState, PLUGIN, PluginEvent,
+    PodSandbox, StateChangeEvent, StopContainerRequest, SynchronizeRequest, SynchronizeResponse,
 };
 use crate::rules::{ContainerId, Folder, plain};
-use crate::ttrpc::{Request, Status};
+use crate::ttrpc::{CallStatus, TtrpcRequest};
 
 /// See the file's head.
 #[derive(Debug)]
@@ -62,12 +62,12 @@ impl Plugin {
     /// # Errors
     /// If there is no such method, or its argument cannot be read. A mistake of a pod is no error:
     /// its containers start without rules.
-    pub fn answer(&mut self, call: &Request) -> Result<Vec<u8>, Status> {
+    pub fn answer(&mut self, call: &TtrpcRequest) -> Result<Vec<u8>, CallStatus> {
         if call.service != PLUGIN {
-            return Err(Status::unimplemented(&plain(&call.service)));
+            return Err(CallStatus::unimplemented(&plain(&call.service)));
         }
         let payload = call.payload.as_slice();
-        let invalid = |error| Status::invalid(&error);
+        let invalid = |error| CallStatus::invalid(&error);
         match call.method.as_str() {
             "Configure" => {
                 let runtime = ConfigureRequest::decode(payload).map_err(invalid)?;
@@ -76,7 +76,7 @@ impl Plugin {
                     plain(&runtime.runtime_name),
                     plain(&runtime.runtime_version)
                 );
-                let bits = Event::HEARD.map(|event| 1 << (event as i32 - 1));
+                let bits = PluginEvent::HEARD.map(|event| 1 << (event as i32 - 1));
                 let events = bits.iter().sum();
                 return Ok(ConfigureResponse { events }.encode_to_vec());
             }
@@ -94,9 +94,9 @@ impl Plugin {
             }
             "Shutdown" => {}
             method => {
-                let mut events = Event::HEARD.into_iter();
+                let mut events = PluginEvent::HEARD.into_iter();
                 let event = events.find(|event| event.method() == method);
-                let event = event.ok_or_else(|| Status::unimplemented(&plain(method)))?;
+                let event = event.ok_or_else(|| CallStatus::unimplemented(&plain(method)))?;
                 let told = StopContainerRequest::decode(payload).map_err(invalid)?;
                 if let (Some(pod), Some(container)) = (&told.pod, &told.container) {
                     self.hear(event, pod, container);
@@ -146,19 +146,21 @@ impl Plugin {
         );
     }
 
-    fn hear(&self, event: Event, pod: &PodSandbox, container: &Container) {
+    fn hear(&self, event: PluginEvent, pod: &PodSandbox, container: &Container) {
         match event {
-            Event::StartContainer => {
+            PluginEvent::StartContainer => {
                 self.keep(pod, container);
             }
             // A container that no longer asks, or asks for too much, has no rule.
-            Event::PostUpdateContainer => {
+            PluginEvent::PostUpdateContainer => {
                 if self.keep(pod, container).is_none() {
                     self.forget(pod, container);
                 }
             }
-            Event::StopContainer | Event::RemoveContainer => self.forget(pod, container),
-            Event::Unknown => {}
+            PluginEvent::StopContainer | PluginEvent::RemoveContainer => {
+                self.forget(pod, container)
+            }
+            PluginEvent::Unknown => {}
         }
     }
 

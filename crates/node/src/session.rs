@@ -12,8 +12,8 @@ use crate::api::{RUNTIME, RegisterPluginRequest};
 use crate::mux::{Connection, Incoming, ProtocolError, frame};
 use crate::plugin::Plugin;
 use crate::rules::plain;
-use crate::ttrpc::{Kind, Message, Request, Response, Status};
-use crate::{Signals, Woken};
+use crate::ttrpc::{CallStatus, MessageKind, Response, TtrpcMessage, TtrpcRequest};
+use crate::{EndingSignals, WaitEnd};
 
 /// The plugin's name with the runtime.
 const NAME: &str = "onbeat";
@@ -59,7 +59,7 @@ pub fn serve(
     socket: &Path,
     index: &str,
     plugin: &mut Plugin,
-    signals: &Signals,
+    signals: &EndingSignals,
 ) -> Result<(), Broken> {
     let mut stream = UnixStream::connect(socket).map_err(Broken::NotThere)?;
     stream.set_write_timeout(Some(WRITING))?;
@@ -68,7 +68,7 @@ pub fn serve(
         plugin_name: NAME.to_owned(),
         plugin_idx: index.to_owned(),
     };
-    let call = Message::request(REGISTRATION, RUNTIME, "RegisterPlugin", &registration);
+    let call = TtrpcMessage::request(REGISTRATION, RUNTIME, "RegisterPlugin", &registration);
     stream.write_all(&frame(Connection::Runtime, &call))?;
     let began = Instant::now();
     let mut incoming = Incoming::default();
@@ -80,9 +80,9 @@ pub fn serve(
             return Err(Broken::Silent);
         }
         match signals.wait(Some(stream.as_fd()), patience)? {
-            Woken::ToEnd => return Ok(()),
-            Woken::ToRead => {}
-            Woken::ByTime => continue,
+            WaitEnd::ToEnd => return Ok(()),
+            WaitEnd::ToRead => {}
+            WaitEnd::ByTime => continue,
         }
         let count = match stream.read(&mut buffer)? {
             0 => return Err(Broken::Closed),
@@ -90,11 +90,11 @@ pub fn serve(
         };
         for (connection, message) in incoming.feed(buffer.get(..count).unwrap_or_default())? {
             match (connection, message.kind) {
-                (Connection::Plugin, Kind::Request) => {
+                (Connection::Plugin, MessageKind::Request) => {
                     let answer = answer(plugin, &message);
                     stream.write_all(&frame(Connection::Plugin, &answer))?;
                 }
-                (Connection::Runtime, Kind::Response) if message.stream == REGISTRATION => {
+                (Connection::Runtime, MessageKind::Response) if message.stream == REGISTRATION => {
                     registered(&message.payload)?;
                 }
                 _ => {}
@@ -103,12 +103,12 @@ pub fn serve(
     }
 }
 
-fn answer(plugin: &mut Plugin, call: &Message) -> Message {
-    let request = Request::decode(call.payload.as_slice());
+fn answer(plugin: &mut Plugin, call: &TtrpcMessage) -> TtrpcMessage {
+    let request = TtrpcRequest::decode(call.payload.as_slice());
     let answer = request
-        .map_err(|error| Status::invalid(&error))
+        .map_err(|error| CallStatus::invalid(&error))
         .and_then(|request| plugin.answer(&request));
-    Message::response(call.stream, answer)
+    TtrpcMessage::response(call.stream, answer)
 }
 
 fn registered(payload: &[u8]) -> Result<(), Broken> {

@@ -10,9 +10,9 @@ use onbeat_model::Span;
 
 /// SIGTERM, SIGINT, SIGQUIT and SIGHUP, blocked.
 #[derive(Debug)]
-pub struct Signals(OwnedFd);
+pub struct EndingSignals(OwnedFd);
 
-impl Signals {
+impl EndingSignals {
     /// From now on these signals wait to be seen. To be called before any thread is started,
     /// because threads inherit what is blocked.
     ///
@@ -31,7 +31,7 @@ impl Signals {
         &self,
         other: Option<BorrowedFd<'_>>,
         at_most: Option<Duration>,
-    ) -> io::Result<Woken> {
+    ) -> io::Result<WaitEnd> {
         let sources = [Some(self.0.as_fd()), other].into_iter().flatten();
         let mut files: Vec<PollFd<'_>> = sources
             .map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN))
@@ -39,20 +39,20 @@ impl Signals {
         let time = |time: Duration| Span::from_us(time.as_micros().try_into().unwrap_or(u64::MAX));
         // A process that was stopped goes on where a signal came before.
         if !wait::poll(&mut files, at_most.map(time))? {
-            return Ok(Woken::ByTime);
+            return Ok(WaitEnd::ByTime);
         }
         let mut ready = files.iter().map(|file| !file.revents().is_empty());
         Ok(match (ready.next(), ready.next()) {
-            (Some(true), _) => Woken::ToEnd,
-            (_, Some(true)) => Woken::ToRead,
-            _ => Woken::ByTime,
+            (Some(true), _) => WaitEnd::ToEnd,
+            (_, Some(true)) => WaitEnd::ToRead,
+            _ => WaitEnd::ByTime,
         })
     }
 }
 
 /// The end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Woken {
+pub enum WaitEnd {
     /// A signal.
     ToEnd,
     /// Something to read, or the other side has closed.

@@ -18,7 +18,7 @@ pub const LONGEST: usize = HEADER + LONGEST_PAYLOAD;
 
 /// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MessageKind {
     /// A call.
     Request,
     /// The answer to one.
@@ -27,7 +27,7 @@ pub enum Kind {
     Other(u8),
 }
 
-impl Kind {
+impl MessageKind {
     const fn number(self) -> u8 {
         match self {
             Self::Request => 1,
@@ -37,7 +37,7 @@ impl Kind {
     }
 }
 
-impl From<u8> for Kind {
+impl From<u8> for MessageKind {
     fn from(number: u8) -> Self {
         match number {
             1 => Self::Request,
@@ -49,16 +49,16 @@ impl From<u8> for Kind {
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct TtrpcMessage {
     /// Which call it belongs to.
     pub stream: u32,
     /// The kind of the message.
-    pub kind: Kind,
-    /// A [`Request`] or a [`Response`].
+    pub kind: MessageKind,
+    /// A [`TtrpcRequest`] or a [`Response`].
     pub payload: Vec<u8>,
 }
 
-impl Message {
+impl TtrpcMessage {
     /// Takes the first message from `bytes`, if it is there whole.
     pub(crate) fn take(bytes: &mut Vec<u8>) -> Result<Option<Self>, ProtocolError> {
         let Some((header, rest)) = bytes.split_at_checked(HEADER) else {
@@ -96,21 +96,21 @@ impl Message {
         method: &str,
         argument: &impl prost::Message,
     ) -> Self {
-        let request = Request {
+        let request = TtrpcRequest {
             service: service.to_owned(),
             method: method.to_owned(),
             payload: argument.encode_to_vec(),
         };
         Self {
             stream,
-            kind: Kind::Request,
+            kind: MessageKind::Request,
             payload: request.encode_to_vec(),
         }
     }
 
     /// The answer to the call of this stream.
     #[must_use]
-    pub fn response(stream: u32, answer: Result<Vec<u8>, Status>) -> Self {
+    pub fn response(stream: u32, answer: Result<Vec<u8>, CallStatus>) -> Self {
         let response = match answer {
             Ok(payload) => Response {
                 status: None,
@@ -123,7 +123,7 @@ impl Message {
         };
         Self {
             stream,
-            kind: Kind::Response,
+            kind: MessageKind::Response,
             payload: response.encode_to_vec(),
         }
     }
@@ -131,7 +131,7 @@ impl Message {
 
 /// A call's payload. Its time limit and metadata are not read.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Request {
+pub struct TtrpcRequest {
     /// The service's full name.
     #[prost(string, tag = "1")]
     pub service: String,
@@ -148,7 +148,7 @@ pub struct Request {
 pub struct Response {
     /// Why the call failed, if its code is not 0.
     #[prost(message, optional, tag = "1")]
-    pub status: Option<Status>,
+    pub status: Option<CallStatus>,
     /// The answer.
     #[prost(bytes = "vec", tag = "2")]
     pub payload: Vec<u8>,
@@ -156,7 +156,7 @@ pub struct Response {
 
 /// The outcome of a call, with gRPC's codes.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Status {
+pub struct CallStatus {
     /// 0: it went well.
     #[prost(int32, tag = "1")]
     pub code: i32,
@@ -165,7 +165,7 @@ pub struct Status {
     pub message: String,
 }
 
-impl Status {
+impl CallStatus {
     /// The argument could not be read.
     pub(crate) fn invalid(error: &prost::DecodeError) -> Self {
         Self {

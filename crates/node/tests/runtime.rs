@@ -8,11 +8,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use onbeat_node::api::{
-    Container, ContainerState, Event, LinuxContainer, LinuxCpu, LinuxResources, OptionalUInt64,
-    PLUGIN, PodSandbox, StateChangeEvent, SynchronizeRequest, SynchronizeResponse,
+    Container, ContainerState, LinuxContainer, LinuxCpu, LinuxResources, OptionalUInt64, PLUGIN,
+    PluginEvent, PodSandbox, StateChangeEvent, SynchronizeRequest, SynchronizeResponse,
 };
 use onbeat_node::mux::{Connection, Incoming, frame};
-use onbeat_node::ttrpc::{Kind, Message, Request, Response};
+use onbeat_node::ttrpc::{MessageKind, Response, TtrpcMessage, TtrpcRequest};
 use prost::Message as _;
 
 use ContainerState::{
@@ -65,9 +65,9 @@ impl Runtime {
         };
         let (connection, registration) = call.hear();
         assert_eq!(connection, Connection::Runtime);
-        let request = Request::decode(registration.payload.as_slice()).unwrap();
+        let request = TtrpcRequest::decode(registration.payload.as_slice()).unwrap();
         assert_eq!(request.method, "RegisterPlugin");
-        let answer = Message::response(registration.stream, Ok(Vec::new()));
+        let answer = TtrpcMessage::response(registration.stream, Ok(Vec::new()));
         call.stream.write_all(&frame(connection, &answer)).unwrap();
         call
     }
@@ -94,7 +94,7 @@ struct Call {
 }
 
 impl Call {
-    fn hear(&mut self) -> (Connection, Message) {
+    fn hear(&mut self) -> (Connection, TtrpcMessage) {
         let mut buffer = [0; 4096];
         loop {
             let count = self.stream.read(&mut buffer).unwrap();
@@ -106,13 +106,13 @@ impl Call {
     }
 
     fn call(&mut self, method: &str, argument: &impl prost::Message) -> Response {
-        let request = Message::request(self.number, PLUGIN, method, argument);
+        let request = TtrpcMessage::request(self.number, PLUGIN, method, argument);
         let request = frame(Connection::Plugin, &request);
         self.stream.write_all(&request).unwrap();
         let (connection, answer) = self.hear();
         assert_eq!(
             (connection, answer.kind),
-            (Connection::Plugin, Kind::Response)
+            (Connection::Plugin, MessageKind::Response)
         );
         assert_eq!(answer.stream, self.number);
         self.number += 2;
@@ -131,7 +131,7 @@ impl Call {
         assert_eq!(answer.more, more);
     }
 
-    fn tell(&mut self, event: Event, pod: PodSandbox, container: Container) {
+    fn tell(&mut self, event: PluginEvent, pod: PodSandbox, container: Container) {
         let change = StateChangeEvent {
             event: event.into(),
             pod: Some(pod),
@@ -174,14 +174,26 @@ fn rules_follow_the_containers_across_a_restart_of_the_runtime_and_go_with_the_p
     assert_eq!(runtime.rules().len(), 0, "not all is told");
     call.synchronize(&[container('b', Stopped), container('c', Created)], false);
     assert_eq!(runtime.rules().len(), 2);
-    call.tell(Event::StartContainer, pod("true"), container('d', Created));
+    call.tell(
+        PluginEvent::StartContainer,
+        pod("true"),
+        container('d', Created),
+    );
     assert_eq!(
         runtime.rules().len(),
         3,
         "the container has not started yet"
     );
-    call.tell(Event::StopContainer, pod("true"), container('a', Running));
-    call.tell(Event::RemoveContainer, pod("true"), container('a', Stopped));
+    call.tell(
+        PluginEvent::StopContainer,
+        pod("true"),
+        container('a', Running),
+    );
+    call.tell(
+        PluginEvent::RemoveContainer,
+        pod("true"),
+        container('a', Stopped),
+    );
     assert_eq!(runtime.rules().len(), 2);
     drop(call);
     let mut call = runtime.accept();
@@ -220,10 +232,14 @@ fn what_a_killed_plugin_has_left_goes_when_the_next_one_hears_which_containers_l
 fn a_mistake_is_told_with_pod_and_container_and_holds_nothing_up() {
     let runtime = Runtime::new();
     let mut call = runtime.accept();
-    call.tell(Event::StartContainer, pod("maybe"), container('a', Created));
+    call.tell(
+        PluginEvent::StartContainer,
+        pod("maybe"),
+        container('a', Created),
+    );
     let mut other = container('a', Created);
     other.id = "../../etc/onbeat/onbeat".to_owned();
-    call.tell(Event::StartContainer, pod("true"), other);
+    call.tell(PluginEvent::StartContainer, pod("true"), other);
     assert_eq!(runtime.rules().len(), 0);
     let log = runtime.log();
     let told = "media/film/app is not kept, and starts as usual: the annotation onbeat.dev/keep is 'maybe': write";
@@ -232,7 +248,11 @@ fn a_mistake_is_told_with_pod_and_container_and_holds_nothing_up() {
     // It lives, and knows what it does not know.
     let answer = call.call("ValidateContainerAdjustment", &pod("true"));
     assert_eq!(answer.status.map(|status| status.code), Some(12));
-    call.tell(Event::StartContainer, pod("true"), container('a', Created));
+    call.tell(
+        PluginEvent::StartContainer,
+        pod("true"),
+        container('a', Created),
+    );
     assert_eq!(runtime.rules().len(), 1);
 }
 

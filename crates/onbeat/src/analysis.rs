@@ -8,7 +8,7 @@ use onbeat_model::{Instant, Rhythm, Span, Task};
 use onbeat_sense::recording::Recording;
 use serde::Serialize;
 
-use crate::cli::Method;
+use crate::cli::AnalysisMethod;
 
 /// Fewer wakeups than this in a window say nothing about a rhythm: the thread is left out there.
 pub(crate) const FEWEST_WAKEUPS: usize = 6;
@@ -34,7 +34,7 @@ pub(crate) struct Finding {
 
 /// One line of `analyze --json`; `docs/formats.md` describes it.
 #[derive(Serialize)]
-pub(crate) struct Line {
+pub(crate) struct AnalysisLine {
     tid: u32,
     comm: String,
     from_ns: u64,
@@ -46,7 +46,7 @@ pub(crate) struct Line {
     jobs: usize,
 }
 
-impl From<&Finding> for Line {
+impl From<&Finding> for AnalysisLine {
     fn from(finding: &Finding) -> Self {
         let rhythm = finding.rhythms.first();
         Self {
@@ -68,7 +68,7 @@ impl From<&Finding> for Line {
 pub(crate) fn findings(
     recording: &Recording,
     window: Option<Span>,
-    method: Method,
+    method: AnalysisMethod,
 ) -> impl Iterator<Item = Finding> {
     windows::windows(recording, window)
         .into_iter()

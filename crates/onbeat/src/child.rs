@@ -35,21 +35,21 @@ pub(crate) struct Gated {
 #[derive(Debug)]
 pub(crate) struct Child {
     pid: libc::pid_t,
-    status: Option<Status>,
+    status: Option<ProgramEnd>,
     /// The tracer that is told in our place how it ended.
     ends: Option<Ends>,
 }
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
+pub(crate) enum ProgramEnd {
     /// By itself, with this status.
     Exited(u8),
     /// By this signal.
     Killed(u8),
 }
 
-impl Status {
+impl ProgramEnd {
     /// The status that `waitpid` gives.
     fn of(status: i32) -> Self {
         if libc::WIFEXITED(status) {
@@ -299,22 +299,22 @@ impl Child {
     }
 
     /// How it ended, if it has.
-    pub(crate) fn ended(&mut self) -> Option<Status> {
+    pub(crate) fn ended(&mut self) -> Option<ProgramEnd> {
         self.reap(libc::WNOHANG)
     }
 
     /// Waits for its end.
-    pub(crate) fn wait(&mut self) -> Option<Status> {
+    pub(crate) fn wait(&mut self) -> Option<ProgramEnd> {
         self.reap(0)
     }
 
-    fn reap(&mut self, flags: i32) -> Option<Status> {
+    fn reap(&mut self, flags: i32) -> Option<ProgramEnd> {
         if let (None, Some(ends)) = (self.status, &self.ends) {
             let told = match flags {
                 0 => ends.wait_for(self.pid()),
                 _ => ends.status_of(self.pid()),
             };
-            self.status = told.map(Status::of);
+            self.status = told.map(ProgramEnd::of);
             return self.status;
         }
         while self.status.is_none() {
@@ -322,7 +322,7 @@ impl Child {
             // SAFETY: `status` lives until the call returns.
             let pid = unsafe { libc::waitpid(self.pid, &raw mut status, flags) };
             if pid == self.pid {
-                self.status = Some(Status::of(status));
+                self.status = Some(ProgramEnd::of(status));
             } else if pid == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
                 break;
             }
@@ -335,7 +335,7 @@ impl Child {
 mod tests {
     use super::*;
 
-    fn status_of(command: &[&str]) -> Result<Option<Status>, ExitCode> {
+    fn status_of(command: &[&str]) -> Result<Option<ProgramEnd>, ExitCode> {
         let command: Vec<OsString> = command.iter().map(OsString::from).collect();
         let gated = Gated::fork(&command).unwrap();
         let mut child = gated.open().map_err(|error| error.tell())?;
@@ -346,11 +346,11 @@ mod tests {
     fn a_program_s_status_and_its_deadly_signal_are_told() {
         assert_eq!(
             status_of(&["sh", "-c", "exit 7"]),
-            Ok(Some(Status::Exited(7)))
+            Ok(Some(ProgramEnd::Exited(7)))
         );
         let killed = status_of(&["sh", "-c", "kill -TERM $$"]);
-        assert_eq!(killed, Ok(Some(Status::Killed(15))));
-        assert_eq!(Status::Killed(15).code(), ExitCode::from(143));
+        assert_eq!(killed, Ok(Some(ProgramEnd::Killed(15))));
+        assert_eq!(ProgramEnd::Killed(15).code(), ExitCode::from(143));
     }
 
     #[test]
@@ -362,7 +362,7 @@ mod tests {
         ];
         let gated =
             Gated::fork_in_silence(&command.map(OsString::from), Preparation::default()).unwrap();
-        assert_eq!(gated.open().unwrap().wait(), Some(Status::Exited(0)));
+        assert_eq!(gated.open().unwrap().wait(), Some(ProgramEnd::Exited(0)));
     }
 
     #[test]
@@ -394,7 +394,7 @@ mod tests {
         let comm = std::fs::read_to_string(format!("/proc/{}/comm", gated.pid())).unwrap();
         assert_ne!(comm.trim(), "touch");
         assert!(!mark.exists());
-        assert_eq!(gated.open().unwrap().wait(), Some(Status::Exited(0)));
+        assert_eq!(gated.open().unwrap().wait(), Some(ProgramEnd::Exited(0)));
         assert!(mark.exists());
     }
 
@@ -405,7 +405,7 @@ mod tests {
             mut child, gate, ..
         } = gated;
         drop(gate);
-        assert_eq!(child.wait(), Some(Status::Exited(NOT_FOUND)));
+        assert_eq!(child.wait(), Some(ProgramEnd::Exited(NOT_FOUND)));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use onbeat_model::{Bandwidth, Reservation, Span};
-use onbeat_schedulers::reserve::{Budget, NoBudget};
+use onbeat_schedulers::reserve::{GroupBudget, NoBudget};
 
 mod config;
 #[cfg(test)]
@@ -24,11 +24,11 @@ pub(crate) use keep::KeepOptions;
 pub(crate) use replay::ReplayArgs;
 pub(crate) use scheduler::{Allowed, PlanOption, SchedulerArgs, SchedulerCommand, StartArgs};
 pub(crate) use service::ServiceOption;
-pub(crate) use sim::{ComparisonOptions, Policy, SimArgs};
+pub(crate) use sim::{ComparisonOptions, RecordedPolicy, SimArgs};
 pub(crate) use state::StateDirectory;
 pub(crate) use top::TopArgs;
 pub(crate) use tracing::TracingOptions;
-pub(crate) use values::{Method, Pipelines, Through, band};
+pub(crate) use values::{AnalysisMethod, Pipelines, Through, band};
 
 /// Reserves CPU time for programs with deadlines on a busy machine.
 ///
@@ -191,7 +191,7 @@ pub(crate) struct DaemonArgs {
     /// An address such as 127.0.0.1:9464 answers GET /metrics. A file is replaced every 5 s, and
     /// removed at the end.
     #[arg(long, value_name = "ADDR|FILE")]
-    pub(crate) metrics: Option<onbeat_metrics::Target>,
+    pub(crate) metrics: Option<onbeat_metrics::MetricsTarget>,
     /// Serve rules alone, without D-Bus: for a container that has no bus
     #[arg(long)]
     pub(crate) no_bus: bool,
@@ -280,7 +280,7 @@ pub(crate) struct AnalyzeArgs {
     pub(crate) window: Option<Span>,
     /// The period analyser
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) method: Method,
+    pub(crate) method: AnalysisMethod,
     /// Print one JSON object per line, thread and window instead of a table
     #[arg(long)]
     pub(crate) json: bool,
@@ -342,8 +342,8 @@ impl ReserveArgs {
     }
 
     /// The same for the whole program, on as many CPUs as it takes.
-    pub(crate) fn budget(&self) -> Result<Budget, NoBudget> {
-        Budget::new(
+    pub(crate) fn budget(&self) -> Result<GroupBudget, NoBudget> {
+        GroupBudget::new(
             self.runtime,
             self.deadline.unwrap_or(self.period),
             self.period,

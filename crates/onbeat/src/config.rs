@@ -15,7 +15,7 @@ use onbeat_model::{Bandwidth, Task};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::cli::{Method, Through, band};
+use crate::cli::{AnalysisMethod, Through, band};
 
 /// The settings of one run.
 #[derive(Clone, Debug, Default)]
@@ -23,10 +23,10 @@ pub(crate) struct Config {
     /// The limits and the prediction of budgets.
     pub(crate) budgets: Budgets,
     /// The part of the kernel that enforces the reservations, and how.
-    pub(crate) enforcement: Enforcement,
+    pub(crate) enforcement: EnforcementTable,
     /// The rule for the CPUs' speed, if there is one.
     pub(crate) power: Option<PowerSettings>,
-    analyser: Method,
+    analyser: AnalysisMethod,
     weights: BTreeMap<String, f64>,
 }
 
@@ -62,7 +62,7 @@ impl Config {
     /// # Errors
     /// If the settings say what only a live machine has.
     pub(crate) fn without_a_machine(self, command: &str) -> anyhow::Result<Self> {
-        if self.power.is_some() || self.enforcement != Enforcement::default() {
+        if self.power.is_some() || self.enforcement != EnforcementTable::default() {
             bail!("{command} changes no machine: leave [power] and [enforcement] out of --config");
         }
         Ok(self)
@@ -79,14 +79,14 @@ fn weight(weights: &BTreeMap<String, f64>, task: &Task) -> f64 {
 /// `[enforcement]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Enforcement {
+pub(crate) struct EnforcementTable {
     /// The part of the kernel that enforces the reservations.
     pub(crate) through: Through,
 }
 
 /// The settings that were read so far.
 #[derive(Debug, Default)]
-pub(crate) struct File {
+pub(crate) struct ReadSettings {
     config: Config,
     power: PowerTable,
 }
@@ -95,12 +95,12 @@ pub(crate) struct File {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Tables {
-    analyser: Option<Method>,
+    analyser: Option<AnalysisMethod>,
     limits: Option<Limits>,
     prediction: Option<Prediction>,
     #[serde(default)]
     weights: BTreeMap<String, Spanned<f64>>,
-    enforcement: Option<Enforcement>,
+    enforcement: Option<EnforcementTable>,
     power: Option<PowerTable>,
 }
 
@@ -108,7 +108,7 @@ struct Tables {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct PowerTable {
-    rule: Option<Rule>,
+    rule: Option<PowerRule>,
     band: Option<BandText>,
     best_effort: Option<Share>,
     sampling: Option<Time>,
@@ -116,7 +116,7 @@ struct PowerTable {
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Rule {
+enum PowerRule {
     Band,
     Grace,
 }
@@ -133,7 +133,7 @@ impl TryFrom<String> for BandText {
     }
 }
 
-impl File {
+impl ReadSettings {
     /// Adds what is in the file `path`.
     pub(crate) fn read(&mut self, path: &Path) -> anyhow::Result<()> {
         let text = fs::read_to_string(path).with_context(|| {
@@ -201,10 +201,10 @@ impl PowerTable {
             bail!("power.best-effort: write at most \"100%\"");
         }
         let rule = match self.rule {
-            Some(Rule::Band) => self
+            Some(PowerRule::Band) => self
                 .band
                 .map_or(default.rule, |band| SpeedRule::Band(band.0)),
-            Some(Rule::Grace) => SpeedRule::Uniform {
+            Some(PowerRule::Grace) => SpeedRule::Uniform {
                 best_effort: best_effort.as_cpus(),
             },
             None if self.band.is_some()
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     fn read(texts: &[&str]) -> anyhow::Result<Config> {
-        let mut file = File::default();
+        let mut file = ReadSettings::default();
         for text in texts {
             file.parse(Path::new("--config"), text)?;
         }
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn every_setting_of_the_man_page_is_read() {
         for (setting, _) in crate::manual::SETTINGS {
-            let mut file = File::default();
+            let mut file = ReadSettings::default();
             let read = file.parse(Path::new("--config"), setting);
             assert!(read.is_ok(), "{setting}: {read:?}");
         }

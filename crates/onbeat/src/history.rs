@@ -18,15 +18,15 @@ use onbeat_sim::scenario::figures::Quantiles;
 use onbeat_timeline::{Detail, Lanes, Timeline, Unit};
 use onbeat_top::harmless;
 use serde::Serialize;
-pub(crate) use store::Dropped;
-use store::{Store, Thread};
+pub(crate) use store::DroppedBursts;
+use store::{Store, StoredThread};
 
 /// The number of last decisions.
 const MOST_DECISIONS: usize = 10_000;
 
 /// The history of a run or of a recording.
 #[derive(Default)]
-pub(crate) struct History {
+pub(crate) struct RunHistory {
     threads: Store,
     decisions: VecDeque<Entry>,
     /// Where the threads of these belonged when the first one was made.
@@ -45,7 +45,7 @@ pub(crate) struct ThreadHistory {
 
 /// Where a thread belonged, as `--report` writes it.
 #[derive(Serialize)]
-pub(crate) struct Place<'a> {
+pub(crate) struct ThreadPlace<'a> {
     #[serde(flatten)]
     task: TaskId,
     #[serde(flatten)]
@@ -60,7 +60,7 @@ pub(crate) struct RecordedReport {
     elapsed_ns: Span,
     lost_events: u64,
     history: Vec<ThreadHistory>,
-    history_dropped: Dropped,
+    history_dropped: DroppedBursts,
 }
 
 /// A thread of it. `watch --json` writes one to a line.
@@ -87,7 +87,7 @@ struct JobColumns {
     executed_ns: Vec<Span>,
 }
 
-impl History {
+impl RunHistory {
     /// The history of a recording, in which nothing was decided.
     pub(crate) fn of(recording: &Recording) -> Self {
         let mut history = Self::default();
@@ -118,10 +118,10 @@ impl History {
     }
 
     /// Where the threads with a decision belonged.
-    pub(crate) fn places(&self) -> Vec<Place<'_>> {
+    pub(crate) fn places(&self) -> Vec<ThreadPlace<'_>> {
         let places = self.places.iter();
         places
-            .map(|(&task, cgroup)| Place { task, cgroup })
+            .map(|(&task, cgroup)| ThreadPlace { task, cgroup })
             .collect()
     }
 
@@ -136,14 +136,14 @@ impl History {
     }
 
     /// The threads in the order of their numbers.
-    fn in_order(&self) -> Vec<&Thread> {
-        let mut threads: Vec<&Thread> = self.threads.threads().collect();
+    fn in_order(&self) -> Vec<&StoredThread> {
+        let mut threads: Vec<&StoredThread> = self.threads.threads().collect();
         threads.sort_by_key(|thread| thread.task.id);
         threads
     }
 
     /// The number of events that are not kept.
-    pub(crate) const fn dropped(&self) -> Dropped {
+    pub(crate) const fn dropped(&self) -> DroppedBursts {
         self.threads.dropped()
     }
 
@@ -162,7 +162,7 @@ impl History {
     /// The periods of the threads that use most CPU time, as far as they have one, in words.
     pub(crate) fn busiest_rhythms(&self) -> String {
         const SHOWN: usize = 3;
-        let executed = |thread: &&Thread| -> Span {
+        let executed = |thread: &&StoredThread| -> Span {
             let bursts = thread.bursts.iter().map(|burst| burst.executed);
             bursts.sum()
         };
@@ -181,7 +181,7 @@ impl History {
     pub(crate) fn report(&self, elapsed_ns: Span, lost_events: u64) -> RecordedReport {
         let threads = self.in_order().into_iter();
         RecordedReport {
-            threads: threads.map(Thread::recorded).collect(),
+            threads: threads.map(StoredThread::recorded).collect(),
             elapsed_ns,
             lost_events,
             history: self.threads(),
@@ -208,7 +208,7 @@ impl History {
         timeline.finish()
     }
 
-    fn write_thread<W: Write>(&self, timeline: &mut Timeline<W>, thread: &Thread) {
+    fn write_thread<W: Write>(&self, timeline: &mut Timeline<W>, thread: &StoredThread) {
         let task = &thread.task;
         let group = timeline.group(&format!("{} {}", task.comm, task.id.tid));
         let mut jobs = Lanes::new(group, "jobs");
@@ -291,7 +291,7 @@ fn push<T>(list: &mut VecDeque<T>, item: T) {
     list.push_back(item);
 }
 
-impl Thread {
+impl StoredThread {
     fn recorded(&self) -> RecordedThread {
         let (rhythm, jobs) = self.heard();
         let responses = jobs.iter().map(|recorded| recorded.job.response_time());
@@ -348,7 +348,7 @@ impl JobColumns {
 /// A sensor that tells the history, if there is one, what it tells.
 pub(crate) struct Tap<'a, S> {
     pub(crate) sensor: &'a mut S,
-    pub(crate) history: Option<&'a RefCell<History>>,
+    pub(crate) history: Option<&'a RefCell<RunHistory>>,
 }
 
 impl<S: Sensor> Sensor for Tap<'_, S> {
@@ -398,7 +398,7 @@ mod tests {
 
     #[test]
     fn a_threads_name_tells_the_terminal_nothing() {
-        let mut history = History::default();
+        let mut history = RunHistory::default();
         let id = TaskId::recorded(7);
         let comm = Name::new(b"\x1b]0;x\x07");
         let task = Task { id, pid: 7, comm };

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use onbeat_control::{Controller, Next};
 use onbeat_model::{Actuator, Instant, Span};
-use onbeat_top::{Feed, Feeder, Look, Model, News, SNAPSHOT_EVERY, Snapshot, show};
+use onbeat_top::{Feed, Feeder, Model, News, SNAPSHOT_EVERY, ScreenLook, Snapshot, show};
 
 /// See the file's head.
 pub(crate) struct LiveView {
@@ -63,7 +63,7 @@ impl LiveView {
 
 fn start(mut model: Model) -> (Feeder, JoinHandle<io::Result<()>>) {
     let (feeder, feed) = Feed::new();
-    let look = Look::of_environment();
+    let look = ScreenLook::of_environment();
     let screen = std::thread::spawn(move || show(&mut model, &feed, &look, || false));
     (feeder, screen)
 }

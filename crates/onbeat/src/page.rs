@@ -12,14 +12,14 @@ use std::fmt::Write;
 use onbeat_control::Application;
 use onbeat_model::Span;
 
-pub(crate) use input::{Decision, Run, Thread};
+pub(crate) use input::{PageDecision, PageRun, PageThread};
 
 const STYLE: &str = include_str!("page/style.css");
 /// The threads that used most CPU time are drawn; all are in the table.
 const MOST_DRAWN: usize = 32;
 
 /// The page.
-pub(crate) fn of(run: &Run, title: &str) -> String {
+pub(crate) fn of(run: &PageRun, title: &str) -> String {
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
@@ -70,7 +70,7 @@ fn optional<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), show)
 }
 
-fn summary(run: &Run) -> String {
+fn summary(run: &PageRun) -> String {
     let mut text = format!(
         "<p>{} with a rhythm in {}.",
         counted(
@@ -127,7 +127,7 @@ fn table(headings: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
 }
 
 /// Each application above its threads.
-fn threads(run: &Run) -> String {
+fn threads(run: &PageRun) -> String {
     let bold = |text: String| format!("<b>{text}</b>");
     let none = String::new;
     let sums = |application: &Application| {
@@ -146,7 +146,7 @@ fn threads(run: &Run) -> String {
             percent(application.bandwidth_reserved.as_cpus()),
         ]
     };
-    let row = |thread: &Thread| {
+    let row = |thread: &PageThread| {
         let name = escaped(&thread.comm);
         let linked = if run.has_history(thread) {
             format!("<a href=\"#thread-{}\">{name}</a>", thread.tid)
@@ -181,7 +181,7 @@ fn threads(run: &Run) -> String {
         rows.extend(threads.map(row));
     }
     // Those of a report that has no applications.
-    let is_known = |thread: &&Thread| {
+    let is_known = |thread: &&PageThread| {
         let mut applications = run.applications.iter();
         applications.any(|application| application.pid == thread.application)
     };
@@ -207,7 +207,7 @@ fn missed(missed: u64, jobs: u64) -> String {
     }
 }
 
-fn speeds(run: &Run, begin: u64) -> String {
+fn speeds(run: &PageRun, begin: u64) -> String {
     if run.speed_decisions.is_empty() {
         return String::new();
     }

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use onbeat_model::Span;
 
 /// The line, which several threads advance.
-pub(crate) struct Progress {
+pub(crate) struct ProgressLine {
     all: Span,
     over_ns: AtomicU64,
     shown: Mutex<u64>,
     visible: bool,
 }
 
-impl Progress {
+impl ProgressLine {
     /// None of `all` is over. Nothing is shown if `quiet`, or without a terminal.
     pub(crate) fn new(all: Span, quiet: bool) -> Self {
         Self {

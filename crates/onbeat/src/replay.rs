@@ -2,17 +2,17 @@
 
 use std::time::Instant as Clock;
 
-use onbeat_control::{Application, Done};
+use onbeat_control::{Application, DoneJob};
 use onbeat_model::{Bandwidth, Instant, Name, Reservation, Span, Task, TaskId};
-use onbeat_top::{Feeder, News, SNAPSHOT_EVERY, Seen, Snapshot, State, Wanted};
+use onbeat_top::{Feeder, News, SNAPSHOT_EVERY, Snapshot, State, ThreadSnapshot, WantedThreads};
 
-use crate::page::{Decision, Run, Thread};
+use crate::page::{PageDecision, PageRun, PageThread};
 
 /// So much of the wakeups is looked at, as in a loop.
 const WAKEUPS: Span = Span::from_secs(10);
 
 /// See the file's head.
-pub(crate) struct Replay {
+pub(crate) struct TopReplay {
     begin: Instant,
     length: Span,
     /// Their sums at the end.
@@ -22,19 +22,19 @@ pub(crate) struct Replay {
 
 /// One thread, as far as it was shown.
 struct Past {
-    seen: Seen,
+    seen: ThreadSnapshot,
     /// The period that its jobs have.
     period: Option<Span>,
-    jobs: Vec<Done>,
+    jobs: Vec<DoneJob>,
     shown: usize,
     wakeups: Vec<Instant>,
-    decisions: Vec<Decision>,
+    decisions: Vec<PageDecision>,
     decided: usize,
 }
 
-impl Replay {
+impl TopReplay {
     /// From the first moment that `run` tells.
-    pub(crate) fn new(run: &Run) -> Self {
+    pub(crate) fn new(run: &PageRun) -> Self {
         let begin = Instant::from_ns(run.begins());
         let threads: Vec<Past> = run.threads.iter().map(|of| Past::new(run, of)).collect();
         let ends = threads.iter().flat_map(|past| {
@@ -59,7 +59,7 @@ impl Replay {
     }
 
     /// The snapshot at `time` after the beginning. To be asked in the order of time.
-    pub(crate) fn after(&mut self, time: Span, wanted: &Wanted) -> Snapshot {
+    pub(crate) fn after(&mut self, time: Span, wanted: &WantedThreads) -> Snapshot {
         let at = self.begin + time;
         let mut snapshot = Snapshot {
             at,
@@ -85,11 +85,11 @@ impl Replay {
 }
 
 impl Past {
-    fn new(run: &Run, of: &Thread) -> Self {
+    fn new(run: &PageRun, of: &PageThread) -> Self {
         let history = run.history_of(of);
         let jobs = history.into_iter().flat_map(|history| history.jobs());
-        let mut jobs: Vec<Done> = jobs
-            .map(|job| Done {
+        let mut jobs: Vec<DoneJob> = jobs
+            .map(|job| DoneJob {
                 ended: Instant::from_ns(job.release_ns.saturating_add(job.response_ns)),
                 response: Span::from_ns(job.response_ns),
                 executed: Span::from_ns(job.executed_ns),
@@ -101,7 +101,7 @@ impl Past {
             .map(|history| &history.wakeups_ns[..])
             .unwrap_or_default();
         Self {
-            seen: Seen {
+            seen: ThreadSnapshot {
                 task: Task {
                     id: TaskId {
                         tid: of.tid,
@@ -134,7 +134,7 @@ impl Past {
         }
     }
 
-    fn go_on(&mut self, at: Instant) -> Seen {
+    fn go_on(&mut self, at: Instant) -> ThreadSnapshot {
         let seen = &mut self.seen;
         seen.news.clear();
         while let Some(done) = self.jobs.get(self.shown).filter(|done| done.ended <= at) {
@@ -146,7 +146,7 @@ impl Past {
             seen.news.push(*done);
         }
         seen.bursts = self.wakeups.partition_point(|&wakeup| wakeup <= at) as u64;
-        let is_past = |decision: &&Decision| decision.at_ns <= at.as_ns();
+        let is_past = |decision: &&PageDecision| decision.at_ns <= at.as_ns();
         while let Some(decision) = self.decisions.get(self.decided).filter(is_past) {
             self.decided += 1;
             decide(seen, decision);
@@ -163,7 +163,7 @@ impl Past {
     }
 }
 
-fn decide(seen: &mut Seen, decision: &Decision) {
+fn decide(seen: &mut ThreadSnapshot, decision: &PageDecision) {
     seen.why.clone_from(&decision.why);
     let new = decision.new.and_then(|new| {
         let [runtime, period] = [new.runtime_ns, new.period_ns].map(Span::from_ns);
@@ -180,7 +180,7 @@ fn decide(seen: &mut Seen, decision: &Decision) {
 }
 
 /// Shows `replay` as fast as it went, until the screen is gone.
-pub(crate) fn follow(mut replay: Replay, feeder: &Feeder) {
+pub(crate) fn follow(mut replay: TopReplay, feeder: &Feeder) {
     let began = Clock::now();
     loop {
         let gone = Span::from_ns(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));

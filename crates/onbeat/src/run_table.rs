@@ -5,7 +5,8 @@ use std::fmt::Write;
 use onbeat_control::{Application, AtSpeed, Means, Report, ResponseTimes, State, ThreadReport};
 use onbeat_model::{Bandwidth, Span};
 
-use crate::table::{Align, Table};
+use crate::table::TextTable;
+use onbeat_top::Align;
 
 /// The most threads that are listed; the rest is in the report.
 const MOST_ROWS: usize = 40;
@@ -77,8 +78,8 @@ fn energy(energy_uj: u64, elapsed: Span) -> String {
 }
 
 /// The table, and how many threads it lists.
-fn table(report: &Report) -> (Table, usize) {
-    let mut table = Table::new(&[
+fn table(report: &Report) -> (TextTable, usize) {
+    let mut table = TextTable::new(&[
         ("application, thread", Align::Left),
         ("id", Align::Right),
         ("period", Align::Right),
@@ -188,8 +189,8 @@ fn remark(thread: &ThreadReport) -> String {
 
 #[cfg(test)]
 mod tests {
-    use onbeat_control::Reservations;
-    use onbeat_control::{Served, Sums, Told};
+    use onbeat_control::ReservationFigures;
+    use onbeat_control::{MarkFigures, ServedBy, Sums};
     use onbeat_model::{Name, Task, TaskId};
 
     use super::*;
@@ -208,13 +209,13 @@ mod tests {
             jobs: 100,
             response_time: None,
             missed: 0,
-            reservations: Reservations::default(),
-            served: Served {
+            reservations: ReservationFigures::default(),
+            served: ServedBy {
                 application: 7,
                 means,
                 refusal: refusal.map(str::to_owned),
             },
-            told: Told::default(),
+            told: MarkFigures::default(),
             executed: Span::ZERO,
         }
     }

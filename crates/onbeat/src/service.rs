@@ -12,7 +12,7 @@ use anyhow::anyhow;
 use onbeat_act::task;
 use onbeat_control::Application;
 use onbeat_model::{Reservation, TaskId};
-use onbeat_top::{Seen, Service, ServiceError, State, Wanted, harmless};
+use onbeat_top::{ServiceConnection, ServiceError, State, ThreadSnapshot, WantedThreads, harmless};
 use zbus::blocking::{Connection, connection};
 use zbus::zvariant::Value;
 
@@ -27,7 +27,7 @@ const PACE: Duration = Duration::from_secs(1);
 
 /// The request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Wish {
+pub(crate) enum ClientRequest {
     /// To keep a process on the beat, with those that it starts or without.
     Track {
         /// The process.
@@ -47,7 +47,7 @@ pub(crate) enum Wish {
 /// A wish, and who has granted it.
 #[derive(Clone, Debug)]
 struct Asked {
-    wish: Wish,
+    wish: ClientRequest,
     /// The name of the connection of the service that did.
     by: Option<String>,
     /// Why one that was started since did not.
@@ -57,12 +57,12 @@ struct Asked {
 /// The request, and its state.
 pub(crate) struct Held {
     connection: Connection,
-    monitor: Service,
+    monitor: ServiceConnection,
     asked: Vec<Asked>,
     /// No service is there to be asked.
     is_alone: bool,
     /// Each thread as it was last seen.
-    seen: BTreeMap<TaskId, Seen>,
+    seen: BTreeMap<TaskId, ThreadSnapshot>,
     /// Each application that these work for, with its sums when it was last seen.
     applications: BTreeMap<u32, Application>,
     /// The threads without a reservation of which the user was told.
@@ -79,7 +79,7 @@ impl Held {
         has_the_bus_numbers(&connection)?;
         Ok(Self {
             connection,
-            monitor: Service::connect()?,
+            monitor: ServiceConnection::connect()?,
             asked: Vec::new(),
             is_alone: false,
             seen: BTreeMap::new(),
@@ -94,7 +94,7 @@ impl Held {
     /// given back.
     pub(crate) fn ask(
         &mut self,
-        wish: Wish,
+        wish: ClientRequest,
         signals: &Signals,
     ) -> anyhow::Result<ControlFlow<i32>> {
         // Before: one that is started anew in between is asked again. None: the bus starts it for
@@ -133,7 +133,7 @@ impl Held {
 
     async fn look(&mut self) {
         self.follow_service().await;
-        if let Ok(snapshot) = self.monitor.see(&Wanted::default()).await {
+        if let Ok(snapshot) = self.monitor.see(&WantedThreads::default()).await {
             for seen in snapshot.threads {
                 if self.is_ours(&seen) {
                     self.tell(&seen);
@@ -151,7 +151,7 @@ impl Held {
     /// A bus that was started anew knows no client.
     fn follow_bus(&mut self) {
         if self.connection.is_closed()
-            && let (Ok(connection), Ok(monitor)) = (connect(), Service::connect())
+            && let (Ok(connection), Ok(monitor)) = (connect(), ServiceConnection::connect())
         {
             self.connection = connection;
             self.monitor = monitor;
@@ -205,20 +205,20 @@ impl Held {
     }
 
     /// The service lists all threads of the user.
-    fn is_ours(&self, seen: &Seen) -> bool {
+    fn is_ours(&self, seen: &ThreadSnapshot) -> bool {
         // A program whose first thread has ended goes on in the others.
         self.seen
             .values()
             .any(|known| known.task.pid == seen.task.pid)
             || self.asked.iter().any(|asked| match asked.wish {
-                Wish::Track { process, children } => {
+                ClientRequest::Track { process, children } => {
                     seen.task.pid == process.tid || children && seen.application == process.tid
                 }
-                Wish::Reserve { thread, .. } => seen.task.id == thread,
+                ClientRequest::Reserve { thread, .. } => seen.task.id == thread,
             })
     }
 
-    fn tell(&mut self, seen: &Seen) {
+    fn tell(&mut self, seen: &ThreadSnapshot) {
         let is_refused = matches!(seen.state, State::Refused | State::TakenOver);
         if !is_refused {
             self.told.remove(&seen.task.id);
@@ -248,13 +248,13 @@ impl Held {
     }
 
     /// The threads of one that have a period, as they were last seen.
-    pub(crate) fn threads_of(&self, application: u32) -> impl Iterator<Item = &Seen> {
+    pub(crate) fn threads_of(&self, application: u32) -> impl Iterator<Item = &ThreadSnapshot> {
         let seen = self.seen.values();
         seen.filter(move |seen| seen.application == application && seen.period.is_some())
     }
 }
 
-impl Wish {
+impl ClientRequest {
     fn is_alive(&self) -> bool {
         let (Self::Track { process: task, .. } | Self::Reserve { thread: task, .. }) = *self;
         task::is_alive(task)
@@ -305,16 +305,16 @@ async fn owner(connection: &Connection) -> Option<String> {
     answer.await.ok()?.body().deserialize().ok()
 }
 
-async fn call(connection: &Connection, wish: Wish) -> anyhow::Result<()> {
+async fn call(connection: &Connection, wish: ClientRequest) -> anyhow::Result<()> {
     let (connection, interface) = (connection.inner(), Some(NAME));
     let answer = match wish {
-        Wish::Track { process, children } => {
+        ClientRequest::Track { process, children } => {
             let options = HashMap::from([("children", Value::from(children))]);
             let asked = (process.tid, options);
             let answer = connection.call_method(interface, PATH, interface, "Track", &asked);
             answer.await
         }
-        Wish::Reserve {
+        ClientRequest::Reserve {
             thread,
             reservation,
         } => {

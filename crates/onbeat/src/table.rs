@@ -2,25 +2,16 @@
 
 use std::fmt;
 
-use onbeat_top::harmless;
-
-/// How a column is set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Align {
-    /// Words.
-    Left,
-    /// Numbers.
-    Right,
-}
+use onbeat_top::{Align, harmless};
 
 /// Rows of cells under a heading.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     columns: Vec<(&'static str, Align)>,
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     /// An empty table with these columns.
     pub(crate) fn new(columns: &[(&'static str, Align)]) -> Self {
         Self {
@@ -41,7 +32,7 @@ impl Table {
     }
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for TextTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = |column: usize, heading: &str| {
             self.rows
@@ -84,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_name_tells_the_terminal_nothing() {
-        let mut table = Table::new(&[("thread", Align::Left), ("tid", Align::Right)]);
+        let mut table = TextTable::new(&[("thread", Align::Left), ("tid", Align::Right)]);
         table.row(["\x1b]0;root\x07".to_owned(), "7".to_owned()]);
         let text = table.to_string();
         assert!(
@@ -96,7 +87,7 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_their_longest_cell_and_numbers_stand_right() {
-        let mut table = Table::new(&[("thread", Align::Left), ("period", Align::Right)]);
+        let mut table = TextTable::new(&[("thread", Align::Left), ("period", Align::Right)]);
         table.row(["mplayer".to_owned(), "40 ms".to_owned()]);
         table.row(["a".to_owned(), "3.505 ms".to_owned(), "beyond".to_owned()]);
         table.row(["é".to_owned()]);

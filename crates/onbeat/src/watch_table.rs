@@ -6,11 +6,12 @@ use onbeat_model::Span;
 use onbeat_sim::scenario::figures::Quantiles;
 
 use crate::history::RecordedThread;
-use crate::table::{Align, Table};
+use crate::table::TextTable;
+use onbeat_top::Align;
 
 /// The threads that have a rhythm, and how many have none.
 pub(crate) fn of(threads: &[RecordedThread]) -> String {
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         ("thread", Align::Left),
         ("tid", Align::Right),
         ("period", Align::Right),

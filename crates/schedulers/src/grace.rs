@@ -25,7 +25,7 @@ const FULL: f64 = 1024.0;
 
 /// The budget of a thread's jobs, and their speeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct ThreadPlan {
     /// The period after which the budget is given anew.
     pub period: Span,
     /// Work in every period, in time at the highest speed.
@@ -37,7 +37,7 @@ pub struct Plan {
 
 /// The scheduler's messages about a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum ThreadMessage {
     /// It says that it is soft real-time.
     Starts {
         /// Which thread.
@@ -83,7 +83,7 @@ pub enum NotPlanned {
 /// `struct grace_call` of `schedulers/grace/plan.h`.
 #[repr(C)]
 #[derive(Default)]
-struct Call {
+struct GraceCall {
     slot: u32,
     tid: u32,
     period_ns: u64,
@@ -92,8 +92,8 @@ struct Call {
     point: [[u64; 2]; POINTS],
 }
 
-impl Call {
-    fn new(number: u32, tid: u32, plan: &Plan) -> Result<Self, NotPlanned> {
+impl GraceCall {
+    fn new(number: u32, tid: u32, plan: &ThreadPlan) -> Result<Self, NotPlanned> {
         if number >= PLANS {
             return Err(NotPlanned::NoSlot);
         }
@@ -127,13 +127,13 @@ impl Call {
 /// Has work counted at the speeds that CPUs really have, as their drivers tell, for as long as it
 /// is held. Without it, work counts at the speeds that the scheduler asks for.
 #[derive(Debug)]
-pub struct Pace(#[expect(dead_code, reason = "held for what it does")] Link);
+pub struct WorkPace(#[expect(dead_code, reason = "held for what it does")] Link);
 
 /// Begins that; `highest` is the speed at which plans have work done in its time.
 ///
 /// # Errors
 /// If this kernel does not tell of frequencies.
-pub fn keep_pace(running: &mut Running, highest: Speed) -> Result<Pace, Error> {
+pub fn keep_pace(running: &mut Running, highest: Speed) -> Result<WorkPace, Error> {
     let object = running.object();
     let malformed = |what| Error::Malformed {
         name: "grace",
@@ -155,7 +155,7 @@ pub fn keep_pace(running: &mut Running, highest: Speed) -> Result<Pace, Error> {
         .ok_or_else(|| malformed("frequency_changes"))?
         .attach()
         .map_err(Error::kernel("hear of the CPUs' frequencies"))?;
-    Ok(Pace(link))
+    Ok(WorkPace(link))
 }
 
 /// Gives the thread `tid` a plan from its next job on, as the `number`th thread that has one.
@@ -166,9 +166,9 @@ pub fn set_plan(
     running: &mut Running,
     number: u32,
     tid: u32,
-    plan: &Plan,
+    plan: &ThreadPlan,
 ) -> Result<(), NotPlanned> {
-    let call = Call::new(number, tid, plan)?;
+    let call = GraceCall::new(number, tid, plan)?;
     call.run(running, "set_plan")?;
     if has_plan(running, tid) {
         Ok(())
@@ -183,10 +183,10 @@ pub fn set_plan(
 /// # Errors
 /// The kernel's error.
 pub fn forget_plan(running: &mut Running, number: u32, tid: u32) -> Result<(), Error> {
-    let call = Call {
+    let call = GraceCall {
         slot: number,
         tid,
-        ..Call::default()
+        ..GraceCall::default()
     };
     call.run(running, "forget_plan")
 }
@@ -204,7 +204,7 @@ pub fn has_plan(running: &mut Running, tid: u32) -> bool {
 ///
 /// # Errors
 /// The kernel's error.
-pub fn told(running: &mut Running) -> Result<Vec<Told>, Error> {
+pub fn told(running: &mut Running) -> Result<Vec<ThreadMessage>, Error> {
     let name = "told";
     let object = running.object();
     let map = object
@@ -227,23 +227,23 @@ pub fn told(running: &mut Running) -> Result<Vec<Told>, Error> {
 }
 
 /// A `struct grace_told`.
-fn read(bytes: &[u8]) -> Option<Told> {
+fn read(bytes: &[u8]) -> Option<ThreadMessage> {
     let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
     let (what, tid) = (word(0)?, word(4)?);
     let (amount, number) = (Span::from_ns(long(8)?), long(16)?);
     match what {
-        STARTS => Some(Told::Starts {
+        STARTS => Some(ThreadMessage::Starts {
             tid,
             period: amount,
             permille: number,
         }),
-        FINISHES => Some(Told::Finishes {
+        FINISHES => Some(ThreadMessage::Finishes {
             tid,
             work: amount,
             jobs: number.max(1),
         }),
-        LEAVES => Some(Told::Leaves { tid }),
+        LEAVES => Some(ThreadMessage::Leaves { tid }),
         _ => None,
     }
 }
@@ -260,19 +260,19 @@ mod tests {
             read(&[words.as_flattened(), longs.as_flattened()].concat())
         };
         let period = Span::from_ms(16);
-        let starts = Told::Starts {
+        let starts = ThreadMessage::Starts {
             tid: 7,
             period,
             permille: 3,
         };
-        let finishes = Told::Finishes {
+        let finishes = ThreadMessage::Finishes {
             tid: 7,
             work: period,
             jobs: 3,
         };
         assert_eq!(told(STARTS), Some(starts));
         assert_eq!(told(FINISHES), Some(finishes));
-        assert_eq!(told(LEAVES), Some(Told::Leaves { tid: 7 }));
+        assert_eq!(told(LEAVES), Some(ThreadMessage::Leaves { tid: 7 }));
         assert_eq!(told(0), None);
         assert_eq!(read(&[1; 23]), None);
     }

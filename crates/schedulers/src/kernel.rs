@@ -17,7 +17,7 @@ pub(crate) const OTHER_BUILD: &str =
 
 /// The state of sched_ext.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Status {
+pub struct SchedExtStatus {
     /// The kernel's word: `enabled`, `disabled`, or on the way to one of these.
     pub state: String,
     /// The scheduler in force.
@@ -30,16 +30,16 @@ pub struct Status {
 
 /// The kernel's report; none if it has no sched_ext.
 #[must_use]
-pub fn status() -> Option<Status> {
+pub fn status() -> Option<SchedExtStatus> {
     status_in(Path::new(FOLDER))
 }
 
-fn status_in(folder: &Path) -> Option<Status> {
+fn status_in(folder: &Path) -> Option<SchedExtStatus> {
     let read =
         |name: &str| fs::read_to_string(folder.join(name)).map(|text| text.trim().to_owned());
     let state = read("state").ok()?;
     let scheduler = read("root/ops").ok().filter(|_| state != "disabled");
-    Some(Status {
+    Some(SchedExtStatus {
         whole: read("switch_all").is_ok_and(|all| all == "1") && scheduler.is_some(),
         starts: read("enable_seq")
             .ok()
@@ -55,7 +55,7 @@ fn status_in(folder: &Path) -> Option<Status> {
 pub fn probe() -> Feature {
     let name = "sched_ext";
     match status() {
-        Some(Status {
+        Some(SchedExtStatus {
             scheduler: Some(scheduler),
             ..
         }) => Feature::new(

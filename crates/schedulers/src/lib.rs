@@ -23,4 +23,4 @@ pub use error::Error;
 pub use layout::Value;
 pub use list::{ALL, Description, find};
 pub use opened::{Extent, Opened};
-pub use running::{Outcome, Running};
+pub use running::{Running, SchedulerOutcome};

@@ -10,7 +10,7 @@ mod group;
 
 pub use actuator::GroupActuator;
 use actuator::admissible;
-pub use group::{Budget, Group, NoBudget, ParseGroupError, Whom};
+pub use group::{GroupBudget, GroupReservation, NoBudget, ParseGroupError, Whom};
 
 use onbeat_act::kernel;
 use onbeat_model::{Bandwidth, Span};
@@ -50,7 +50,7 @@ pub enum Refused {
     #[error(
         "{0} cannot be enforced: runtimes are {SHORTEST_RUNTIME} to {LONGEST_PERIOD}, periods {SHORTEST_PERIOD} to {LONGEST_PERIOD}"
     )]
-    OutOfRange(Budget),
+    OutOfRange(GroupBudget),
     /// The kernel has ended the scheduler.
     #[error("the kernel has ended the scheduler ({0}): all reservations through it are gone")]
     Ended(String),
@@ -61,7 +61,7 @@ pub enum Refused {
 
 /// The resources that a group has used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Used {
+pub struct GroupUse {
     /// CPU time.
     pub time: Span,
     /// How often its budget was used up.
@@ -71,7 +71,7 @@ pub struct Used {
 /// `struct reserve_call` of `schedulers/reserve/group.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-struct Call {
+struct ReserveCall {
     slot: u32,
     kind: u32,
     whom: u64,
@@ -103,7 +103,7 @@ pub struct Reservations {
     limit: Bandwidth,
     /// The share of its runtime that each reservation gets: less than all where CPUs have gone.
     part: f64,
-    slots: [Option<(Whom, Budget)>; SLOTS],
+    slots: [Option<(Whom, GroupBudget)>; SLOTS],
 }
 
 impl Default for Reservations {
@@ -134,7 +134,7 @@ impl Reservations {
     }
 
     /// The reservations in force.
-    pub fn groups(&self) -> impl Iterator<Item = (Whom, Budget)> + '_ {
+    pub fn groups(&self) -> impl Iterator<Item = (Whom, GroupBudget)> + '_ {
         self.slots.iter().flatten().copied()
     }
 
@@ -168,7 +168,7 @@ impl Reservations {
         running: &mut Running,
         slot: usize,
         whom: Whom,
-        budget: Budget,
+        budget: GroupBudget,
     ) -> Result<(), Refused> {
         let granted = budget.scaled(self.part);
         let (_, answer) = call(running, "set_group", slot, whom, Some(granted))?;
@@ -190,7 +190,7 @@ impl Reservations {
         &mut self,
         running: &mut Running,
         whom: Whom,
-        budget: impl Into<Budget>,
+        budget: impl Into<GroupBudget>,
     ) -> Result<(), Refused> {
         check(running)?;
         let budget = budget.into();
@@ -237,10 +237,10 @@ impl Reservations {
 
     /// The resources that `whom` has used since it had a reservation; none if it has none.
     #[must_use]
-    pub fn used(&self, running: &mut Running, whom: Whom) -> Option<Used> {
+    pub fn used(&self, running: &mut Running, whom: Whom) -> Option<GroupUse> {
         let slot = self.slot_of(whom)?;
         let (call, _) = call(running, "tell_group", slot, whom, None).ok()?;
-        Some(Used {
+        Some(GroupUse {
             time: Span::from_ns(call.used_ns),
             exhausted: call.exhausted,
         })
@@ -270,18 +270,18 @@ fn call(
     name: &'static str,
     slot: usize,
     whom: Whom,
-    budget: Option<Budget>,
-) -> Result<(Call, u32), Error> {
+    budget: Option<GroupBudget>,
+) -> Result<(ReserveCall, u32), Error> {
     let (kind, number) = match whom {
         Whom::Thread(tid) => (1, tid.into()),
         Whom::Process(pid) => (2, pid.into()),
         Whom::ControlGroup(id) => (3, id),
     };
-    let mut call = Call {
+    let mut call = ReserveCall {
         slot: slot as u32,
         kind,
         whom: number,
-        ..Call::default()
+        ..ReserveCall::default()
     };
     if let Some(budget) = budget {
         call.runtime_ns = budget.runtime().as_ns();
@@ -303,9 +303,11 @@ mod tests {
         assert_eq!(part_of(cpus(0.9), cpus(0.95)), 1.0);
         let part = part_of(cpus(1.6), cpus(0.8));
         let ms = Span::from_ms;
-        let budget = Budget::new(ms(12), ms(8), ms(10)).unwrap().scaled(part);
-        assert_eq!(budget, Budget::new(ms(6), ms(8), ms(10)).unwrap());
-        let least = Budget::new(SHORTEST_RUNTIME, ms(10), ms(10)).unwrap();
+        let budget = GroupBudget::new(ms(12), ms(8), ms(10))
+            .unwrap()
+            .scaled(part);
+        assert_eq!(budget, GroupBudget::new(ms(6), ms(8), ms(10)).unwrap());
+        let least = GroupBudget::new(SHORTEST_RUNTIME, ms(10), ms(10)).unwrap();
         assert_eq!(least.scaled(0.1), least);
         assert_eq!(part_of(cpus(1.6), Bandwidth::ZERO), 0.0);
     }

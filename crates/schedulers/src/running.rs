@@ -38,7 +38,7 @@ impl std::fmt::Debug for Running {
 
 /// How a scheduler ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct SchedulerOutcome {
     /// The kernel's word for it.
     pub reason: String,
     /// More about it; may be empty.
@@ -131,7 +131,7 @@ impl Running {
 
     /// How it ended, if the kernel has ended it.
     #[must_use]
-    pub fn outcome(&self) -> Option<Outcome> {
+    pub fn outcome(&self) -> Option<SchedulerOutcome> {
         let bytes = self.section(OUTCOME)?;
         let layout = &self.layouts.outcome;
         let kind = layout
@@ -139,7 +139,7 @@ impl Running {
             .into_iter()
             .find(|value| value.name == "kind")?
             .value;
-        (kind != 0).then(|| Outcome {
+        (kind != 0).then(|| SchedulerOutcome {
             reason: layout.read_text("reason", &bytes),
             message: layout.read_text("message", &bytes),
             is_failure: kind >= SCX_EXIT_ERROR,
@@ -192,7 +192,7 @@ impl Running {
     }
 
     /// Ends it, and waits until the kernel is back at its own scheduler.
-    pub fn stop(mut self) -> Option<Outcome> {
+    pub fn stop(mut self) -> Option<SchedulerOutcome> {
         drop(self.link.take());
         self.outcome()
     }

@@ -3,7 +3,7 @@
 
 use criterion::{Criterion, Throughput};
 use onbeat_model::{Instant, Ladder, Reservation, Span, Speed, TaskId};
-use onbeat_sim::policy::linux::{Class, Config, Deadline, Linux};
+use onbeat_sim::policy::linux::{Class, Config, DeadlineClass, Linux};
 use onbeat_sim::workload::{Arrival, Demand};
 use onbeat_sim::{Costs, Cpus, Machine, Workload};
 
@@ -14,7 +14,7 @@ fn machine(tasks: u64, cpus: usize) -> Machine<Linux> {
     let classes = (0..tasks).map(|task| {
         let reservation = Reservation::implicit(budget(period(task)), period(task));
         let reservation = reservation.unwrap_or_else(|error| panic!("{error}"));
-        (Class::Deadline(Deadline::hard(reservation)), 0)
+        (Class::Deadline(DeadlineClass::hard(reservation)), 0)
     });
     let policy = Linux::new(Config::global(cpus), classes);
     let machine = Cpus {

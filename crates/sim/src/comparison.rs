@@ -2,8 +2,8 @@
 //! under another policy?
 //!
 //! [`Threads`] are the recording: each thread's period and jobs as the loop infers them.
-//! [`scenario`] puts them on a machine under one [`Way`] of scheduling, and
-//! [`Run`](crate::scenario::Run) simulates that.
+//! [`scenario`] puts them on a machine under one [`ComparedWay`] of scheduling, and
+//! [`ScenarioRun`](crate::scenario::ScenarioRun) simulates that.
 //!
 //! Assumptions: (1) a job is released when it was in the recording, whatever else happens, so a
 //! thread that waits for another one does not wait longer here; (2) its work is the CPU time that
@@ -14,8 +14,8 @@
 mod policies;
 mod threads;
 
-pub use policies::{Machine, Rules, Way, reservations, scenario};
-pub use threads::{Thread, Threads, Unusable};
+pub use policies::{BudgetRules, ComparedMachine, ComparedWay, reservations, scenario};
+pub use threads::{ComparedThread, Threads, Unusable};
 
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@ use onbeat_model::{
     Refusal, Reservation, Sensor, Span, Speed, Speeds, Standing, Task, TaskId,
 };
 
-use crate::policy::linux::{Class, Deadline, Fair, Linux};
+use crate::policy::linux::{Class, DeadlineClass, Fair, Linux};
 use crate::{Machine, Observer, TaskIndex};
 
 /// The events of a tracer, until the loop asks for them.
@@ -77,19 +77,19 @@ impl Observer for Heard {
 }
 
 /// The machine of both halves.
-type Shared<O> = Rc<RefCell<Machine<Linux, (Heard, O)>>>;
+type SharedMachine<O> = Rc<RefCell<Machine<Linux, (Heard, O)>>>;
 
 /// Hears what tasks of a simulated machine do, and makes its time pass.
 #[derive(Debug)]
 pub struct SimulatedSensor<O> {
-    machine: Shared<O>,
+    machine: SharedMachine<O>,
     ends: Instant,
 }
 
 /// Gives tasks of a simulated machine reservations.
 #[derive(Debug)]
 pub struct SimulatedActuator<O> {
-    machine: Shared<O>,
+    machine: SharedMachine<O>,
     before: BTreeMap<TaskId, Class>,
     /// The former classes of boosted tasks; none if none may be boosted.
     boosted: Option<BTreeMap<TaskId, Class>>,
@@ -258,9 +258,9 @@ impl<O: Observer> Actuator for SimulatedActuator<O> {
                 return Err(Refusal::NoRoom { wanted, advice });
             }
         }
-        let deadline = Deadline {
+        let deadline = DeadlineClass {
             reclaim: !self.is_hard,
-            ..Deadline::hard(reservation)
+            ..DeadlineClass::hard(reservation)
         };
         let before = self.set(task, Class::Deadline(deadline))?;
         let before = self.unboost(task).unwrap_or(before);

@@ -23,8 +23,8 @@ use crate::{CpuIndex, Observer, Policy, TaskIndex, Work};
 pub use calendar::Calendar;
 use calendar::Timer;
 use cpu::Cpu;
-pub use cpu::{Account, Costs, Cpus};
-use thread::{State, Thread};
+pub use cpu::{Costs, CpuAccount, Cpus};
+use thread::{RunState, SimulatedThread};
 
 const NEVER: Instant = Instant::from_ns(u64::MAX);
 
@@ -37,7 +37,7 @@ pub struct Machine<P, O = ()> {
     cpus: Vec<Cpu>,
     /// When each CPU comes to the end of what was planned for it.
     stops: Least<Instant>,
-    threads: Vec<Thread>,
+    threads: Vec<SimulatedThread>,
     jobs_done: u64,
     switches: u64,
 }
@@ -62,7 +62,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
     /// by the number that this returns.
     pub fn add(&mut self, id: TaskId, workload: Workload) -> TaskIndex {
         let task = self.threads.len();
-        self.threads.push(Thread::new(id, workload));
+        self.threads.push(SimulatedThread::new(id, workload));
         self.next_job(task);
         task
     }
@@ -100,7 +100,9 @@ impl<P: Policy, O: Observer> Machine<P, O> {
     pub fn executed(&self, task: TaskIndex) -> Span {
         let charged = self.threads[task].executed;
         match self.threads[task].state {
-            State::Running(cpu) => charged + self.calendar.now().since(self.cpus[cpu].charged_to),
+            RunState::Running(cpu) => {
+                charged + self.calendar.now().since(self.cpus[cpu].charged_to)
+            }
             _ => charged,
         }
     }
@@ -112,7 +114,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
     }
 
     /// The figures of each CPU up to now.
-    pub fn accounts(&mut self) -> impl Iterator<Item = &Account> {
+    pub fn accounts(&mut self) -> impl Iterator<Item = &CpuAccount> {
         self.charge_all();
         self.cpus.iter().map(|cpu| &cpu.account)
     }
@@ -217,7 +219,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         let thread = &mut self.threads[task];
         if let Some(pause) = thread.pause_in_job() {
             self.calendar.set_task_timer(now + pause, task);
-            self.block(task, cpu, State::Blocked);
+            self.block(task, cpu, RunState::Blocked);
             return;
         }
         let Some(job) = thread.job.take() else { return };
@@ -246,10 +248,10 @@ impl<P: Policy, O: Observer> Machine<P, O> {
             Some(spec) => {
                 self.threads[task].next = Some(spec);
                 self.calendar.set_task_timer(spec.ready, task);
-                self.block(task, cpu, State::Blocked);
+                self.block(task, cpu, RunState::Blocked);
             }
             None => {
-                self.block(task, cpu, State::Ended);
+                self.block(task, cpu, RunState::Ended);
                 self.policy.exited(task, &mut self.calendar);
                 self.observer.exited(task, now);
             }
@@ -263,7 +265,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         self.job_begins(task);
     }
 
-    fn block(&mut self, task: TaskIndex, cpu: CpuIndex, state: State) {
+    fn block(&mut self, task: TaskIndex, cpu: CpuIndex, state: RunState) {
         let now = self.calendar.now();
         self.end_stretch(cpu);
         self.cpus[cpu].task = None;
@@ -280,7 +282,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
             self.calendar.set_task_timer(spec.ready.max(now), task);
             self.threads[task].next = Some(spec);
         } else {
-            self.threads[task].state = State::Ended;
+            self.threads[task].state = RunState::Ended;
         }
     }
 
@@ -312,7 +314,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         if let Some(task) = previous {
             self.end_stretch(cpu);
             let thread = &mut self.threads[task];
-            thread.state = State::Ready;
+            thread.state = RunState::Ready;
             thread.burst.preempted = thread.burst.preempted.saturating_add(1);
         }
         self.cpus[cpu].put_on(next, now);

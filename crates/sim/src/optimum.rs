@@ -19,7 +19,7 @@ use crate::scenario::Power;
 
 /// A job as it is known afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Job {
+pub struct KnownJob {
     /// Not before.
     pub release: Instant,
     /// Not after.
@@ -28,7 +28,7 @@ pub struct Job {
     pub work: Work,
 }
 
-impl Job {
+impl KnownJob {
     /// A job that meets its deadline.
     #[must_use]
     pub const fn in_time(job: &Completion) -> Self {
@@ -63,18 +63,18 @@ pub struct Piece {
 ///
 /// Jobs are cut where none is under way, and each part costs up to the cube of its jobs.
 #[must_use]
-pub fn schedule(jobs: &[Job]) -> Vec<Piece> {
-    let mut sorted: Vec<Job> = jobs.iter().copied().filter(|j| !j.work.is_zero()).collect();
+pub fn schedule(jobs: &[KnownJob]) -> Vec<Piece> {
+    let mut sorted: Vec<KnownJob> = jobs.iter().copied().filter(|j| !j.work.is_zero()).collect();
     sorted.sort_by_key(|job| (job.release, job.deadline));
     let mut pieces = Vec::new();
-    let mut part: Vec<Interval> = Vec::new();
+    let mut part: Vec<WorkInterval> = Vec::new();
     let mut ends = Instant::ZERO;
     for job in sorted {
         if job.release >= ends {
             part_of(&mut part, &mut pieces);
         }
         ends = ends.max(job.deadline);
-        part.push(Interval {
+        part.push(WorkInterval {
             from: job.release.as_ns(),
             to: job.deadline.max(job.release).as_ns(),
             work: job.work.as_span().as_ns(),
@@ -85,14 +85,14 @@ pub fn schedule(jobs: &[Job]) -> Vec<Piece> {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Interval {
+struct WorkInterval {
     from: u64,
     to: u64,
     work: u64,
 }
 
 /// Takes the critical interval out, again and again.
-fn part_of(jobs: &mut Vec<Interval>, pieces: &mut Vec<Piece>) {
+fn part_of(jobs: &mut Vec<WorkInterval>, pieces: &mut Vec<Piece>) {
     while let Some((from, to, work)) = critical(jobs) {
         let length = to - from;
         pieces.push(Piece {
@@ -110,7 +110,7 @@ fn part_of(jobs: &mut Vec<Interval>, pieces: &mut Vec<Piece>) {
 }
 
 /// From, to, and work of the interval with the most work for its length.
-fn critical(jobs: &mut [Interval]) -> Option<(u64, u64, u64)> {
+fn critical(jobs: &mut [WorkInterval]) -> Option<(u64, u64, u64)> {
     jobs.sort_unstable_by_key(|job| job.to);
     let mut begins: Vec<u64> = jobs.iter().map(|job| job.from).collect();
     begins.sort_unstable();

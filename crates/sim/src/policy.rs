@@ -18,7 +18,7 @@ use crate::{CpuIndex, TaskIndex, Work};
 
 /// How fast a CPU is to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
+pub struct CpuPace {
     /// The speed. One that the machine does not have is rounded up to one that it has.
     pub speed: Speed,
     /// The policy wants to be asked again when the job has computed this much since its begin.
@@ -107,7 +107,7 @@ pub trait Policy {
 
     /// How fast `cpu` runs from now on: `task`, whose job has computed `done`, or nothing. None
     /// leaves the speed as it is.
-    fn pace(&mut self, _cpu: CpuIndex, _task: Option<(TaskIndex, Work)>) -> Option<Pace> {
+    fn pace(&mut self, _cpu: CpuIndex, _task: Option<(TaskIndex, Work)>) -> Option<CpuPace> {
         None
     }
 }

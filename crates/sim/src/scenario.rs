@@ -1,8 +1,8 @@
 //! A machine, its tasks, and for how long: read from a file, and run.
 //!
 //! [`mod@file`] is what can be written, [`read`] turns it into a [`Scenario`] and says what is
-//! wrong with it, [`Run`] runs one and gives its [`Figures`]. `docs/simulation.md` describes the
-//! format.
+//! wrong with it, [`ScenarioRun`] runs one and gives its [`ScenarioFigures`].
+//! `docs/simulation.md` describes the format.
 
 mod feedback;
 pub mod figures;
@@ -17,7 +17,7 @@ pub mod timeline;
 mod jobs;
 
 use onbeat_decide::predictor::{Kind, Parameters};
-use onbeat_lfspp::written::Method;
+use onbeat_lfspp::written::WrittenController;
 use onbeat_model::{Ladder, Name, Span};
 use serde::Deserialize;
 
@@ -25,13 +25,13 @@ use crate::machine::Cpus;
 use crate::policy::linux::{Class, Config};
 use crate::workload::Workload;
 
-pub use figures::Figures;
-pub use jobs::Jobs;
+pub use figures::ScenarioFigures;
+pub use jobs::JobWriter;
 pub use read::{ScenarioError, parse, read};
 pub use recorded::parse_demands;
-pub use run::{Outputs, Run};
-pub use scheduler::{Ruling, Scheduler};
-pub use timeline::Timeline;
+pub use run::{Outputs, ScenarioRun};
+pub use scheduler::{Ruling, ScenarioScheduler};
+pub use timeline::ScenarioTimeline;
 
 /// The scenario to simulate.
 #[derive(Clone, Debug)]
@@ -43,22 +43,22 @@ pub struct Scenario {
     /// The CPUs.
     pub cpus: Cpus,
     /// The scheduler.
-    pub scheduler: Scheduler,
+    pub scheduler: ScenarioScheduler,
     /// How Linux does it, and which CPUs belong together.
     pub config: Config,
     /// The power of the CPUs.
     pub power: Power,
     /// The tasks as they were written; each stands for one task or several.
-    pub groups: Vec<Group>,
+    pub groups: Vec<TaskGroup>,
     /// The main loop of onbeat runs on the machine.
-    pub onbeat: Option<Onbeat>,
+    pub onbeat: Option<LoopSettings>,
     /// A controller of the papers does, in its place.
-    pub feedback: Option<Method>,
+    pub feedback: Option<WrittenController>,
 }
 
 /// Tasks of one kind.
 #[derive(Clone, Debug)]
-pub struct Group {
+pub struct TaskGroup {
     /// Their name.
     pub name: Name,
     /// How many there are.
@@ -79,7 +79,7 @@ pub struct Group {
 
 /// How onbeat's main loop is set up.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Onbeat {
+pub struct LoopSettings {
     /// How budgets are predicted.
     pub predictor: Kind,
     /// With which parameters.

@@ -41,7 +41,7 @@ pub struct JobSpec {
 /// which other tasks there are.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    source: Source,
+    source: JobSource,
     relative_deadline: Option<Span>,
     bursts: u32,
     pause: Span,
@@ -52,10 +52,10 @@ pub struct Workload {
 }
 
 #[derive(Clone, Debug)]
-enum Source {
+enum JobSource {
     Drawn(Arrival, Demand),
     Listed {
-        jobs: Shared<JobSpec>,
+        jobs: SharedList<JobSpec>,
         over: usize,
         period: Option<Span>,
     },
@@ -77,21 +77,21 @@ impl Workload {
     /// Jobs that arrive and demand as given, drawn from the random sequence 0 of seed 0.
     #[must_use]
     pub fn new(arrival: Arrival, demand: Demand) -> Self {
-        Self::from_source(Source::Drawn(arrival, demand))
+        Self::from_source(JobSource::Drawn(arrival, demand))
     }
 
     /// These jobs one after the other, as a recording has them, of a task with this period, if it
     /// has one.
     #[must_use]
-    pub fn listed(jobs: Shared<JobSpec>, period: Option<Span>) -> Self {
-        Self::from_source(Source::Listed {
+    pub fn listed(jobs: SharedList<JobSpec>, period: Option<Span>) -> Self {
+        Self::from_source(JobSource::Listed {
             jobs,
             over: 0,
             period,
         })
     }
 
-    fn from_source(source: Source) -> Self {
+    fn from_source(source: JobSource) -> Self {
         Self {
             source,
             relative_deadline: None,
@@ -141,15 +141,15 @@ impl Workload {
     /// Whether it has something to compute at any time, from the begin.
     #[must_use]
     pub const fn is_cpu_bound(&self) -> bool {
-        matches!(self.source, Source::Drawn(Arrival::Always, _))
+        matches!(self.source, JobSource::Drawn(Arrival::Always, _))
     }
 
     /// From release to release, if its jobs are periodic.
     #[must_use]
     pub const fn period(&self) -> Option<Span> {
         match &self.source {
-            Source::Drawn(arrival, _) => arrival.period(),
-            Source::Listed { period, .. } => *period,
+            JobSource::Drawn(arrival, _) => arrival.period(),
+            JobSource::Listed { period, .. } => *period,
         }
     }
 
@@ -190,8 +190,8 @@ impl Workload {
             *self = later.1;
         }
         let (arrival, demand) = match &mut self.source {
-            Source::Drawn(arrival, demand) => (arrival, demand),
-            Source::Listed { jobs, over, .. } => {
+            JobSource::Drawn(arrival, demand) => (arrival, demand),
+            JobSource::Listed { jobs, over, .. } => {
                 let job = *jobs.get(*over)?;
                 *over += 1;
                 return Some(job);
@@ -228,7 +228,7 @@ fn generator(seed: u64, stream: u64) -> Xoshiro256PlusPlus {
 }
 
 /// A list that several tasks, and several runs, can read at once.
-pub type Shared<T> = Arc<[T]>;
+pub type SharedList<T> = Arc<[T]>;
 
 #[cfg(test)]
 mod tests;

@@ -3,8 +3,8 @@
 use onbeat_model::{Instant, Reservation, Span, TaskId};
 use onbeat_policies::reserve::Params;
 use onbeat_sim::observe::{Completion, Stretch};
-use onbeat_sim::policy::linux::{Class, Config, Deadline, Fair, Linux};
-use onbeat_sim::policy::reserve::{Place, Reserve};
+use onbeat_sim::policy::linux::{Class, Config, DeadlineClass, Fair, Linux};
+use onbeat_sim::policy::reserve::{Reserve, ReservePlace};
 use onbeat_sim::workload::{Arrival, Demand};
 use onbeat_sim::{Cpus, Machine, Observer, Policy, Work, Workload};
 use proptest::prelude::*;
@@ -92,7 +92,7 @@ fn simulate(groups: &[Group], hogs: usize, count: usize) -> (Ran, Vec<Option<usi
     tasks.extend((0..hogs).map(|_| (None, Thread::hog())));
     let places = tasks
         .iter()
-        .map(|(group, _)| group.map_or(Place::Weight(100), Place::Member));
+        .map(|(group, _)| group.map_or(ReservePlace::Weight(100), ReservePlace::Member));
     let params = Params {
         portion_ns: PORTION_NS,
         ..Params::default()
@@ -315,7 +315,7 @@ fn a_task_of_little_weight_holds_up_nobody_who_sleeps() {
         demands: vec![1_000],
     };
     let threads = [Thread::hog(), Thread::hog(), sleeper];
-    let weights = [1, 100, 100].map(Place::Weight);
+    let weights = [1, 100, 100].map(ReservePlace::Weight);
     let policy = Reserve::new(Params::default(), 1, &[], weights);
     let ran = run(policy, 1, threads.iter());
     let jobs: Vec<Span> = ran
@@ -334,7 +334,7 @@ fn a_task_of_little_weight_holds_up_nobody_who_sleeps() {
 /// The same groups as threads under SCHED_DEADLINE, which the simulator has of its own, and a fair
 /// hog.
 fn by_linux(groups: &[Group]) -> Ran {
-    let deadline = |group: &Group| Class::Deadline(Deadline::hard(group.reservation()));
+    let deadline = |group: &Group| Class::Deadline(DeadlineClass::hard(group.reservation()));
     let classes = groups.iter().map(deadline);
     let classes = classes.chain([Class::Fair(Fair::nice(0))]);
     let policy = Linux::new(Config::global(1), classes.map(|class| (class, 0)));

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::rc::Rc;
 
-use onbeat_sim::scenario::{Outputs, Run, parse};
+use onbeat_sim::scenario::{Outputs, ScenarioRun, parse};
 
 /// Where the jobs go, as CSV.
 #[derive(Clone, Default)]
@@ -69,7 +69,7 @@ fn from_two_seconds_on(text: &str, seed: u64) -> BTreeMap<String, (u64, u64)> {
         jobs: Some(Box::new(jobs.clone())),
         timeline: None,
     };
-    Run::new(&scenario)
+    ScenarioRun::new(&scenario)
         .seeded(seed)
         .run(outputs, |_| {})
         .unwrap();

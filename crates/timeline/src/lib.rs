@@ -15,7 +15,8 @@ use onbeat_model::{Instant, Span};
 use prost::Message;
 
 use packet::{
-    CounterDescriptor, DebugAnnotation, TracePacket, TrackDescriptor, TrackEvent, Type, Value,
+    AnnotationValue, CounterDescriptor, DebugAnnotation, TracePacket, TrackDescriptor, TrackEvent,
+    Type,
 };
 
 /// A track, or a group of tracks.
@@ -162,8 +163,8 @@ impl<W: Write> Timeline<W> {
         let details = details.iter().map(|(name, detail)| DebugAnnotation {
             name: Some((*name).to_owned()),
             value: Some(match detail {
-                Detail::Number(number) => Value::UintValue(*number),
-                Detail::Words(words) => Value::StringValue((*words).to_owned()),
+                Detail::Number(number) => AnnotationValue::UintValue(*number),
+                Detail::Words(words) => AnnotationValue::StringValue((*words).to_owned()),
             }),
         });
         let event = TrackEvent {

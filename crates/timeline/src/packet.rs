@@ -81,13 +81,13 @@ pub(crate) enum Type {
 pub(crate) struct DebugAnnotation {
     #[prost(string, optional, tag = "10")]
     pub(crate) name: Option<String>,
-    #[prost(oneof = "Value", tags = "3, 6")]
-    pub(crate) value: Option<Value>,
+    #[prost(oneof = "AnnotationValue", tags = "3, 6")]
+    pub(crate) value: Option<AnnotationValue>,
 }
 
 /// Its `oneof value`.
 #[derive(Clone, PartialEq, Oneof)]
-pub(crate) enum Value {
+pub(crate) enum AnnotationValue {
     #[prost(uint64, tag = "3")]
     UintValue(u64),
     #[prost(string, tag = "6")]

@@ -8,14 +8,14 @@ use crate::thread::Use;
 
 /// See the file's head.
 #[derive(Clone, Debug)]
-pub(crate) struct Application {
+pub(crate) struct ShownApplication {
     pub(crate) sums: Sums,
     used: Use,
     /// The reservations of its threads together.
     pub(crate) reserved: Option<Bandwidth>,
 }
 
-impl Application {
+impl ShownApplication {
     /// The application as it was `before`, if it was there, with its sums now.
     pub(crate) fn hear(before: Option<Self>, sums: Sums, at: Instant) -> Self {
         let mut used = before.map(|before| before.used).unwrap_or_default();

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant as Clock};
 
-use onbeat_control::{Application, Done};
+use onbeat_control::{Application, DoneJob};
 use onbeat_model::{Bandwidth, Instant, Name, Reservation, Span, Task, TaskId};
 use zbus::blocking::{Connection, connection};
 use zbus::zvariant::OwnedValue;
 
-use crate::feed::{Feeder, News, Wanted};
+use crate::feed::{Feeder, News, WantedThreads};
 use crate::snapshot::SNAPSHOT_EVERY;
-use crate::{Model, Seen, Snapshot, State};
+use crate::{Model, Snapshot, State, ThreadSnapshot};
 
 const NAME: &str = "org.onbeat.Manager1";
 const PATH: &str = "/org/onbeat/Manager1";
@@ -27,12 +27,12 @@ const LONGEST_PAUSE: usize = 3;
 /// The number of threads whose jobs can be asked for at a time.
 const MOST_THREADS: usize = 256;
 
-type Properties = HashMap<String, OwnedValue>;
-type Jobs = Vec<(u32, Vec<(u64, u64, u64, bool)>)>;
+type PropertyMap = HashMap<String, OwnedValue>;
+type JobLists = Vec<(u32, Vec<(u64, u64, u64, bool)>)>;
 
 /// A connection to the service.
 #[derive(Debug)]
-pub struct Service {
+pub struct ServiceConnection {
     connection: Connection,
     since: Instant,
 }
@@ -66,7 +66,7 @@ impl ServiceError {
     }
 }
 
-impl Service {
+impl ServiceConnection {
     /// Connects to the system bus, or where DBUS_SYSTEM_BUS_ADDRESS says.
     ///
     /// # Errors
@@ -84,15 +84,15 @@ impl Service {
     ///
     /// # Errors
     /// If the service is not there, or does not answer.
-    pub fn look(&mut self, wanted: &Wanted) -> Result<Snapshot, ServiceError> {
+    pub fn look(&mut self, wanted: &WantedThreads) -> Result<Snapshot, ServiceError> {
         zbus::block_on(self.see(wanted))
     }
 
     /// The same for a caller that waits for something else, too.
     ///
     /// # Errors
-    /// As [`Service::look`].
-    pub async fn see(&mut self, wanted: &Wanted) -> Result<Snapshot, ServiceError> {
+    /// As [`ServiceConnection::look`].
+    pub async fn see(&mut self, wanted: &WantedThreads) -> Result<Snapshot, ServiceError> {
         let jobs_of: Vec<u32> = wanted.jobs_of.iter().copied().take(MOST_THREADS).collect();
         let question = (self.since.as_ns(), jobs_of, wanted.wakeups_of.unwrap_or(0));
         let reply = self
@@ -103,10 +103,10 @@ impl Service {
             .map_err(ServiceError::of)?;
         let body = reply.body();
         let (now, bandwidth, threads, jobs, wakeups) = body
-            .deserialize::<(u64, (f64, f64), Vec<Properties>, Jobs, Vec<u64>)>()
+            .deserialize::<(u64, (f64, f64), Vec<PropertyMap>, JobLists, Vec<u64>)>()
             .map_err(ServiceError::Silent)?;
         self.since = Instant::from_ns(now);
-        let mut news: HashMap<u32, Vec<Done>> = jobs
+        let mut news: HashMap<u32, Vec<DoneJob>> = jobs
             .into_iter()
             .map(|(tid, jobs)| (tid, jobs.into_iter().map(done).collect()))
             .collect();
@@ -128,7 +128,7 @@ impl Service {
     }
 }
 
-impl Service {
+impl ServiceConnection {
     async fn applications(&self) -> Result<Vec<Application>, ServiceError> {
         let reply = self
             .connection
@@ -137,7 +137,7 @@ impl Service {
             .await
             .map_err(ServiceError::of)?;
         let body = reply.body();
-        let applications = body.deserialize::<Vec<Properties>>();
+        let applications = body.deserialize::<Vec<PropertyMap>>();
         let applications = applications.map_err(ServiceError::Silent)?;
         Ok(applications.iter().map(application).collect())
     }
@@ -148,7 +148,7 @@ impl Service {
     /// # Errors
     /// If the service is not there, or does not answer.
     pub fn look_twice(&mut self, model: &mut Model, pause: Duration) -> Result<(), ServiceError> {
-        model.hear(News::Snapshot(self.look(&Wanted::default())?));
+        model.hear(News::Snapshot(self.look(&WantedThreads::default())?));
         std::thread::sleep(pause);
         self.since = Instant::ZERO;
         let wanted = model.wanted(MOST_THREADS);
@@ -159,7 +159,7 @@ impl Service {
 
 /// Tells `feeder` what `service` says until the screen is gone. If the service goes away, it is
 /// looked whether it comes back.
-pub fn follow(mut service: Service, feeder: &Feeder) {
+pub fn follow(mut service: ServiceConnection, feeder: &Feeder) {
     loop {
         let began = Clock::now();
         let (news, pause) = match service.look(&feeder.wanted()) {
@@ -168,7 +168,7 @@ pub fn follow(mut service: Service, feeder: &Feeder) {
                 (News::Snapshot(snapshot), pause)
             }
             Err(error) => {
-                if let Ok(anew) = Service::connect() {
+                if let Ok(anew) = ServiceConnection::connect() {
                     service = anew;
                 }
                 (News::Trouble(error.to_string()), TRY_AGAIN)
@@ -187,8 +187,8 @@ fn pause_after(threads: usize) -> Duration {
     SNAPSHOT_EVERY.saturating_mul(u32::try_from(times).unwrap_or(1))
 }
 
-fn done((ended, response, executed, missed): (u64, u64, u64, bool)) -> Done {
-    Done {
+fn done((ended, response, executed, missed): (u64, u64, u64, bool)) -> DoneJob {
+    DoneJob {
         ended: Instant::from_ns(ended),
         response: Span::from_ns(response),
         executed: Span::from_ns(executed),
@@ -198,9 +198,9 @@ fn done((ended, response, executed, missed): (u64, u64, u64, bool)) -> Done {
 
 /// Named values. One that is missing, or not of its type, is nothing: an older service did not tell
 /// it.
-struct Told<'a>(&'a Properties);
+struct NamedValues<'a>(&'a PropertyMap);
 
-impl Told<'_> {
+impl NamedValues<'_> {
     fn number(&self, name: &str) -> u64 {
         let value = self.0.get(name);
         value
@@ -231,8 +231,8 @@ impl Told<'_> {
     }
 }
 
-fn application(properties: &Properties) -> Application {
-    let told = Told(properties);
+fn application(properties: &PropertyMap) -> Application {
+    let told = NamedValues(properties);
     let bandwidth = |name: &str| Bandwidth::from_cpus(told.share(name));
     Application {
         pid: told.small("pid").unwrap_or(0),
@@ -250,8 +250,8 @@ fn application(properties: &Properties) -> Application {
     }
 }
 
-fn seen(properties: &Properties) -> Seen {
-    let told = Told(properties);
+fn seen(properties: &PropertyMap) -> ThreadSnapshot {
+    let told = NamedValues(properties);
     let number = |name: &str| told.number(name);
     let small = |name: &str| told.small(name);
     let text = |name: &str| told.text(name);
@@ -262,7 +262,7 @@ fn seen(properties: &Properties) -> Seen {
         span("reserved-period-ns"),
     );
     let held = held.ok();
-    Seen {
+    ThreadSnapshot {
         task: Task {
             id: TaskId {
                 tid: small("thread").unwrap_or(0),

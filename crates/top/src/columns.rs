@@ -7,11 +7,11 @@ use onbeat_model::Bandwidth;
 use ratatui::style::Style;
 use ratatui::text::Span as Words;
 
-use crate::application::Application;
-use crate::screen::{Look, Tone};
+use crate::application::ShownApplication;
+use crate::screen::{ScreenLook, Tone};
 use crate::text::{Align, fitted, harmless};
-use crate::thread::Thread;
-use crate::{Seen, State};
+use crate::thread::ShownThread;
+use crate::{State, ThreadSnapshot};
 
 /// A column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,7 +109,7 @@ impl Column {
     }
 
     /// The order of two threads by this, the smaller one first.
-    pub(crate) fn compare(self, a: &Thread, b: &Thread) -> Ordering {
+    pub(crate) fn compare(self, a: &ShownThread, b: &ShownThread) -> Ordering {
         let (one, other) = (&a.seen, &b.seen);
         match self {
             Self::State => one.state.cmp(&other.state),
@@ -117,7 +117,7 @@ impl Column {
             Self::Tid | Self::Response | Self::Why => one.task.id.cmp(&other.task.id),
             // Without a period, last.
             Self::Period => {
-                let key = |seen: &Seen| (seen.period.is_none(), seen.period);
+                let key = |seen: &ThreadSnapshot| (seen.period.is_none(), seen.period);
                 key(one).cmp(&key(other))
             }
             Self::Confidence => one.confidence.total_cmp(&other.confidence),
@@ -129,9 +129,9 @@ impl Column {
     /// Its text.
     pub(crate) fn cell(
         self,
-        thread: &Thread,
+        thread: &ShownThread,
         width: usize,
-        look: &Look,
+        look: &ScreenLook,
         now: onbeat_model::Instant,
     ) -> Vec<Words<'static>> {
         let seen = &thread.seen;
@@ -161,9 +161,9 @@ impl Column {
     /// Its text in the row of an application.
     pub(crate) fn sum(
         self,
-        application: &Application,
+        application: &ShownApplication,
         width: usize,
-        look: &Look,
+        look: &ScreenLook,
     ) -> Vec<Words<'static>> {
         let sums = &application.sums;
         let plain = |text: String| vec![Words::raw(fitted(&text, width, self.align()))];
@@ -225,7 +225,7 @@ pub(crate) fn fitting(width: usize) -> Vec<(Column, usize)> {
     widths
 }
 
-pub(crate) fn name(seen: &Seen) -> String {
+pub(crate) fn name(seen: &ThreadSnapshot) -> String {
     let name = harmless(&seen.task.comm.to_text());
     if name.is_empty() {
         "?".to_owned()
@@ -266,7 +266,7 @@ fn dash() -> String {
     "-".to_owned()
 }
 
-fn missed(missed: u64, width: usize, look: &Look) -> Vec<Words<'static>> {
+fn missed(missed: u64, width: usize, look: &ScreenLook) -> Vec<Words<'static>> {
     let tone = if missed > 0 { Tone::Bad } else { Tone::Plain };
     let text = fitted(&missed.to_string(), width, Align::Right);
     vec![Words::styled(text, look.style(tone))]
@@ -276,7 +276,7 @@ fn missed(missed: u64, width: usize, look: &Look) -> Vec<Words<'static>> {
 fn share(
     (used, reserved): (Option<Bandwidth>, Option<Bandwidth>),
     width: usize,
-    look: &Look,
+    look: &ScreenLook,
 ) -> Vec<Words<'static>> {
     let percent = |share: Bandwidth| share.as_cpus() * 100.0;
     let number = |share: Option<Bandwidth>| {
@@ -303,9 +303,9 @@ fn share(
 
 /// The longest response time of each second, the last one to the right; full at the period.
 pub(crate) fn responses(
-    thread: &Thread,
+    thread: &ShownThread,
     width: usize,
-    look: &Look,
+    look: &ScreenLook,
     now: onbeat_model::Instant,
 ) -> Vec<Words<'static>> {
     let Some(period) = thread.seen.period else {

@@ -7,12 +7,12 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span as Words};
 
 use crate::Model;
-use crate::application::Application;
+use crate::application::ShownApplication;
 use crate::columns::{Column, fitting, name};
 use crate::keys::{HELP, LEGEND};
-use crate::model::Row;
+use crate::model::ThreadRow;
 use crate::page;
-use crate::screen::{Look, Tone};
+use crate::screen::{ScreenLook, Tone};
 use crate::text::{Align, fitted, harmless, width};
 
 /// The lines above the rows: the state of everything, and the headings.
@@ -29,7 +29,7 @@ pub(crate) fn rows_of(height: u16) -> usize {
 }
 
 /// Draws it all. Nothing but `model`, `look` and the size of `area` tells what.
-pub fn draw(model: &Model, look: &Look, area: Rect, buffer: &mut Buffer) {
+pub fn draw(model: &Model, look: &ScreenLook, area: Rect, buffer: &mut Buffer) {
     let Rect { width, height, .. } = area;
     if width == 0 || height == 0 {
         return;
@@ -50,7 +50,7 @@ pub fn draw(model: &Model, look: &Look, area: Rect, buffer: &mut Buffer) {
 pub(crate) struct Sheet<'a> {
     pub(crate) area: Rect,
     pub(crate) buffer: &'a mut Buffer,
-    pub(crate) look: &'a Look,
+    pub(crate) look: &'a ScreenLook,
 }
 
 impl Sheet<'_> {
@@ -132,12 +132,12 @@ impl Sheet<'_> {
         }
         for (place, row) in (ABOVE..).zip(rows) {
             match row {
-                Row::Application(pid) => {
+                ThreadRow::Application(pid) => {
                     if let Some(application) = model.applications.get(&pid) {
                         self.application(application, place, &columns);
                     }
                 }
-                Row::Thread(id) => self.row(model, id, place, &columns),
+                ThreadRow::Thread(id) => self.row(model, id, place, &columns),
             }
         }
         self.chosen(model);
@@ -154,7 +154,12 @@ impl Sheet<'_> {
         }
     }
 
-    fn application(&mut self, application: &Application, row: u16, columns: &[(Column, usize)]) {
+    fn application(
+        &mut self,
+        application: &ShownApplication,
+        row: u16,
+        columns: &[(Column, usize)],
+    ) {
         let mut words = Vec::new();
         for &(column, wide) in columns {
             words.extend(column.sum(application, wide, self.look));

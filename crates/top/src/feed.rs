@@ -12,7 +12,7 @@ const MOST_WAITING: usize = 16;
 
 /// The threads to tell in full.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct WantedThreads {
     /// Threads whose jobs are looked at.
     pub jobs_of: BTreeSet<u32>,
     /// The thread whose wakeups are.
@@ -32,14 +32,14 @@ pub enum News {
 #[derive(Debug)]
 pub struct Feed {
     news: Receiver<News>,
-    wanted: Arc<Mutex<Wanted>>,
+    wanted: Arc<Mutex<WantedThreads>>,
 }
 
 /// The source's end.
 #[derive(Debug)]
 pub struct Feeder {
     news: SyncSender<News>,
-    wanted: Arc<Mutex<Wanted>>,
+    wanted: Arc<Mutex<WantedThreads>>,
 }
 
 impl Feed {
@@ -67,7 +67,7 @@ impl Feed {
         }
     }
 
-    pub(crate) fn want(&self, wanted: Wanted) {
+    pub(crate) fn want(&self, wanted: WantedThreads) {
         *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = wanted;
     }
 }
@@ -75,7 +75,7 @@ impl Feed {
 impl Feeder {
     /// The present wish.
     #[must_use]
-    pub fn wanted(&self) -> Wanted {
+    pub fn wanted(&self) -> WantedThreads {
         self.wanted
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

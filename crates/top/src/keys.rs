@@ -34,33 +34,33 @@ const LONGEST_FILTER: usize = 64;
 
 /// The effect of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum KeyEffect {
     GoOn,
     Quit,
 }
 
 impl Model {
     /// Does what a key says.
-    pub(crate) fn key(&mut self, key: KeyEvent) -> Answer {
+    pub(crate) fn key(&mut self, key: KeyEvent) -> KeyEffect {
         if key.kind == KeyEventKind::Release {
-            return Answer::GoOn;
+            return KeyEffect::GoOn;
         }
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {
-                KeyCode::Char('c' | 'd') => Answer::Quit,
-                _ => Answer::GoOn,
+                KeyCode::Char('c' | 'd') => KeyEffect::Quit,
+                _ => KeyEffect::GoOn,
             };
         }
         if self.view.has_help {
             self.view.has_help = false;
-            return Answer::GoOn;
+            return KeyEffect::GoOn;
         }
         if self.view.is_typing {
             self.type_filter(key.code);
-            return Answer::GoOn;
+            return KeyEffect::GoOn;
         }
         match key.code {
-            KeyCode::Char('q') => return Answer::Quit,
+            KeyCode::Char('q') => return KeyEffect::Quit,
             KeyCode::Char('?' | 'h') => self.view.has_help = true,
             KeyCode::Char('p' | ' ') => self.view.is_paused = !self.view.is_paused,
             KeyCode::Char('/') => {
@@ -77,7 +77,7 @@ impl Model {
             KeyCode::Enter => self.drill(),
             code => self.select(code),
         }
-        Answer::GoOn
+        KeyEffect::GoOn
     }
 
     fn type_filter(&mut self, code: KeyCode) {

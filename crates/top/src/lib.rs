@@ -25,12 +25,12 @@ mod symbols;
 mod text;
 mod thread;
 
-pub use bus::{Service, ServiceError, follow};
+pub use bus::{ServiceConnection, ServiceError, follow};
 pub use draw::draw;
-pub use feed::{Feed, Feeder, Gone, News, Wanted};
+pub use feed::{Feed, Feeder, Gone, News, WantedThreads};
 pub use model::Model;
 pub use onbeat_control::State;
 pub use once::{as_lines, as_table};
-pub use screen::{Look, show};
-pub use snapshot::{SNAPSHOT_EVERY, Seen, Snapshot};
-pub use text::harmless;
+pub use screen::{ScreenLook, show};
+pub use snapshot::{SNAPSHOT_EVERY, Snapshot, ThreadSnapshot};
+pub use text::{Align, harmless};

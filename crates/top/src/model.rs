@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use onbeat_model::{Bandwidth, Instant, Span, TaskId};
 
-use crate::application::Application;
+use crate::application::ShownApplication;
 use crate::columns::{self, Column, name};
-use crate::feed::Wanted;
-use crate::spectrum::Spectrum;
-use crate::thread::Thread;
+use crate::feed::WantedThreads;
+use crate::spectrum::ThreadSpectrum;
+use crate::thread::ShownThread;
 use crate::{News, Snapshot};
 
 /// The spectrum changes so slowly.
@@ -16,7 +16,7 @@ const SPECTRUM_EVERY: Span = Span::from_secs(1);
 
 /// A row of the table: an application stands above its threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Row {
+pub(crate) enum ThreadRow {
     Application(u32),
     Thread(TaskId),
 }
@@ -28,18 +28,18 @@ pub struct Model {
     pub(crate) at: Instant,
     pub(crate) reserved: Bandwidth,
     pub(crate) total: Bandwidth,
-    pub(crate) applications: BTreeMap<u32, Application>,
-    pub(crate) threads: BTreeMap<TaskId, Thread>,
+    pub(crate) applications: BTreeMap<u32, ShownApplication>,
+    pub(crate) threads: BTreeMap<TaskId, ShownThread>,
     /// Those that the filter lets through, as they are sorted, those of one application together.
     pub(crate) rows: Vec<TaskId>,
-    pub(crate) spectrum: Option<Spectrum>,
+    pub(crate) spectrum: Option<ThreadSpectrum>,
     pub(crate) trouble: Option<String>,
-    pub(crate) view: View,
+    pub(crate) view: ViewOptions,
 }
 
 /// The part of it that the user wants to see.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct View {
+pub(crate) struct ViewOptions {
     pub(crate) selected: Option<TaskId>,
     /// The selected thread has the screen for itself.
     pub(crate) is_drilled: bool,
@@ -78,7 +78,7 @@ impl Model {
         let mut before = std::mem::take(&mut self.applications);
         for sums in snapshot.applications {
             let before = before.remove(&sums.pid);
-            let application = Application::hear(before, sums, snapshot.at);
+            let application = ShownApplication::hear(before, sums, snapshot.at);
             self.applications.insert(application.sums.pid, application);
         }
         let mut before = std::mem::take(&mut self.threads);
@@ -94,7 +94,7 @@ impl Model {
                     thread.hear(seen, snapshot.at);
                     thread
                 }
-                None => Thread::new(seen, snapshot.at),
+                None => ShownThread::new(seen, snapshot.at),
             };
             self.threads.insert(id, thread);
         }
@@ -112,7 +112,7 @@ impl Model {
                 .values()
                 .find(|thread| thread.seen.task.id.tid == tid);
             let period = of.and_then(|thread| thread.seen.period);
-            self.spectrum = Some(Spectrum::of(tid, wakeups, period, self.at));
+            self.spectrum = Some(ThreadSpectrum::of(tid, wakeups, period, self.at));
         }
     }
 
@@ -121,7 +121,7 @@ impl Model {
     pub(crate) fn arrange(&mut self) {
         let place = self.place();
         let wanted = self.view.filter.to_lowercase();
-        let passes = |thread: &Thread| {
+        let passes = |thread: &ShownThread| {
             let seen = &thread.seen;
             let words = [
                 name(seen).to_lowercase(),
@@ -131,7 +131,7 @@ impl Model {
             ];
             wanted.is_empty() || words.iter().any(|word| word.contains(&wanted))
         };
-        let mut rows: Vec<(TaskId, &Thread)> = self
+        let mut rows: Vec<(TaskId, &ShownThread)> = self
             .threads
             .iter()
             .filter(|(_, thread)| passes(thread))
@@ -185,35 +185,35 @@ impl Model {
     }
 
     /// The thread that is selected.
-    pub(crate) fn chosen(&self) -> Option<&Thread> {
+    pub(crate) fn chosen(&self) -> Option<&ShownThread> {
         self.threads.get(&self.view.selected?)
     }
 
     /// The application that a thread works for, if its sums are known.
-    pub(crate) fn application(&self, id: TaskId) -> Option<&Application> {
+    pub(crate) fn application(&self, id: TaskId) -> Option<&ShownApplication> {
         let thread = self.threads.get(&id)?;
         self.applications.get(&thread.seen.application)
     }
 
     /// All rows: each application whose sums are known, and below it its threads.
-    pub(crate) fn table(&self) -> Vec<Row> {
+    pub(crate) fn table(&self) -> Vec<ThreadRow> {
         let mut table = Vec::new();
         let mut last = None;
         for &id in &self.rows {
             let application = self.application(id).map(|of| of.sums.pid);
             if application != last {
-                table.extend(application.map(Row::Application));
+                table.extend(application.map(ThreadRow::Application));
                 last = application;
             }
-            table.push(Row::Thread(id));
+            table.push(ThreadRow::Thread(id));
         }
         table
     }
 
     /// The rows that are seen where there is room for `height` of them: the selection amid them.
-    pub(crate) fn visible(&self, height: usize) -> Vec<Row> {
+    pub(crate) fn visible(&self, height: usize) -> Vec<ThreadRow> {
         let mut table = self.table();
-        let selected = self.view.selected.map(Row::Thread);
+        let selected = self.view.selected.map(ThreadRow::Thread);
         let place = table.iter().position(|&row| Some(row) == selected);
         let last = table.len().saturating_sub(height);
         let from = place.unwrap_or(0).saturating_sub(height / 2).min(last);
@@ -223,16 +223,16 @@ impl Model {
     }
 
     /// The threads to tell in full on a screen of `height` rows.
-    pub(crate) fn wanted(&self, height: usize) -> Wanted {
+    pub(crate) fn wanted(&self, height: usize) -> WantedThreads {
         // Also while one thread has the screen for itself: the others' seconds go on.
         let threads = self
             .visible(height)
             .into_iter()
             .filter_map(|row| match row {
-                Row::Application(_) => None,
-                Row::Thread(id) => Some(id.tid),
+                ThreadRow::Application(_) => None,
+                ThreadRow::Thread(id) => Some(id.tid),
             });
-        Wanted {
+        WantedThreads {
             jobs_of: threads.collect(),
             wakeups_of: self
                 .view

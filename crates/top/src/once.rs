@@ -3,16 +3,16 @@
 use onbeat_model::{Bandwidth, Reservation, Span};
 use serde::Serialize;
 
-use crate::application::Application;
+use crate::application::ShownApplication;
 use crate::columns::{self, name};
 use crate::draw::INDENT;
-use crate::model::Row;
-use crate::thread::Thread;
+use crate::model::ThreadRow;
+use crate::thread::ShownThread;
 use crate::{Model, text};
 
 /// A thread, as `--json` tells it.
 #[derive(Serialize)]
-struct Line<'a> {
+struct TopLine<'a> {
     tid: u32,
     started_ticks: u64,
     pid: u32,
@@ -41,7 +41,7 @@ pub fn as_lines(model: &Model) -> Result<String, serde_json::Error> {
     let mut text = String::new();
     for thread in rows(model) {
         let seen = &thread.seen;
-        let line = Line {
+        let line = TopLine {
             tid: seen.task.id.tid,
             started_ticks: seen.task.id.started_ticks,
             pid: seen.task.pid,
@@ -82,7 +82,7 @@ pub fn as_table(model: &Model) -> (Vec<&'static str>, Vec<Vec<String>>) {
         "why",
     ];
     let optional = |shown: Option<String>| shown.unwrap_or_else(|| "-".to_owned());
-    let row = |thread: &Thread| {
+    let row = |thread: &ShownThread| {
         let seen = &thread.seen;
         let indent = if model.application(seen.task.id).is_some() {
             INDENT
@@ -101,7 +101,7 @@ pub fn as_table(model: &Model) -> (Vec<&'static str>, Vec<Vec<String>>) {
             text::harmless(&seen.reason()),
         ]
     };
-    let sums = |application: &Application| {
+    let sums = |application: &ShownApplication| {
         let none = String::new;
         vec![
             application.name(),
@@ -116,12 +116,12 @@ pub fn as_table(model: &Model) -> (Vec<&'static str>, Vec<Vec<String>>) {
         ]
     };
     let rows = model.table().into_iter().filter_map(|of| match of {
-        Row::Application(pid) => model.applications.get(&pid).map(sums),
-        Row::Thread(id) => model.threads.get(&id).map(row),
+        ThreadRow::Application(pid) => model.applications.get(&pid).map(sums),
+        ThreadRow::Thread(id) => model.threads.get(&id).map(row),
     });
     (headings, rows.collect())
 }
 
-fn rows(model: &Model) -> impl Iterator<Item = &Thread> {
+fn rows(model: &Model) -> impl Iterator<Item = &ShownThread> {
     model.rows.iter().filter_map(|id| model.threads.get(id))
 }

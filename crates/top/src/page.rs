@@ -1,7 +1,7 @@
 //! One thread: its figures, how its response times and demand are distributed, the spectrum of its
 //! wakeups, and what changed.
 
-use onbeat_control::Done;
+use onbeat_control::DoneJob;
 use onbeat_model::Span;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -13,7 +13,7 @@ use crate::columns::{self, confidence, name, responses, tone};
 use crate::draw::Sheet;
 use crate::screen::Tone;
 use crate::text::{Align, fitted, harmless};
-use crate::thread::Thread;
+use crate::thread::ShownThread;
 
 /// The lines of figures.
 const FIGURES: u16 = 5;
@@ -25,7 +25,7 @@ const SIDE_BY_SIDE: u16 = 60;
 const CHANGES: u16 = 8;
 
 /// A point on the axis below a chart.
-struct Mark {
+struct AxisMark {
     /// Where, as a share of the axis.
     at: f64,
     label: String,
@@ -35,13 +35,13 @@ struct Mark {
 struct Chart {
     title: String,
     heights: Vec<f64>,
-    marks: Vec<Mark>,
+    marks: Vec<AxisMark>,
     right: String,
     /// Whether a bar is to be seen wherever there is more than nothing.
     shows_all: bool,
 }
 
-pub(crate) fn draw(model: &Model, thread: &Thread, sheet: &mut Sheet<'_>) {
+pub(crate) fn draw(model: &Model, thread: &ShownThread, sheet: &mut Sheet<'_>) {
     figures(model, thread, sheet);
     let area = sheet.area;
     let room = Rect {
@@ -86,7 +86,7 @@ pub(crate) fn draw(model: &Model, thread: &Thread, sheet: &mut Sheet<'_>) {
     }
 }
 
-fn figures(model: &Model, thread: &Thread, sheet: &mut Sheet<'_>) {
+fn figures(model: &Model, thread: &ShownThread, sheet: &mut Sheet<'_>) {
     let seen = &thread.seen;
     let whose = seen
         .user
@@ -143,12 +143,12 @@ fn figures(model: &Model, thread: &Thread, sheet: &mut Sheet<'_>) {
     sheet.line(5, &Line::from(line));
 }
 
-fn response_times(thread: &Thread, width: u16) -> Chart {
+fn response_times(thread: &ShownThread, width: u16) -> Chart {
     let period = thread.seen.period.map(|period| ("period", period));
     histogram(thread, "response time", |done| done.response, period, width)
 }
 
-fn demand(thread: &Thread, width: u16) -> Chart {
+fn demand(thread: &ShownThread, width: u16) -> Chart {
     let period = thread.seen.period.unwrap_or_default();
     let budget = thread
         .reserved()
@@ -160,9 +160,9 @@ fn demand(thread: &Thread, width: u16) -> Chart {
 /// How many of the last jobs took how long; the axis reaches to the longest of them, or to what is
 /// to be marked.
 fn histogram(
-    thread: &Thread,
+    thread: &ShownThread,
     what: &str,
-    of: impl Fn(&Done) -> Span,
+    of: impl Fn(&DoneJob) -> Span,
     mark: Option<(&str, Span)>,
     width: u16,
 ) -> Chart {
@@ -178,7 +178,7 @@ fn histogram(
             *height += 1.0;
         }
     }
-    let marks = mark.map(|(label, at)| Mark {
+    let marks = mark.map(|(label, at)| AxisMark {
         at: at.ratio(right),
         label: format!("{label} {at}"),
     });
@@ -191,7 +191,7 @@ fn histogram(
     }
 }
 
-fn spectrum(model: &Model, thread: &Thread, width: u16) -> Chart {
+fn spectrum(model: &Model, thread: &ShownThread, width: u16) -> Chart {
     let of = model.spectrum.as_ref();
     let Some(spectrum) = of.filter(|spectrum| spectrum.tid == thread.seen.task.id.tid) else {
         return Chart {
@@ -205,7 +205,7 @@ fn spectrum(model: &Model, thread: &Thread, width: u16) -> Chart {
     let frequency = thread.seen.period.filter(|period| !period.is_zero());
     let mark = frequency.map(|period| {
         let hz = 1.0 / period.as_secs_f64();
-        Mark {
+        AxisMark {
             at: hz / spectrum.highest_hz,
             label: format!("{hz:.1} Hz"),
         }
@@ -274,7 +274,7 @@ impl Chart {
             }
             free
         };
-        for Mark { at, label } in &self.marks {
+        for AxisMark { at, label } in &self.marks {
             let place = (at.clamp(0.0, 1.0) * wide as f64) as usize;
             let place = place.min(wide.saturating_sub(1));
             let pointer = sheet.look.symbols().pointer();
@@ -294,7 +294,7 @@ impl Chart {
 }
 
 /// The last changes, the last one first.
-fn list(model: &Model, thread: &Thread, area: Rect, sheet: &mut Sheet<'_>) {
+fn list(model: &Model, thread: &ShownThread, area: Rect, sheet: &mut Sheet<'_>) {
     let top = area.y - sheet.area.y;
     sheet.text(
         top,

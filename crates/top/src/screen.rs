@@ -8,7 +8,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
 use crate::draw::{draw, rows_of};
-use crate::keys::Answer;
+use crate::keys::KeyEffect;
 use crate::symbols::Symbols;
 use crate::{Feed, Model};
 
@@ -18,7 +18,7 @@ const TURN: Duration = Duration::from_millis(100);
 
 /// The abilities of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct ScreenLook {
     /// Colours; without them, bold and faint.
     pub has_colour: bool,
     /// Blocks and arrows; without them, what every terminal has.
@@ -42,7 +42,7 @@ pub(crate) enum Tone {
     Bars,
 }
 
-impl Look {
+impl ScreenLook {
     /// As the environment says: NO_COLOR, TERM, and the character set of the locale.
     #[must_use]
     pub fn of_environment() -> Self {
@@ -91,7 +91,7 @@ impl Look {
 pub fn show(
     model: &mut Model,
     feed: &Feed,
-    look: &Look,
+    look: &ScreenLook,
     mut stop: impl FnMut() -> bool,
 ) -> io::Result<()> {
     let mut terminal = ratatui::try_init()?;
@@ -117,7 +117,7 @@ pub fn show(
         }
         if event::poll(TURN)? {
             if let Event::Key(key) = event::read()?
-                && model.key(key) == Answer::Quit
+                && model.key(key) == KeyEffect::Quit
             {
                 return Ok(());
             }

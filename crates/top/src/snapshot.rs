@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use onbeat_control::{Application, Controller, Done, State, View};
+use onbeat_control::{Application, Controller, DoneJob, State, View};
 use onbeat_model::{Actuator, Bandwidth, Instant, Reservation, Span, Task};
 
-use crate::Wanted;
+use crate::WantedThreads;
 
 /// The time between two snapshots, and so between two drawings of the screen: a change is there
 /// well within a second.
@@ -13,7 +13,7 @@ pub const SNAPSHOT_EVERY: Duration = Duration::from_millis(250);
 
 /// One thread.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Seen {
+pub struct ThreadSnapshot {
     /// Which.
     pub task: Task,
     /// The first process of the application that it works for.
@@ -43,11 +43,11 @@ pub struct Seen {
     /// The path of another thread that it works on; empty if there is none.
     pub path: String,
     /// Jobs that ended since the last snapshot, as far as they were wanted.
-    pub news: Vec<Done>,
+    pub news: Vec<DoneJob>,
 }
 
-impl Seen {
-    fn of(view: View, news: Vec<Done>) -> Self {
+impl ThreadSnapshot {
+    fn of(view: View, news: Vec<DoneJob>) -> Self {
         Self {
             state: view.state,
             task: view.task,
@@ -101,7 +101,7 @@ pub struct Snapshot {
     /// The applications that the threads work for, as far as their sums are known.
     pub applications: Vec<Application>,
     /// The threads, in any order.
-    pub threads: Vec<Seen>,
+    pub threads: Vec<ThreadSnapshot>,
     /// The thread whose wakeups were wanted, and when it woke in the last seconds.
     pub wakeups: Option<(u32, Vec<Instant>)>,
 }
@@ -111,7 +111,7 @@ impl Snapshot {
     #[must_use]
     pub fn of<A: Actuator>(
         controller: &mut Controller<A>,
-        wanted: &Wanted,
+        wanted: &WantedThreads,
         since: Instant,
         at: Instant,
     ) -> Self {
@@ -133,7 +133,7 @@ impl Snapshot {
             if wanted.wakeups_of == Some(id.tid) {
                 snapshot.wakeups = Some((id.tid, controller.wakeups(id).collect()));
             }
-            snapshot.threads.push(Seen::of(view, news));
+            snapshot.threads.push(ThreadSnapshot::of(view, news));
         }
         snapshot
     }

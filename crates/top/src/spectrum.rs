@@ -17,7 +17,7 @@ const MOST_WAKEUPS: usize = 512;
 
 /// The spectrum of one thread.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Spectrum {
+pub(crate) struct ThreadSpectrum {
     /// Whose.
     pub(crate) tid: u32,
     /// The number of wakeups.
@@ -29,7 +29,7 @@ pub(crate) struct Spectrum {
     amplitudes: Vec<f64>,
 }
 
-impl Spectrum {
+impl ThreadSpectrum {
     /// The spectrum of these wakeups of a thread with this period, if it has one.
     pub(crate) fn of(tid: u32, wakeups: &[Instant], period: Option<Span>, at: Instant) -> Self {
         let last = wakeups.get(wakeups.len().saturating_sub(MOST_WAKEUPS)..);
@@ -84,7 +84,7 @@ mod tests {
         let wakeups: Vec<Instant> = (0..250)
             .map(|beat| Instant::ZERO + Span::from_secs(1000) + period * beat)
             .collect();
-        let spectrum = Spectrum::of(1, &wakeups, Some(period), Instant::ZERO);
+        let spectrum = ThreadSpectrum::of(1, &wakeups, Some(period), Instant::ZERO);
         let columns = spectrum.columns(55);
         let hz_each = spectrum.highest_hz / 55.0;
         for (column, &height) in columns.iter().enumerate() {
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn nothing_heard_is_flat_and_any_width_has_its_columns() {
-        let spectrum = Spectrum::of(1, &[], Some(Span::ZERO), Instant::ZERO);
+        let spectrum = ThreadSpectrum::of(1, &[], Some(Span::ZERO), Instant::ZERO);
         for columns in [0, 1, 7, 5000] {
             let heights = spectrum.columns(columns);
             assert_eq!(heights.len(), columns);

@@ -4,8 +4,10 @@ use ratatui::text::Span;
 
 /// How a cell is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Align {
+pub enum Align {
+    /// Words.
     Left,
+    /// Numbers.
     Right,
 }
 

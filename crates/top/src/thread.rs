@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use onbeat_control::Done;
+use onbeat_control::DoneJob;
 use onbeat_model::{Bandwidth, Instant, Reservation, Span};
 
-use crate::{Seen, State};
+use crate::{State, ThreadSnapshot};
 
 /// The number of last jobs in the histograms.
 const MOST_JOBS: usize = 1024;
@@ -28,7 +28,7 @@ pub(crate) struct Second {
 
 /// Something changed.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Change {
+pub(crate) struct ThreadChange {
     pub(crate) at: Instant,
     pub(crate) state: State,
     pub(crate) held: Option<Reservation>,
@@ -63,16 +63,16 @@ impl Use {
 
 /// See the file's head.
 #[derive(Clone, Debug)]
-pub(crate) struct Thread {
-    pub(crate) seen: Seen,
-    pub(crate) jobs: VecDeque<Done>,
+pub(crate) struct ShownThread {
+    pub(crate) seen: ThreadSnapshot,
+    pub(crate) jobs: VecDeque<DoneJob>,
     pub(crate) seconds: VecDeque<Second>,
-    pub(crate) changes: VecDeque<Change>,
+    pub(crate) changes: VecDeque<ThreadChange>,
     used: Use,
 }
 
-impl Thread {
-    pub(crate) fn new(seen: Seen, at: Instant) -> Self {
+impl ShownThread {
+    pub(crate) fn new(seen: ThreadSnapshot, at: Instant) -> Self {
         let mut used = Use::default();
         used.hear(at, seen.executed);
         let mut thread = Self {
@@ -87,12 +87,12 @@ impl Thread {
     }
 
     /// Takes in how things stand now.
-    pub(crate) fn hear(&mut self, seen: Seen, at: Instant) {
+    pub(crate) fn hear(&mut self, seen: ThreadSnapshot, at: Instant) {
         let before = (self.seen.state, self.seen.held);
         let is_new = before != (seen.state, seen.held) || self.seen.why != seen.why;
         self.seen = seen;
         if is_new {
-            let change = Change {
+            let change = ThreadChange {
                 at,
                 state: self.seen.state,
                 held: self.seen.held,

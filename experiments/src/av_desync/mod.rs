@@ -26,7 +26,7 @@ pub(crate) struct Args {
     hand_set: bool,
     /// Only this run; may be given several times
     #[arg(long, value_enum, value_name = "RUN")]
-    only: Vec<Way>,
+    only: Vec<DesyncWay>,
     /// A further option for `onbeat run`, as in --option=--hard; may be given several
     /// times
     #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true)]
@@ -35,7 +35,7 @@ pub(crate) struct Args {
 
 /// One way of playing the film.
 #[derive(Clone, Copy, Debug, PartialEq, clap::ValueEnum)]
-enum Way {
+enum DesyncWay {
     /// Without hogs
     Idle,
     /// With hogs
@@ -46,7 +46,7 @@ enum Way {
     Onbeat,
 }
 
-impl Way {
+impl DesyncWay {
     const fn name(self) -> &'static str {
         match self {
             Self::Idle => "idle machine",
@@ -68,7 +68,7 @@ impl Way {
 
 /// The figures of one run.
 #[derive(Debug, Serialize)]
-pub(crate) struct Run {
+pub(crate) struct DesyncRun {
     run: &'static str,
     frames_shown: usize,
     desync_p50_s: f64,
@@ -101,7 +101,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     }
     let idle_frames = runs
         .iter()
-        .find(|run| run.run == Way::Idle.name())
+        .find(|run| run.run == DesyncWay::Idle.name())
         .map(|run| run.frames_shown);
     if let Err(error) = plot(&runs, args.seconds as f64).draw(machine.out(), "av-desync") {
         println!("no plot: {error:#}");
@@ -121,26 +121,36 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     )
 }
 
-fn ways(args: &Args) -> Vec<Way> {
+fn ways(args: &Args) -> Vec<DesyncWay> {
     if !args.only.is_empty() {
         return args.only.clone();
     }
-    let mut ways = vec![Way::Idle, Way::Busy, Way::HandSet, Way::Onbeat];
-    ways.retain(|way| *way != Way::HandSet || args.hand_set);
+    let mut ways = vec![
+        DesyncWay::Idle,
+        DesyncWay::Busy,
+        DesyncWay::HandSet,
+        DesyncWay::Onbeat,
+    ];
+    ways.retain(|way| *way != DesyncWay::HandSet || args.hand_set);
     ways
 }
 
-fn play_in(machine: &Machine, args: &Args, clip: &Clip, way: Way) -> anyhow::Result<Run> {
+fn play_in(
+    machine: &Machine,
+    args: &Args,
+    clip: &Clip,
+    way: DesyncWay,
+) -> anyhow::Result<DesyncRun> {
     let display = Display::start(machine)?;
     let hogs = match way {
-        Way::Idle => None,
+        DesyncWay::Idle => None,
         _ => Some(Hogs::start(machine, args.hogs * Machine::cpus())?),
     };
     let onbeat = Onbeat::new(machine, way.file())?;
     let command = match way {
-        Way::Idle | Way::Busy => Command::new("mplayer"),
-        Way::HandSet => by_hand(),
-        Way::Onbeat => {
+        DesyncWay::Idle | DesyncWay::Busy => Command::new("mplayer"),
+        DesyncWay::HandSet => by_hand(),
+        DesyncWay::Onbeat => {
             let mut options = args.options.clone();
             options.extend(["--also".to_owned(), display.pid().to_string()]);
             onbeat.run(options, "mplayer")
@@ -155,7 +165,7 @@ fn play_in(machine: &Machine, args: &Args, clip: &Clip, way: Way) -> anyhow::Res
         &machine.file(&format!("{}.stderr", way.file())),
     )?;
     drop(hogs);
-    Ok(Run {
+    Ok(DesyncRun {
         run: way.name(),
         frames_shown: played.frames.len(),
         desync_p50_s: played.desync(0.5),
@@ -163,7 +173,7 @@ fn play_in(machine: &Machine, args: &Args, clip: &Clip, way: Way) -> anyhow::Res
         desync_max_s: played.desync(1.0),
         played,
         threads: match way {
-            Way::Onbeat => onbeat.threads()?,
+            DesyncWay::Onbeat => onbeat.threads()?,
             _ => Vec::new(),
         },
     })
@@ -182,11 +192,11 @@ fn by_hand() -> Command {
 }
 
 /// Desynchronisation over playing time, one line a run, as in LFS++'s Fig. 5.
-fn plot(runs: &[Run], seconds: f64) -> Figure {
+fn plot(runs: &[DesyncRun], seconds: f64) -> Figure {
     let all = || runs.iter().flat_map(|run| &run.played.frames);
     let low = all().map(|frame| frame.desync_s).fold(-0.1, f64::min);
     let high = all().map(|frame| frame.desync_s).fold(0.5, f64::max);
-    let line = |run: &Run| {
+    let line = |run: &DesyncRun| {
         let frames = run.played.frames.iter().map(|f| (f.at_s, f.desync_s));
         Line::new(run.run, Look::Straight, frames.collect())
     };
@@ -199,7 +209,7 @@ fn plot(runs: &[Run], seconds: f64) -> Figure {
     }
 }
 
-fn table(runs: &[Run], idle_frames: Option<usize>) -> Table {
+fn table(runs: &[DesyncRun], idle_frames: Option<usize>) -> Table {
     Table::of(runs, |run| {
         let share = or_dash(idle_frames, |idle| {
             let share = run.frames_shown as f64 / idle.max(1) as f64;

@@ -77,7 +77,7 @@ impl Bed {
     }
 
     /// Its programs, the one that is judged first, for the run of this number.
-    pub(super) fn programs(self, seed: u64) -> Vec<Program> {
+    pub(super) fn programs(self, seed: u64) -> Vec<DrawnProgram> {
         match self {
             Self::Film => vec![frames(40, &GROUP, seed)],
             Self::Encoder => vec![frames(40, &[8.0, 20.0], seed)],
@@ -112,12 +112,12 @@ const GROUP: [f64; 12] = [
 
 /// A program whose jobs are drawn beforehand, so that each method schedules the same.
 #[derive(Clone, Debug)]
-pub(super) struct Program {
+pub(super) struct DrawnProgram {
     pub(super) period: Span,
     pub(super) jobs: Vec<JobSpec>,
 }
 
-impl Program {
+impl DrawnProgram {
     fn drawn(period: Span, demand: Demand, (seed, place): (u64, u64)) -> Self {
         let mut workload = Workload::periodic(period, demand).seeded(seed, place);
         let count = DURATION.as_ns() / period.as_ns();
@@ -143,14 +143,14 @@ impl Program {
 }
 
 /// Frames of a film whose scenes differ by 15%, four seconds each in the mean.
-fn frames(period_ms: u64, group_ms: &[f64], seed: u64) -> Program {
+fn frames(period_ms: u64, group_ms: &[f64], seed: u64) -> DrawnProgram {
     let group = group_ms.iter().map(|ms| Span::from_secs_f64(ms / 1000.0));
     let frames = Frames::new(group.collect(), 0.08, 0.15, 0.01);
-    Program::drawn(Span::from_ms(period_ms), Demand::Frames(frames), (seed, 0))
+    DrawnProgram::drawn(Span::from_ms(period_ms), Demand::Frames(frames), (seed, 0))
 }
 
 /// A task whose jobs differ by 3%, as a busy loop's on a quiet machine do.
-fn rt_app(period_ms: f64, load: f64, place: (u64, u64)) -> Program {
+fn rt_app(period_ms: f64, load: f64, place: (u64, u64)) -> DrawnProgram {
     let period = Span::from_secs_f64(period_ms / 1000.0);
     let mean = period.scale(load);
     let demand = Demand::Normal {
@@ -158,7 +158,7 @@ fn rt_app(period_ms: f64, load: f64, place: (u64, u64)) -> Program {
         deviation: mean.scale(0.03),
         most: period,
     };
-    Program::drawn(period, demand, place)
+    DrawnProgram::drawn(period, demand, place)
 }
 
 #[cfg(test)]

@@ -2,13 +2,13 @@
 //! controller to onbeat as it comes.
 
 use onbeat_decide::predictor::{Kind, Parameters};
-use onbeat_lfspp::written::{Additions, LfsPlusPlus, Method as Written};
+use onbeat_lfspp::written::{Additions, LfsPlusPlus, WrittenController as Written};
 use serde::Serialize;
 
 use super::beds::Bed;
 use super::curve::Interval;
 use super::outcomes;
-use super::run::{Method, Onbeat};
+use super::run::{Method, OnbeatVariant};
 use crate::machine::Machine;
 use crate::results::Table;
 
@@ -58,7 +58,7 @@ fn steps() -> Vec<(&'static str, Method)> {
         ..hysteresis
     };
     // In the loop an analysis comes as soon as there is something to hear, and tests a lock.
-    let in_loop = Onbeat {
+    let in_loop = OnbeatVariant {
         papers_analyser: true,
         predictor: Kind::Rate,
         parameters: Parameters {
@@ -66,13 +66,13 @@ fn steps() -> Vec<(&'static str, Method)> {
             ..papers
         },
         probation: false,
-        ..Onbeat::default()
+        ..OnbeatVariant::default()
     };
-    let analyser = Onbeat {
+    let analyser = OnbeatVariant {
         papers_analyser: false,
         ..in_loop
     };
-    let jobs = Onbeat {
+    let jobs = OnbeatVariant {
         predictor: Kind::Percentile,
         // No more spread than the papers': nothing is learnt.
         parameters: Parameters {
@@ -81,15 +81,15 @@ fn steps() -> Vec<(&'static str, Method)> {
         },
         ..analyser
     };
-    let learnt = Onbeat {
-        parameters: Onbeat::default().parameters,
+    let learnt = OnbeatVariant {
+        parameters: OnbeatVariant::default().parameters,
         ..jobs
     };
-    let probation = Onbeat {
+    let probation = OnbeatVariant {
         probation: true,
         ..learnt
     };
-    let soft = Onbeat {
+    let soft = OnbeatVariant {
         hard: false,
         ..probation
     };

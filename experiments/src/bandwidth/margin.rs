@@ -30,13 +30,13 @@ impl Reserved {
 }
 
 /// Gives each budget times `factor`.
-pub(super) struct Margin<A> {
+pub(super) struct MarginActuator<A> {
     inner: A,
     factor: f64,
     reserved: Reserved,
 }
 
-impl<A: Actuator> Margin<A> {
+impl<A: Actuator> MarginActuator<A> {
     pub(super) fn new(inner: A, margin: f64, reserved: Reserved) -> Self {
         Self {
             inner,
@@ -57,7 +57,7 @@ impl<A: Actuator> Margin<A> {
     }
 }
 
-impl<A: Actuator> Actuator for Margin<A> {
+impl<A: Actuator> Actuator for MarginActuator<A> {
     fn reserve(&mut self, task: TaskId, asked: Reservation) -> Result<(), Refusal> {
         let given = self.with_margin(asked);
         self.inner.reserve(task, given)?;

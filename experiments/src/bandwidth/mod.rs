@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use onbeat_decide::predictor::{Kind, Parameters};
-use onbeat_lfspp::written::{Adaptive, Lfs, LfsPlusPlus, Method as Written};
+use onbeat_lfspp::written::{Adaptive, Lfs, LfsPlusPlus, WrittenController as Written};
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
@@ -23,7 +23,7 @@ use crate::results::{Ran, Table, or_dash, percent, publish, yes_no};
 use beds::Bed;
 pub(crate) use curve::Interval;
 use curve::at;
-use run::{Method, Onbeat, Outcome, run as run_one};
+use run::{Method, OnbeatVariant, RunOutcome, run as run_one};
 
 const NAME: &str = "misses-against-bandwidth";
 const RUNS: u64 = 10;
@@ -52,8 +52,8 @@ fn methods(bed: Bed) -> Vec<(&'static str, Method)> {
         spread: 0.0,
         ..Parameters::default()
     };
-    let onbeat = Onbeat::default();
-    let pattern = Onbeat {
+    let onbeat = OnbeatVariant::default();
+    let pattern = OnbeatVariant {
         predictor: Kind::Pattern,
         ..onbeat
     };
@@ -79,7 +79,7 @@ fn methods(bed: Bed) -> Vec<(&'static str, Method)> {
         (UNMODIFIED, Method::Onbeat(onbeat)),
         (
             MARKED,
-            Method::Onbeat(Onbeat {
+            Method::Onbeat(OnbeatVariant {
                 marked: true,
                 ..onbeat
             }),
@@ -87,7 +87,7 @@ fn methods(bed: Bed) -> Vec<(&'static str, Method)> {
         (UNMODIFIED_PATTERN, Method::Onbeat(pattern)),
         (
             MARKED_PATTERN,
-            Method::Onbeat(Onbeat {
+            Method::Onbeat(OnbeatVariant {
                 marked: true,
                 ..pattern
             }),
@@ -97,7 +97,7 @@ fn methods(bed: Bed) -> Vec<(&'static str, Method)> {
 
 /// A method on a bed at one margin.
 #[derive(Clone, Debug, Serialize)]
-struct Point {
+struct MarginPoint {
     margin: f64,
     late: Interval,
     latest_ms: Interval,
@@ -109,7 +109,7 @@ struct Point {
 struct Curve {
     bed: &'static str,
     method: &'static str,
-    points: Vec<Point>,
+    points: Vec<MarginPoint>,
     /// The share of late jobs at each of [`RATIOS`]; none where the curve does not reach.
     at_ratio: Vec<Option<Interval>>,
     /// For each ratio, the share in each run.
@@ -162,22 +162,24 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
 }
 
 /// The outcomes of all runs of one method at one margin.
-fn outcomes(bed: Bed, method: &Method, margin: f64, runs: u64) -> Vec<Outcome> {
+fn outcomes(bed: Bed, method: &Method, margin: f64, runs: u64) -> Vec<RunOutcome> {
     let seeds: Vec<u64> = (1..=runs).collect();
     let one = |seed: &u64| run_one(bed, method, margin, *seed);
     seeds.par_iter().map(one).collect()
 }
 
-fn point(margin: f64, outcomes: &[Outcome]) -> Option<Point> {
-    let of = |of: fn(&Outcome) -> f64| outcomes.iter().map(of).collect::<Vec<f64>>();
+fn point(margin: f64, outcomes: &[RunOutcome]) -> Option<MarginPoint> {
+    let of = |of: fn(&RunOutcome) -> f64| outcomes.iter().map(of).collect::<Vec<f64>>();
     let reserved: Option<Vec<f64>> = outcomes.iter().map(|outcome| outcome.reserved).collect();
     let late = of(|outcome| outcome.late);
-    late.iter().all(|late| late.is_finite()).then(|| Point {
-        margin,
-        late: Interval::of(&late),
-        latest_ms: Interval::of(&of(|outcome| outcome.latest_ms)),
-        reserved_over_needed: reserved.map(|reserved| Interval::of(&reserved)),
-    })
+    late.iter()
+        .all(|late| late.is_finite())
+        .then(|| MarginPoint {
+            margin,
+            late: Interval::of(&late),
+            latest_ms: Interval::of(&of(|outcome| outcome.latest_ms)),
+            reserved_over_needed: reserved.map(|reserved| Interval::of(&reserved)),
+        })
 }
 
 fn curve_of(bed: Bed, name: &'static str, method: &Method, runs: u64) -> Curve {
@@ -185,7 +187,7 @@ fn curve_of(bed: Bed, name: &'static str, method: &Method, runs: u64) -> Curve {
         Method::Default | Method::RoundRobin => &[0.0],
         _ => &MARGINS,
     };
-    let all: Vec<(f64, Vec<Outcome>)> = margins
+    let all: Vec<(f64, Vec<RunOutcome>)> = margins
         .iter()
         .map(|&margin| (margin, outcomes(bed, method, margin, runs)))
         .collect();

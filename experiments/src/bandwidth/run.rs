@@ -3,15 +3,15 @@
 use onbeat_control::{AllocationSettings, Controller, EstimationSettings, Next, Settings, drive};
 use onbeat_decide::hysteresis::Thresholds;
 use onbeat_decide::predictor::{Kind, Parameters};
-use onbeat_lfspp::written::{self, Method as Written};
+use onbeat_lfspp::written::{self, WrittenController as Written};
 use onbeat_model::{Bandwidth, Follow, Instant, Reservation, Sensor, Span};
 use onbeat_sim::loop_adapter::{Heard, SimulatedActuator, SimulatedSensor, seams};
-use onbeat_sim::policy::linux::{Class, Deadline, Fair, Fixed, Linux, Order};
+use onbeat_sim::policy::linux::{Class, DeadlineClass, Fair, Fixed, Linux, Order};
 use onbeat_sim::{Machine, Observer, Workload};
 
-use super::beds::{Bed, DURATION, HOGS, HOGS_FROM, Program};
-use super::margin::{Margin, Reserved};
-use crate::simulated::{Ends, machine, tasks};
+use super::beds::{Bed, DURATION, DrawnProgram, HOGS, HOGS_FROM};
+use super::margin::{MarginActuator, Reserved};
+use crate::simulated::{JobEnds, machine, tasks};
 
 /// The share of jobs that are to be in time, by all methods that can be told one.
 pub(super) const RHO: f64 = 0.99;
@@ -31,12 +31,12 @@ pub(super) enum Method {
     /// A controller of the papers.
     Written(Written),
     /// onbeat's loop.
-    Onbeat(Onbeat),
+    Onbeat(OnbeatVariant),
 }
 
 /// onbeat's loop with some of it switched off.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Onbeat {
+pub(super) struct OnbeatVariant {
     /// The programs mark their jobs.
     pub(super) marked: bool,
     /// Reservations are ceilings.
@@ -49,7 +49,7 @@ pub(super) struct Onbeat {
     pub(super) probation: bool,
 }
 
-impl Default for Onbeat {
+impl Default for OnbeatVariant {
     /// As it comes, but with ceilings: nothing is given that the method did not ask for.
     fn default() -> Self {
         Self {
@@ -67,7 +67,7 @@ impl Default for Onbeat {
     }
 }
 
-impl Onbeat {
+impl OnbeatVariant {
     fn settings(&self) -> Settings {
         let usual = AllocationSettings::default();
         let thresholds = if self.hysteresis {
@@ -100,7 +100,7 @@ impl Onbeat {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct RunOutcome {
     /// The share of the first program's jobs that were late.
     pub(super) late: f64,
     /// How late the latest of them was, in ms.
@@ -111,8 +111,8 @@ pub(super) struct Outcome {
 }
 
 /// Runs `bed` under `method`, which gives `margin` more than it wants.
-pub(super) fn run(bed: Bed, method: &Method, margin: f64, seed: u64) -> Outcome {
-    let run = Run {
+pub(super) fn run(bed: Bed, method: &Method, margin: f64, seed: u64) -> RunOutcome {
+    let run = BedRun {
         bed,
         programs: bed.programs(seed),
     };
@@ -133,16 +133,16 @@ pub(super) fn run(bed: Bed, method: &Method, margin: f64, seed: u64) -> Outcome 
     }
 }
 
-struct Run {
+struct BedRun {
     bed: Bed,
-    programs: Vec<Program>,
+    programs: Vec<DrawnProgram>,
 }
 
-type Watched = (Heard, Ends);
+type WatchedRun = (Heard, JobEnds);
 
-impl Run {
-    fn by_hand(&self, margin: f64) -> Outcome {
-        let budget = |program: &Program| {
+impl BedRun {
+    fn by_hand(&self, margin: f64) -> RunOutcome {
+        let budget = |program: &DrawnProgram| {
             let runtime = program.quantile(RHO).scale(1.0 + margin);
             let runtime = runtime.min(program.period);
             Reservation::implicit(runtime, program.period).expect("a budget above zero")
@@ -154,36 +154,36 @@ impl Run {
         let reserved: f64 = reserved.sum();
         if reserved > TOTAL {
             // The kernel refuses: what does not fit is no point of the curve.
-            return Outcome {
+            return RunOutcome {
                 late: f64::NAN,
                 latest_ms: f64::NAN,
                 reserved: Some(f64::NAN),
             };
         }
         self.alone(
-            |program| Class::Deadline(Deadline::hard(budget(program))),
+            |program| Class::Deadline(DeadlineClass::hard(budget(program))),
             Some(reserved),
         )
     }
 
-    fn alone(&self, class: impl Fn(&Program) -> Class, reserved: Option<f64>) -> Outcome {
-        let mut machine = self.machine(class, Ends::default(), false);
+    fn alone(&self, class: impl Fn(&DrawnProgram) -> Class, reserved: Option<f64>) -> RunOutcome {
+        let mut machine = self.machine(class, JobEnds::default(), false);
         machine.run_until(ends());
         self.outcome(&machine.finish().1, reserved)
     }
 
-    fn written(&self, written: &Written, margin: f64) -> Outcome {
+    fn written(&self, written: &Written, margin: f64) -> RunOutcome {
         let marks = matches!(written, Written::Adaptive(_));
         let (mut sensor, actuator) = self.seams(marks);
         let reserved = Reserved::default();
-        let mut actuator = Margin::new(actuator.hard(), margin, reserved.clone());
+        let mut actuator = MarginActuator::new(actuator.hard(), margin, reserved.clone());
         let mut sum = Sum::new(self.bed, reserved);
         let Ok(_) = written::drive(written, &mut sensor, &mut actuator, |now| sum.until(now));
         drop(actuator);
         self.close(sensor, sum)
     }
 
-    fn onbeat(&self, onbeat: &Onbeat, margin: f64) -> Outcome {
+    fn onbeat(&self, onbeat: &OnbeatVariant, margin: f64) -> RunOutcome {
         let (mut sensor, actuator) = self.seams(onbeat.marked);
         let actuator = if onbeat.hard {
             actuator.hard()
@@ -196,7 +196,7 @@ impl Run {
             actuator
         };
         let reserved = Reserved::default();
-        let actuator = Margin::new(actuator, margin, reserved.clone());
+        let actuator = MarginActuator::new(actuator, margin, reserved.clone());
         let mut sum = Sum::new(self.bed, reserved);
         let mut controller = Controller::new(onbeat.settings(), actuator);
         let Ok(()) = drive(&mut sensor, &mut controller, |sensor, _| {
@@ -207,7 +207,7 @@ impl Run {
         self.close(sensor, sum)
     }
 
-    fn close(&self, sensor: SimulatedSensor<Ends>, sum: Sum) -> Outcome {
+    fn close(&self, sensor: SimulatedSensor<JobEnds>, sum: Sum) -> RunOutcome {
         let machine = sensor.into_machine().expect("the actuator is gone");
         let (_, jobs) = machine.finish().1;
         self.outcome(&jobs, Some(sum.mean()))
@@ -215,7 +215,7 @@ impl Run {
 
     fn machine<O: Observer>(
         &self,
-        class: impl Fn(&Program) -> Class,
+        class: impl Fn(&DrawnProgram) -> Class,
         observer: O,
         marks: bool,
     ) -> Machine<Linux, O> {
@@ -231,9 +231,9 @@ impl Run {
     }
 
     /// The loop is pointed at the programs, not at the hogs.
-    fn seams(&self, marks: bool) -> (SimulatedSensor<Ends>, SimulatedActuator<Ends>) {
+    fn seams(&self, marks: bool) -> (SimulatedSensor<JobEnds>, SimulatedActuator<JobEnds>) {
         let tasks = tasks(self.programs.len() + HOGS);
-        let watched: Watched = (Heard::new(tasks.clone()), Ends::default());
+        let watched: WatchedRun = (Heard::new(tasks.clone()), JobEnds::default());
         let machine = self.machine(|_| Class::Fair(Fair::nice(0)), watched, marks);
         let (mut sensor, actuator) = seams(machine, 1, None, ends());
         for task in tasks.iter().take(self.programs.len()) {
@@ -242,10 +242,10 @@ impl Run {
         (sensor, actuator)
     }
 
-    fn outcome(&self, jobs: &Ends, reserved: Option<f64>) -> Outcome {
+    fn outcome(&self, jobs: &JobEnds, reserved: Option<f64>) -> RunOutcome {
         let from = self.bed.counts_from();
         let Some(first) = self.programs.first() else {
-            return Outcome::default();
+            return RunOutcome::default();
         };
         let due = first
             .jobs
@@ -263,7 +263,7 @@ impl Run {
             .iter()
             .map(|program| program.needs(from))
             .sum();
-        Outcome {
+        RunOutcome {
             late: f64::from(late) / f64::from(count.max(1)),
             latest_ms: latest.as_ms_f64(),
             reserved: reserved.map(|reserved| reserved / needed),

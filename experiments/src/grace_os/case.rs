@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use onbeat_model::{Instant, Ladder, Span, Speed, TaskId};
-use onbeat_sim::machine::Account;
+use onbeat_sim::machine::CpuAccount;
 use onbeat_sim::observe::Completion;
 use onbeat_sim::optimum::{self, Hull, Piece};
 use onbeat_sim::policy::Policy;
-use onbeat_sim::policy::grace::{Class, Grace, Settings};
+use onbeat_sim::policy::grace::{Grace, GraceClass, GraceSettings};
 use onbeat_sim::scenario::Power;
 use onbeat_sim::workload::{Arrival, Demand, Workload};
 use onbeat_sim::{Costs, Cpus, Machine, Observer, Work};
@@ -40,9 +40,9 @@ pub(super) const COSTS: Costs = Costs {
 };
 
 #[derive(Clone)]
-pub(super) struct Case<'a> {
+pub(super) struct SimulatedCase<'a> {
     pub(super) codecs: &'a [&'a Codec],
-    pub(super) settings: Settings,
+    pub(super) settings: GraceSettings,
     /// Every speed between the lowest and the highest can be had.
     pub(super) continuous: bool,
     pub(super) speeds: Ladder,
@@ -53,7 +53,7 @@ pub(super) struct Case<'a> {
 
 /// The results, from the time after all first plans.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Outcome {
+pub(super) struct CaseOutcome {
     /// In seconds.
     pub(super) duration: f64,
     pub(super) jobs: usize,
@@ -80,7 +80,7 @@ pub(super) struct Outcome {
     pub(super) clairvoyant: Vec<Piece>,
 }
 
-impl Outcome {
+impl CaseOutcome {
     pub(super) fn miss_ratio(&self) -> f64 {
         self.missed as f64 / self.jobs.max(1) as f64
     }
@@ -118,12 +118,12 @@ impl Outcome {
 }
 
 #[derive(Default)]
-struct Seen {
+struct SeenJobs {
     jobs: Vec<Completion>,
     overran: usize,
 }
 
-impl Observer for Seen {
+impl Observer for SeenJobs {
     fn job(&mut self, job: &Completion) {
         self.jobs.push(*job);
     }
@@ -132,9 +132,9 @@ impl Observer for Seen {
     }
 }
 
-impl<'a> Case<'a> {
+impl<'a> SimulatedCase<'a> {
     /// A scheme with the paper's processor and costs.
-    pub(super) fn new(codecs: &'a [&'a Codec], settings: Settings) -> Self {
+    pub(super) fn new(codecs: &'a [&'a Codec], settings: GraceSettings) -> Self {
         Self {
             codecs,
             settings,
@@ -178,12 +178,12 @@ impl<'a> Case<'a> {
     }
 
     /// Runs it.
-    pub(super) fn run(&self) -> Outcome {
-        let tasks = self.codecs.iter().map(|codec| Class::RealTime {
+    pub(super) fn run(&self) -> CaseOutcome {
+        let tasks = self.codecs.iter().map(|codec| GraceClass::RealTime {
             period: codec.period,
             rho: None,
         });
-        let math = self.math.then_some(Class::BestEffort);
+        let math = self.math.then_some(GraceClass::BestEffort);
         let tasks = tasks.chain(math).map(|class| (class, 0));
         self.run_under(Grace::new(
             self.settings.clone(),
@@ -194,8 +194,8 @@ impl<'a> Case<'a> {
     }
 
     /// Runs the same under another policy, which knows the codecs by their order.
-    pub(super) fn run_under<P: Policy>(&self, policy: P) -> Outcome {
-        let mut machine = Machine::new(&self.cpus(), policy, Seen::default());
+    pub(super) fn run_under<P: Policy>(&self, policy: P) -> CaseOutcome {
+        let mut machine = Machine::new(&self.cpus(), policy, SeenJobs::default());
         for (tid, codec) in (1..).zip(self.codecs) {
             machine.add(TaskId::recorded(tid), Self::workload(codec));
         }
@@ -225,7 +225,7 @@ impl<'a> Case<'a> {
             outcome.account(&before, &after, duration);
         }
         outcome.changes_per_job /= jobs.len().max(1) as f64;
-        let late: Vec<optimum::Job> = jobs.iter().map(optimum::Job::as_late).collect();
+        let late: Vec<optimum::KnownJob> = jobs.iter().map(optimum::KnownJob::as_late).collect();
         outcome.clairvoyant = optimum::schedule(&late);
         outcome.least_as_late = self.mean_power(&outcome.clairvoyant, &Power::default());
         outcome
@@ -242,10 +242,10 @@ impl<'a> Case<'a> {
     }
 }
 
-fn counted(codecs: &[&Codec], jobs: &[Completion], late: &[u64], duration: Span) -> Outcome {
-    let mut outcome = Outcome {
+fn counted(codecs: &[&Codec], jobs: &[Completion], late: &[u64], duration: Span) -> CaseOutcome {
+    let mut outcome = CaseOutcome {
         duration: duration.as_secs_f64(),
-        ..Outcome::default()
+        ..CaseOutcome::default()
     };
     for (task, codec) in codecs.iter().enumerate() {
         let of = jobs.iter().filter(|job| job.task == task);
@@ -260,8 +260,8 @@ fn counted(codecs: &[&Codec], jobs: &[Completion], late: &[u64], duration: Span)
     outcome
 }
 
-impl Outcome {
-    fn account(&mut self, before: &Account, after: &Account, duration: Span) {
+impl CaseOutcome {
+    fn account(&mut self, before: &CpuAccount, after: &CpuAccount, duration: Span) {
         let all = duration.as_secs_f64();
         let grown = |before: &[(Speed, Span)], after: &[(Speed, Span)]| -> Vec<(f64, f64)> {
             let was = before

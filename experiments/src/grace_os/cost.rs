@@ -7,7 +7,7 @@ use std::time::Instant as Clock;
 use onbeat_decide::stochastic::{Histogram, Schedule, schedule::Rounding};
 use onbeat_model::{Demand, Instant, Span, TaskId};
 use onbeat_sim::machine::Costs;
-use onbeat_sim::policy::grace::{Class, Grace, Settings};
+use onbeat_sim::policy::grace::{Grace, GraceClass, GraceSettings};
 use onbeat_sim::workload::{Demand as Demands, Workload};
 use onbeat_sim::{Cpus, Machine};
 use serde::Serialize;
@@ -24,7 +24,7 @@ const REPEATS: usize = 200;
 
 /// Histogram, budget and speeds of one task.
 #[derive(Serialize)]
-pub(super) struct Estimation {
+pub(super) struct EstimationCost {
     window: usize,
     groups: usize,
     microseconds: f64,
@@ -33,13 +33,13 @@ pub(super) struct Estimation {
 /// One job of one of several copies of toast: released, queued, picked, charged, ended; with the
 /// simulated machine around it.
 #[derive(Serialize)]
-pub(super) struct Scheduling {
+pub(super) struct SchedulingCost {
     tasks: usize,
     nanoseconds_a_job: f64,
 }
 
 /// Fig. 8, on the jobs of mpgplay: the median of many.
-pub(super) fn estimation(codecs: &[Codec]) -> Vec<Estimation> {
+pub(super) fn estimation(codecs: &[Codec]) -> Vec<EstimationCost> {
     let Some(mpgplay) = codecs.iter().find(|codec| codec.name == "mpgplay") else {
         return Vec::new();
     };
@@ -69,7 +69,7 @@ pub(super) fn estimation(codecs: &[Codec]) -> Vec<Estimation> {
                 began.elapsed().as_secs_f64() * 1e6
             };
             let times: Vec<f64> = (0..REPEATS).map(|_| once()).collect();
-            all.push(Estimation {
+            all.push(EstimationCost {
                 window,
                 groups,
                 microseconds: quantile(&times, 0.5),
@@ -80,17 +80,17 @@ pub(super) fn estimation(codecs: &[Codec]) -> Vec<Estimation> {
 }
 
 /// Fig. 9.
-pub(super) fn scheduling(codecs: &[Codec]) -> Vec<Scheduling> {
+pub(super) fn scheduling(codecs: &[Codec]) -> Vec<SchedulingCost> {
     let Some(toast) = codecs.iter().find(|codec| codec.name == "toast") else {
         return Vec::new();
     };
-    let class = Class::RealTime {
+    let class = GraceClass::RealTime {
         period: toast.period,
         rho: None,
     };
     let once = |tasks: usize| {
         let policy = Grace::new(
-            Settings::default(),
+            GraceSettings::default(),
             athlon(),
             1,
             (0..tasks).map(|_| (class, 0)),
@@ -120,7 +120,7 @@ pub(super) fn scheduling(codecs: &[Codec]) -> Vec<Scheduling> {
         began.elapsed().as_secs_f64() * 1e9 / (machine.jobs_done() - jobs).max(1) as f64
     };
     let median = |tasks| quantile(&(0..9).map(|_| once(tasks)).collect::<Vec<f64>>(), 0.5);
-    let of = |&tasks: &usize| Scheduling {
+    let of = |&tasks: &usize| SchedulingCost {
         tasks,
         nanoseconds_a_job: median(tasks),
     };
@@ -128,7 +128,7 @@ pub(super) fn scheduling(codecs: &[Codec]) -> Vec<Scheduling> {
 }
 
 /// Both, one below the other.
-pub(super) fn table(estimation: &[Estimation], scheduling: &[Scheduling]) -> Table {
+pub(super) fn table(estimation: &[EstimationCost], scheduling: &[SchedulingCost]) -> Table {
     let mut table = Table::new(["what", "of", "takes"]);
     for row in estimation {
         table.row([
@@ -150,8 +150,8 @@ pub(super) fn table(estimation: &[Estimation], scheduling: &[Scheduling]) -> Tab
 /// Both.
 pub(super) fn draw(
     out: &Path,
-    estimation: &[Estimation],
-    scheduling: &[Scheduling],
+    estimation: &[EstimationCost],
+    scheduling: &[SchedulingCost],
 ) -> anyhow::Result<()> {
     let lines = WINDOWS.map(|window| {
         let of = estimation.iter().filter(|e| e.window == window);

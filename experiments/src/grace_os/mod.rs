@@ -94,7 +94,7 @@ fn publish_runs(
     machine: &Machine,
     codecs: &[Codec],
     sets: &[&str],
-    runs: &[schemes::Run],
+    runs: &[schemes::SchemeRun],
 ) -> anyhow::Result<()> {
     let figures: Vec<tables::Figures> = runs.iter().map(tables::Figures::of).collect();
     let table = tables::energy(runs, TOGETHER);

@@ -3,22 +3,22 @@
 use std::path::Path;
 
 use onbeat_decide::stochastic::schedule::Rounding;
-use onbeat_sim::policy::grace::{Scheme, Settings};
+use onbeat_sim::policy::grace::{GraceSettings, Scheme};
 use onbeat_sim::scenario::Power;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::case::{Case, Outcome};
+use super::case::{CaseOutcome, SimulatedCase};
 use super::codecs::Codec;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 
 /// One line of the table.
 #[derive(Serialize)]
-pub(super) struct Run<'a> {
+pub(super) struct SchemeRun<'a> {
     pub(super) codecs: &'a str,
     pub(super) scheme: String,
     #[serde(flatten)]
-    pub(super) outcome: Outcome,
+    pub(super) outcome: CaseOutcome,
     /// The energy over that of a clairvoyant who is late only where the highest speed is.
     pub(super) over_optimum: Option<f64>,
 }
@@ -27,12 +27,12 @@ pub(super) struct Run<'a> {
 pub(super) const UPDATE_EVERY: Option<usize> = Some(10);
 
 /// The variants: the paper's six, the bounds of this machine, and what is beyond.
-pub(super) fn variants() -> Vec<(String, Settings, bool)> {
-    let settings = |scheme, rounding| Settings {
+pub(super) fn variants() -> Vec<(String, GraceSettings, bool)> {
+    let settings = |scheme, rounding| GraceSettings {
         scheme,
         rounding,
         update_every: UPDATE_EVERY,
-        ..Settings::default()
+        ..GraceSettings::default()
     };
     let mut all: Vec<_> = Scheme::ALL
         .into_iter()
@@ -44,11 +44,11 @@ pub(super) fn variants() -> Vec<(String, Settings, bool)> {
             )
         })
         .collect();
-    let first = Settings {
+    let first = GraceSettings {
         update_every: None,
-        ..Settings::default()
+        ..GraceSettings::default()
     };
-    let first_as_written = Settings {
+    let first_as_written = GraceSettings {
         scheme: Scheme::GraceOsAsWritten,
         ..first.clone()
     };
@@ -58,12 +58,12 @@ pub(super) fn variants() -> Vec<(String, Settings, bool)> {
         first_as_written,
         false,
     ));
-    let margin = Settings {
+    let margin = GraceSettings {
         margin: true,
         ..settings(Scheme::GraceOs, Rounding::Up)
     };
     all.push(("grace-os, margin".to_owned(), margin, false));
-    let timer = Settings {
+    let timer = GraceSettings {
         tick: onbeat_model::Span::from_us(500),
         ..settings(Scheme::GraceOs, Rounding::Up)
     };
@@ -87,16 +87,16 @@ pub(super) fn variants() -> Vec<(String, Settings, bool)> {
 }
 
 /// All runs, those of a set together; the clairvoyant of each set first.
-pub(super) fn all<'a>(sets: &'a [(&'a str, Vec<&'a Codec>)]) -> Vec<Run<'a>> {
+pub(super) fn all<'a>(sets: &'a [(&'a str, Vec<&'a Codec>)]) -> Vec<SchemeRun<'a>> {
     let variants = variants();
     let each: Vec<_> = sets
         .iter()
         .flat_map(|set| variants.iter().map(move |variant| (set, variant)))
         .collect();
-    let mut runs: Vec<Run> = each
+    let mut runs: Vec<SchemeRun> = each
         .par_iter()
         .map(|((name, codecs), (scheme, settings, continuous))| {
-            let mut case = Case::new(codecs, settings.clone());
+            let mut case = SimulatedCase::new(codecs, settings.clone());
             case.continuous = *continuous;
             let mut outcome = case.run();
             if *continuous {
@@ -104,7 +104,7 @@ pub(super) fn all<'a>(sets: &'a [(&'a str, Vec<&'a Codec>)]) -> Vec<Run<'a>> {
                 outcome.speeds.clear();
                 outcome.idle_at.clear();
             }
-            Run {
+            SchemeRun {
                 codecs: name,
                 scheme: scheme.clone(),
                 outcome,
@@ -125,7 +125,7 @@ pub(super) fn all<'a>(sets: &'a [(&'a str, Vec<&'a Codec>)]) -> Vec<Run<'a>> {
 }
 
 /// The energy of a clairvoyant that is late only where the highest speed is, too.
-fn optimum(runs: &[Run], codecs: &str) -> Option<f64> {
+fn optimum(runs: &[SchemeRun], codecs: &str) -> Option<f64> {
     let race = runs
         .iter()
         .find(|run| run.codecs == codecs && run.scheme == Scheme::Race.name());
@@ -133,7 +133,7 @@ fn optimum(runs: &[Run], codecs: &str) -> Option<f64> {
 }
 
 /// Fig. 12: each scheme's energy, one set of codecs beside the other.
-pub(super) fn draw(out: &Path, sets: &[&str], runs: &[Run]) -> anyhow::Result<()> {
+pub(super) fn draw(out: &Path, sets: &[&str], runs: &[SchemeRun]) -> anyhow::Result<()> {
     // As many as there are colours: the paper's six, what kernels do today, and the best.
     let drawn = Scheme::ALL.into_iter();
     let left_out = |scheme: &Scheme| {
@@ -175,16 +175,16 @@ pub(super) fn draw(out: &Path, sets: &[&str], runs: &[Run]) -> anyhow::Result<()
 }
 
 /// The mean power of schemes under a model.
-pub(super) fn powers(codecs: &[&Codec], schemes: &[Scheme]) -> Vec<(&'static str, Outcome)> {
+pub(super) fn powers(codecs: &[&Codec], schemes: &[Scheme]) -> Vec<(&'static str, CaseOutcome)> {
     schemes
         .par_iter()
         .map(|&scheme| {
-            let settings = Settings {
+            let settings = GraceSettings {
                 scheme,
                 update_every: UPDATE_EVERY,
-                ..Settings::default()
+                ..GraceSettings::default()
             };
-            (scheme.name(), Case::new(codecs, settings).run())
+            (scheme.name(), SimulatedCase::new(codecs, settings).run())
         })
         .collect()
 }
@@ -213,7 +213,7 @@ mod tests {
             .into_iter()
             .filter(|(.., continuous)| !continuous)
         {
-            let outcome = Case::new(&tmndec, settings).run();
+            let outcome = SimulatedCase::new(&tmndec, settings).run();
             let place = rows
                 .iter()
                 .position(|row| row["codecs"] == "tmndec" && row["scheme"] == scheme)

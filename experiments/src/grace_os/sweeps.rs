@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use onbeat_sim::policy::grace::{Scheme, Settings};
+use onbeat_sim::policy::grace::{GraceSettings, Scheme};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::Set;
-use super::case::Case;
+use super::case::SimulatedCase;
 use super::codecs::Codec;
 use super::schemes::{UPDATE_EVERY, powers, with_fixed};
 use crate::plot::{Axis, Corner, Figure, Line, Look};
@@ -24,7 +24,7 @@ pub(super) const SCHEMES: [Scheme; 3] = [
 
 /// One run of a sweep.
 #[derive(Serialize)]
-pub(super) struct Point {
+pub(super) struct SweepPoint {
     pub(super) codecs: &'static str,
     pub(super) scheme: &'static str,
     pub(super) at: f64,
@@ -44,8 +44,8 @@ fn sweep(
     sets: &[Set],
     values: &[f64],
     math: bool,
-    settings: impl Fn(Scheme, f64) -> Settings + Sync,
-) -> Vec<Point> {
+    settings: impl Fn(Scheme, f64) -> GraceSettings + Sync,
+) -> Vec<SweepPoint> {
     let each: Vec<_> = sets
         .iter()
         .flat_map(|set| {
@@ -56,10 +56,10 @@ fn sweep(
         .collect();
     each.par_iter()
         .map(|&((codecs, list), scheme, at)| {
-            let mut case = Case::new(list, settings(scheme, at));
+            let mut case = SimulatedCase::new(list, settings(scheme, at));
             case.math = math;
             let outcome = case.run();
-            Point {
+            SweepPoint {
                 codecs,
                 scheme: scheme.name(),
                 at,
@@ -71,22 +71,22 @@ fn sweep(
 }
 
 /// Fig. 13.
-pub(super) fn rho(sets: &[Set]) -> Vec<Point> {
-    sweep(sets, &RHO, false, |scheme, rho| Settings {
+pub(super) fn rho(sets: &[Set]) -> Vec<SweepPoint> {
+    sweep(sets, &RHO, false, |scheme, rho| GraceSettings {
         scheme,
         rho,
         update_every: UPDATE_EVERY,
-        ..Settings::default()
+        ..GraceSettings::default()
     })
 }
 
 /// Fig. 14: a program that computes without end takes what is left, and so much is kept for it.
-pub(super) fn best_effort(sets: &[Set]) -> Vec<Point> {
-    sweep(sets, &BEST_EFFORT_MHZ, true, |scheme, mhz| Settings {
+pub(super) fn best_effort(sets: &[Set]) -> Vec<SweepPoint> {
+    sweep(sets, &BEST_EFFORT_MHZ, true, |scheme, mhz| GraceSettings {
         scheme,
         best_effort: mhz / 1000.0,
         update_every: UPDATE_EVERY,
-        ..Settings::default()
+        ..GraceSettings::default()
     })
 }
 
@@ -99,7 +99,7 @@ pub(super) fn fixed_power(codecs: &[&Codec]) -> Vec<Static> {
         Scheme::JointForecast,
     ];
     let outcomes = powers(codecs, &schemes);
-    let case = Case::new(codecs, Settings::default());
+    let case = SimulatedCase::new(codecs, GraceSettings::default());
     let mut all: Vec<Static> = outcomes
         .iter()
         .flat_map(|(scheme, outcome)| {
@@ -130,11 +130,11 @@ pub(super) fn fixed_power(codecs: &[&Codec]) -> Vec<Static> {
 /// Fig. 13, Fig. 14 and the static part.
 pub(super) fn draw(
     out: &Path,
-    rho: &[Point],
-    best_effort: &[Point],
+    rho: &[SweepPoint],
+    best_effort: &[SweepPoint],
     power: &[Static],
 ) -> anyhow::Result<()> {
-    let lines = |points: &[Point]| -> Vec<Line> {
+    let lines = |points: &[SweepPoint]| -> Vec<Line> {
         let mut lines = Vec::new();
         for codecs in ["mpgplay", "concurrent"] {
             for scheme in SCHEMES.map(Scheme::name) {
@@ -158,7 +158,8 @@ pub(super) fn draw(
         lines,
         names: Corner::UpperLeft,
     };
-    let highest = |points: &[Point]| 140.0 * points.iter().map(|p| p.energy).fold(0.01, f64::max);
+    let highest =
+        |points: &[SweepPoint]| 140.0 * points.iter().map(|p| p.energy).fold(0.01, f64::max);
     let x = Axis::linear("rho", 0.5..1.0);
     figure(
         "Energy over the share of deadlines to be met",

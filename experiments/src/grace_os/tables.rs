@@ -4,8 +4,8 @@ use onbeat_sim::policy::grace::Scheme;
 use serde::Serialize;
 
 use super::case::MHZ;
-use super::schemes::Run;
-use super::sweeps::{FIXED, Point, SCHEMES, Static};
+use super::schemes::SchemeRun;
+use super::sweeps::{FIXED, SCHEMES, Static, SweepPoint};
 use super::{HALVES, TOGETHER};
 use crate::results::{Table, or_dash, percent};
 
@@ -13,7 +13,7 @@ fn in_percent(share: f64) -> String {
     percent(share, 1)
 }
 
-fn of<'a>(runs: &'a [Run<'a>], codecs: &str) -> impl Iterator<Item = &'a Run<'a>> {
+fn of<'a>(runs: &'a [SchemeRun<'a>], codecs: &str) -> impl Iterator<Item = &'a SchemeRun<'a>> {
     runs.iter().filter(move |run| run.codecs == codecs)
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Figures<'a> {
 }
 
 impl<'a> Figures<'a> {
-    pub(super) fn of(run: &'a Run) -> Self {
+    pub(super) fn of(run: &'a SchemeRun) -> Self {
         let outcome = &run.outcome;
         Self {
             codecs: run.codecs,
@@ -52,7 +52,7 @@ impl<'a> Figures<'a> {
 }
 
 /// Energy, misses, idle share and changes of each scheme on one set of codecs.
-pub(super) fn energy(runs: &[Run], codecs: &str) -> Table {
+pub(super) fn energy(runs: &[SchemeRun], codecs: &str) -> Table {
     let worst_uniform = of(runs, codecs).find(|run| run.scheme == Scheme::WrsUni.name());
     let most = worst_uniform.map_or(f64::NAN, |run| run.outcome.energy_with_idle);
     Table::of(of(runs, codecs), |run| {
@@ -75,12 +75,12 @@ pub(super) fn energy(runs: &[Run], codecs: &str) -> Table {
 }
 
 /// Tables 6 and 8: where the busy time of one set of codecs went.
-pub(super) fn speeds(runs: &[Run], codecs: &str) -> Table {
+pub(super) fn speeds(runs: &[SchemeRun], codecs: &str) -> Table {
     let speeds = MHZ.map(|mhz| format!("{mhz} MHz"));
     let headings = ["scheme".to_owned()].into_iter().chain(speeds);
     let headings = headings.chain(["idle".to_owned()]);
     let mut table = Table::of_columns(headings.collect());
-    let shown = |run: &&Run| {
+    let shown = |run: &&SchemeRun| {
         let as_written = Scheme::GraceOsAsWritten.name();
         !run.scheme.contains(',') || run.scheme.starts_with(as_written)
     };
@@ -93,7 +93,7 @@ pub(super) fn speeds(runs: &[Run], codecs: &str) -> Table {
 }
 
 /// Tables 5 to 8 and Fig. 12: energy of each codec alone, and what was missed of those that miss.
-pub(super) fn alone(runs: &[Run], codecs: &[&str]) -> Table {
+pub(super) fn alone(runs: &[SchemeRun], codecs: &[&str]) -> Table {
     let missing = ["mpgplay", "tmn", "tmndec"];
     let headings = ["scheme".to_owned()].into_iter();
     let headings = headings.chain(codecs.iter().map(|codec| (*codec).to_owned()));
@@ -101,7 +101,7 @@ pub(super) fn alone(runs: &[Run], codecs: &[&str]) -> Table {
     let mut table = Table::of_columns(headings.collect());
     let schemes = of(runs, codecs[0]).map(|run| run.scheme.as_str());
     for scheme in schemes {
-        let cell = |codec: &str, figure: fn(&Run) -> f64| {
+        let cell = |codec: &str, figure: fn(&SchemeRun) -> f64| {
             let run = of(runs, codec).find(|run| run.scheme == scheme);
             or_dash(run, |run| in_percent(figure(run)))
         };
@@ -114,11 +114,11 @@ pub(super) fn alone(runs: &[Run], codecs: &[&str]) -> Table {
 }
 
 /// Whether constants that were chosen on the first halves of the recordings fit the second, too.
-pub(super) fn halves(runs: &[Run]) -> Table {
+pub(super) fn halves(runs: &[SchemeRun]) -> Table {
     let [first, second] = HALVES;
     let runs_together = of(runs, TOGETHER).filter(|run| !run.scheme.contains(','));
     Table::of(runs_together, |run| {
-        let cell = |codecs: &str, figure: fn(&Run) -> Option<f64>| {
+        let cell = |codecs: &str, figure: fn(&SchemeRun) -> Option<f64>| {
             let run = of(runs, codecs).find(|other| other.scheme == run.scheme);
             or_dash(run.and_then(figure), in_percent)
         };
@@ -138,7 +138,7 @@ pub(super) fn halves(runs: &[Run]) -> Table {
 }
 
 /// Table 5: changes of speed a job; the paper's last.
-pub(super) fn changes(runs: &[Run], sets: &[&str]) -> Table {
+pub(super) fn changes(runs: &[SchemeRun], sets: &[&str]) -> Table {
     let paper = ["2.14", "0", "1.28", "0.94", "0", "0.8"];
     let headings = ["changes of speed a job"].iter().chain(sets);
     let mut table = Table::of_columns(headings.map(|name| (*name).to_owned()).collect());
@@ -168,14 +168,14 @@ const ALONE_S: f64 = 200.0;
 /// A line of Tables 9 and 10: seconds at full power, idle time at its speed; what was missed; and
 /// the share of the busy time at the lowest speed.
 #[derive(Clone, Copy, Debug, Serialize)]
-struct Played {
+struct PlayedLine {
     energy_s: f64,
     missed: f64,
     at_lowest: Option<f64>,
 }
 
 /// The paper's Tables 9 and 10, as far as its text has them.
-const PAPER: [(Scheme, Played); 6] = [
+const PAPER: [(Scheme, PlayedLine); 6] = [
     (Scheme::WrsUni, played(56.7, 0.003, None)),
     (Scheme::WrsRec, played(32.5, 0.005, None)),
     (Scheme::WrsStoAsWritten, played(21.9, 0.004, Some(0.644))),
@@ -184,8 +184,8 @@ const PAPER: [(Scheme, Played); 6] = [
     (Scheme::GraceOsAsWritten, played(20.5, 0.049, Some(0.838))),
 ];
 
-const fn played(energy_s: f64, missed: f64, at_lowest: Option<f64>) -> Played {
-    Played {
+const fn played(energy_s: f64, missed: f64, at_lowest: Option<f64>) -> PlayedLine {
+    PlayedLine {
         energy_s,
         missed,
         at_lowest,
@@ -196,15 +196,15 @@ const fn played(energy_s: f64, missed: f64, at_lowest: Option<f64>) -> Played {
 #[derive(Debug, Serialize)]
 pub(super) struct AsPlayed {
     scheme: String,
-    ours: Played,
-    paper: Option<Played>,
+    ours: PlayedLine,
+    paper: Option<PlayedLine>,
 }
 
 /// Tables 9 and 10 as the paper's run was: the four for their time, then mpgplay alone for its.
-pub(super) fn as_played(runs: &[Run]) -> Vec<AsPlayed> {
+pub(super) fn as_played(runs: &[SchemeRun]) -> Vec<AsPlayed> {
     let parts = [(TOGETHER, TOGETHER_S), ("mpgplay", ALONE_S)];
     let of = |scheme: &str| {
-        let sum = |figure: &dyn Fn(&Run) -> f64| -> f64 {
+        let sum = |figure: &dyn Fn(&SchemeRun) -> f64| -> f64 {
             let each = parts.map(|(codecs, seconds)| {
                 let run = of(runs, codecs).find(|run| run.scheme == scheme);
                 run.map_or(f64::NAN, |run| seconds * figure(run))
@@ -216,7 +216,7 @@ pub(super) fn as_played(runs: &[Run]) -> Vec<AsPlayed> {
             sum(&|run| (1.0 - run.outcome.idle) * run.outcome.share_at(MHZ[0]).unwrap_or_default());
         let jobs = sum(&|run| run.outcome.jobs as f64 / run.outcome.duration);
         let missed = sum(&|run| run.outcome.missed as f64 / run.outcome.duration);
-        Played {
+        PlayedLine {
             energy_s: sum(&|run| run.outcome.energy_with_idle),
             missed: missed / jobs,
             at_lowest: Some(lowest / busy),
@@ -233,7 +233,7 @@ pub(super) fn as_played(runs: &[Run]) -> Vec<AsPlayed> {
     ];
     let all = papers
         .into_iter()
-        .chain(own.map(|scheme| (scheme, None::<Played>)));
+        .chain(own.map(|scheme| (scheme, None::<PlayedLine>)));
     all.map(|(scheme, paper)| AsPlayed {
         ours: of(&scheme),
         scheme,
@@ -246,7 +246,7 @@ pub(super) fn as_played(runs: &[Run]) -> Vec<AsPlayed> {
 pub(super) fn as_played_table(lines: &[AsPlayed]) -> Table {
     let most = lines.first();
     Table::of(lines, |line| {
-        let cells = |played: Option<Played>, most: Option<Played>| {
+        let cells = |played: Option<PlayedLine>, most: Option<PlayedLine>| {
             let share = played
                 .zip(most)
                 .map(|(of, most)| of.energy_s / most.energy_s);
@@ -274,7 +274,7 @@ pub(super) fn as_played_table(lines: &[AsPlayed]) -> Table {
 }
 
 /// Fig. 13 or 14: energy, and what was missed, over what was varied.
-pub(super) fn sweep(points: &[Point], what: &str) -> Table {
+pub(super) fn sweep(points: &[SweepPoint], what: &str) -> Table {
     let columns = [TOGETHER, "mpgplay"]
         .into_iter()
         .flat_map(|codecs| SCHEMES.map(|scheme| (codecs, scheme.name())));
@@ -294,7 +294,7 @@ pub(super) fn sweep(points: &[Point], what: &str) -> Table {
                 point.codecs == *codecs && point.scheme == *scheme && point.at == value
             });
             let cell =
-                |figure: fn(&Point) -> f64| or_dash(point, |point| in_percent(figure(point)));
+                |figure: fn(&SweepPoint) -> f64| or_dash(point, |point| in_percent(figure(point)));
             cells.extend([cell(|point| point.energy), cell(|point| point.missed)]);
         }
         table.cells(cells);

@@ -18,7 +18,7 @@ use serde::Serialize;
 
 pub(crate) use display::Display;
 pub(crate) use hogs::Hogs;
-pub(crate) use onbeat::{LFSPP, Onbeat, Report, ThreadFigures, binary};
+pub(crate) use onbeat::{LFSPP, Onbeat, OnbeatReport, ThreadFigures, binary};
 pub(crate) use proc::{cpu_ns, find_program, status};
 pub(crate) use program::Program;
 
@@ -50,14 +50,14 @@ pub(crate) struct Machine {
 
 /// The machine on which the figures were measured.
 #[derive(Debug, Serialize)]
-pub(crate) struct Facts {
+pub(crate) struct MachineFacts {
     kernel: String,
     cpu: String,
     cpus: usize,
     load_before: String,
 }
 
-impl Facts {
+impl MachineFacts {
     /// The kernel's release.
     pub(crate) fn kernel(&self) -> &str {
         &self.kernel
@@ -131,14 +131,14 @@ impl Machine {
     }
 
     /// Describes the machine, and how busy it is before anything is started.
-    pub(crate) fn facts(&self) -> Facts {
+    pub(crate) fn facts(&self) -> MachineFacts {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let cpuinfo = read("/proc/cpuinfo");
         let model = cpuinfo
             .lines()
             .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
             .map_or("unknown", |(_, name)| name.trim());
-        Facts {
+        MachineFacts {
             kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
             cpu: model.to_owned(),
             cpus: Self::cpus(),

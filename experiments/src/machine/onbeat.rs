@@ -57,11 +57,11 @@ pub(crate) struct ThreadFigures {
 
 /// Its report.
 #[derive(Deserialize)]
-pub(crate) struct Report {
+pub(crate) struct OnbeatReport {
     threads: Vec<ThreadFigures>,
 }
 
-impl Report {
+impl OnbeatReport {
     /// Reads the report on each thread in this file.
     pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<ThreadFigures>> {
         let told = || {
@@ -109,7 +109,7 @@ impl Onbeat {
 
     /// The report's threads, once the run is over.
     pub(crate) fn threads(&self) -> anyhow::Result<Vec<ThreadFigures>> {
-        Report::read(&self.report)
+        OnbeatReport::read(&self.report)
     }
 }
 

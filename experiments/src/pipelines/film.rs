@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{Args, Way, served};
+use super::{Args, PipelineWay, served};
 use crate::machine::{Display, Hogs, Machine, Onbeat, ThreadFigures};
 use crate::media::{Clip, Played, play};
 use crate::results::Table;
@@ -15,8 +15,8 @@ const STARTED: Duration = Duration::from_secs(3);
 
 /// The figures of one run.
 #[derive(Debug, Serialize)]
-pub(super) struct Run {
-    way: Way,
+pub(super) struct FilmRun {
+    way: PipelineWay,
     frames_shown: usize,
     desync_p50_s: f64,
     desync_p95_s: f64,
@@ -30,11 +30,11 @@ pub(super) struct Run {
 pub(super) fn run(
     machine: &Machine,
     args: &Args,
-    runs: &mut Vec<Run>,
+    runs: &mut Vec<FilmRun>,
     table: &mut Table,
 ) -> anyhow::Result<()> {
     let clip = Clip::of(machine, args.film_seconds + 5)?;
-    for way in Way::ALL {
+    for way in PipelineWay::ALL {
         println!("film, {}: {} s ...", way.name(), args.film_seconds);
         let run = play_in(machine, args, &clip, way)?;
         println!(
@@ -60,7 +60,12 @@ pub(super) fn run(
     Ok(())
 }
 
-fn play_in(machine: &Machine, args: &Args, clip: &Clip, way: Way) -> anyhow::Result<Run> {
+fn play_in(
+    machine: &Machine,
+    args: &Args,
+    clip: &Clip,
+    way: PipelineWay,
+) -> anyhow::Result<FilmRun> {
     let name = format!("pipelines.film.{}", way.file());
     let display = Display::start(machine)?;
     let hogs = Hogs::start(machine, args.hogs * Machine::cpus())?;
@@ -78,7 +83,7 @@ fn play_in(machine: &Machine, args: &Args, clip: &Clip, way: Way) -> anyhow::Res
         &machine.file(&format!("{name}.stderr")),
     )?;
     drop(hogs);
-    Ok(Run {
+    Ok(FilmRun {
         way,
         frames_shown: played.frames.len(),
         desync_p50_s: played.desync(0.5),

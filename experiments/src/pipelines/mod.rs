@@ -28,12 +28,12 @@ pub(crate) struct Args {
     hogs: usize,
     /// Only this half
     #[arg(long, value_enum, value_name = "HALF")]
-    only: Option<Half>,
+    only: Option<PipelineHalf>,
 }
 
 /// The material.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Half {
+enum PipelineHalf {
     /// A film on a display server
     Film,
     /// Two players of sound on PipeWire
@@ -43,13 +43,13 @@ enum Half {
 /// The threads with reservations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Way {
+enum PipelineWay {
     Nobody,
     PlayersAlone,
     WholePath,
 }
 
-impl Way {
+impl PipelineWay {
     const ALL: [Self; 3] = [Self::Nobody, Self::PlayersAlone, Self::WholePath];
 
     const fn name(self) -> &'static str {
@@ -81,8 +81,8 @@ impl Way {
 /// The figures of all runs.
 #[derive(Debug, Default, Serialize)]
 struct Figures {
-    film: Vec<film::Run>,
-    sound: Vec<sound::Run>,
+    film: Vec<film::FilmRun>,
+    sound: Vec<sound::SoundRun>,
 }
 
 /// Plays in all ways, and publishes table and JSON.
@@ -91,10 +91,10 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let facts = machine.facts();
     let mut figures = Figures::default();
     let mut table = Table::new(["run", "beside the hogs", "figure", "value", "served"]);
-    if args.only != Some(Half::Sound) {
+    if args.only != Some(PipelineHalf::Sound) {
         film::run(machine, args, &mut figures.film, &mut table)?;
     }
-    if args.only != Some(Half::Film) {
+    if args.only != Some(PipelineHalf::Film) {
         sound::run(machine, args, &mut figures.sound, &mut table)?;
     }
     publish(

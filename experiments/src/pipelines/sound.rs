@@ -7,16 +7,16 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 
 use super::pipewire::{Cycles, Pipewire};
-use super::{Args, Way, served};
-use crate::machine::{Hogs, Machine, Program, Report, ThreadFigures, binary};
+use super::{Args, PipelineWay, served};
+use crate::machine::{Hogs, Machine, OnbeatReport, Program, ThreadFigures, binary};
 use crate::results::Table;
 
 const PLAYERS: usize = 2;
 
 /// The figures of one run.
 #[derive(Debug, Serialize)]
-pub(super) struct Run {
-    way: Way,
+pub(super) struct SoundRun {
+    way: PipelineWay,
     #[serde(flatten)]
     cycles: Cycles,
     threads: Vec<ThreadFigures>,
@@ -25,10 +25,10 @@ pub(super) struct Run {
 pub(super) fn run(
     machine: &Machine,
     args: &Args,
-    runs: &mut Vec<Run>,
+    runs: &mut Vec<SoundRun>,
     table: &mut Table,
 ) -> anyhow::Result<()> {
-    for way in Way::ALL {
+    for way in PipelineWay::ALL {
         println!("sound, {}: {} s ...", way.name(), args.sound_seconds);
         let run = play_in(machine, args, way)?;
         let Cycles {
@@ -52,7 +52,7 @@ pub(super) fn run(
     Ok(())
 }
 
-fn play_in(machine: &Machine, args: &Args, way: Way) -> anyhow::Result<Run> {
+fn play_in(machine: &Machine, args: &Args, way: PipelineWay) -> anyhow::Result<SoundRun> {
     let sound = machine.file("pipelines.wav");
     // Some more than is counted: everything has to start first.
     let source = format!(
@@ -105,10 +105,10 @@ fn play_in(machine: &Machine, args: &Args, way: Way) -> anyhow::Result<Run> {
         None => Vec::new(),
         Some(mut onbeat) => {
             onbeat.end();
-            Report::read(&report)?
+            OnbeatReport::read(&report)?
         }
     };
-    Ok(Run {
+    Ok(SoundRun {
         way,
         cycles,
         threads,

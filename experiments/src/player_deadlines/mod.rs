@@ -43,7 +43,7 @@ pub(crate) struct Args {
 
 /// All playings under one policy by one rule.
 #[derive(Debug, Serialize)]
-struct Way {
+struct PlayingWay {
     policy: &'static str,
     rule: &'static str,
     delay_ms: MeanDeviation,
@@ -91,7 +91,12 @@ fn build_player(machine: &Machine) -> anyhow::Result<PathBuf> {
     Ok(Path::new(PLAYER).join("build/player/player"))
 }
 
-fn ways(machine: &Machine, guest: &Ended, args: &Args, film: &Path) -> anyhow::Result<Vec<Way>> {
+fn ways(
+    machine: &Machine,
+    guest: &Ended,
+    args: &Args,
+    film: &Path,
+) -> anyhow::Result<Vec<PlayingWay>> {
     let mut ways = Vec::new();
     for Paper { policy, rule, .. } in PAPER {
         let playings = (1..=args.runs)
@@ -100,7 +105,7 @@ fn ways(machine: &Machine, guest: &Ended, args: &Args, film: &Path) -> anyhow::R
                 Playing::read(&folder, args.leave_out)
             })
             .collect::<anyhow::Result<Vec<_>>>()?;
-        ways.push(Way::of(policy, rule, playings));
+        ways.push(PlayingWay::of(policy, rule, playings));
     }
     let shown: Vec<Vec<bool>> = ways
         .iter()
@@ -117,7 +122,7 @@ fn ways(machine: &Machine, guest: &Ended, args: &Args, film: &Path) -> anyhow::R
     Ok(ways)
 }
 
-impl Way {
+impl PlayingWay {
     fn of(policy: &'static str, rule: &'static str, playings: Vec<Playing>) -> Self {
         Self {
             policy,
@@ -145,7 +150,7 @@ impl Way {
 }
 
 /// Tables 3 and 4.
-fn table(ways: &[Way]) -> Table {
+fn table(ways: &[PlayingWay]) -> Table {
     Table::of(ways.iter().zip(PAPER), |(way, paper)| {
         [
             ("policy, rule", way.name()),
@@ -164,7 +169,7 @@ fn table(ways: &[Way]) -> Table {
 }
 
 /// The misses of the rt-apps, and how promptly a frame was given up.
-fn slack_table(ways: &[Way]) -> Table {
+fn slack_table(ways: &[PlayingWay]) -> Table {
     let late = |late: usize, jobs: usize| format!("{:.1}%", 100.0 * late as f64 / jobs as f64);
     Table::of(ways, |way| {
         let sum = |of: fn(&Playing) -> usize| way.playings.iter().map(of).sum::<usize>();
@@ -200,7 +205,7 @@ fn slack_table(ways: &[Way]) -> Table {
 }
 
 /// Figures 7(d) and 8(d) in one, and the distribution behind 8(e) to 8(h).
-fn draw(machine: &Machine, ways: &[Way]) -> anyhow::Result<()> {
+fn draw(machine: &Machine, ways: &[PlayingWay]) -> anyhow::Result<()> {
     let of = |playing: &Playing| (playing.dropped as f64, playing.delay_mean_ms);
     let all: Vec<(f64, f64)> = ways
         .iter()

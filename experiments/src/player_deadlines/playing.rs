@@ -12,15 +12,15 @@ use crate::rt_app::Log;
 
 /// The player's statistics, in as far as they are used.
 #[derive(Debug, Deserialize)]
-struct Told {
+struct PlayerStatistics {
     dropped: u64,
     delay_mean_ms: f64,
     delay_deviation_ms: f64,
-    frame: Vec<Frame>,
+    frame: Vec<FrameRecord>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Frame {
+struct FrameRecord {
     position_ms: f64,
     fate: String,
     overrun_ms: Option<f64>,
@@ -66,7 +66,7 @@ impl Playing {
         let path = folder.join("player.json");
         let text = fs::read_to_string(&path)
             .with_context(|| format!("the player left no {}", path.display()))?;
-        let told: Told = serde_json::from_str(&text)
+        let told: PlayerStatistics = serde_json::from_str(&text)
             .with_context(|| format!("{} is not what the player writes", path.display()))?;
         let slack = |task, period_ms| {
             let log = Log::read(folder, task)?;
@@ -92,7 +92,7 @@ impl Playing {
 }
 
 /// Whether each frame was shown. The player tells of them in the order of decoding.
-fn in_order_of_presentation(mut frames: Vec<Frame>) -> anyhow::Result<Vec<bool>> {
+fn in_order_of_presentation(mut frames: Vec<FrameRecord>) -> anyhow::Result<Vec<bool>> {
     if frames.len() != FRAMES {
         bail!(
             "the player tells of {} frames, the film has {FRAMES}",
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn frames_are_put_into_the_order_of_presentation() {
-        let frame = |n: usize| Frame {
+        let frame = |n: usize| FrameRecord {
             position_ms: (FRAMES - n) as f64 * 40.0,
             fate: (if n == 0 { "shown" } else { "interrupted" }).into(),
             overrun_ms: None,

@@ -32,7 +32,7 @@ pub(crate) struct Args {
 
 /// How one of them did on one program.
 #[derive(Clone, Debug, Serialize)]
-struct Point {
+struct PredictorPoint {
     demands: &'static str,
     family: &'static str,
     /// The parameters that make it differ from others of its family.
@@ -78,16 +78,16 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
 }
 
 /// The mean of each tuning over all programs.
-fn means(points: &[Vec<Point>]) -> Vec<Point> {
+fn means(points: &[Vec<PredictorPoint>]) -> Vec<PredictorPoint> {
     let count = points.len().max(1);
     let Some(first) = points.first() else {
         return Vec::new();
     };
-    let of_one = |n: usize, point: &Point| {
+    let of_one = |n: usize, point: &PredictorPoint| {
         let same = || points.iter().filter_map(move |points| points.get(n));
-        let mean = |of: fn(&Point) -> f64| same().map(of).sum::<f64>() / count as f64;
+        let mean = |of: fn(&PredictorPoint) -> f64| same().map(of).sum::<f64>() / count as f64;
         let longest = same().map(|p| p.longest_run_of_misses).max();
-        Point {
+        PredictorPoint {
             demands: "mean of all",
             miss_ratio: mean(|p| p.miss_ratio),
             reserved_over_used: mean(|p| p.reserved_over_used),
@@ -123,11 +123,11 @@ const WANTED: f64 = 0.01;
 struct Row<'a> {
     demands: &'a str,
     family: &'static str,
-    usual: Option<&'a Point>,
-    cheapest: Option<&'a Point>,
+    usual: Option<&'a PredictorPoint>,
+    cheapest: Option<&'a PredictorPoint>,
 }
 
-fn rows(points: &[Point]) -> Vec<Row<'_>> {
+fn rows(points: &[PredictorPoint]) -> Vec<Row<'_>> {
     let mut programs: Vec<&str> = points.iter().map(|point| point.demands).collect();
     programs.dedup();
     let row = |demands, family| {
@@ -153,8 +153,9 @@ fn rows(points: &[Point]) -> Vec<Row<'_>> {
 
 fn table(rows: &[Row<'_>]) -> Table {
     Table::of(rows, |row| {
-        let misses = |p: Option<&Point>| or_dash(p, |p| percent(p.miss_ratio, 2));
-        let ratio = |p: Option<&Point>| or_dash(p, |p| format!("{:.2}", p.reserved_over_used));
+        let misses = |p: Option<&PredictorPoint>| or_dash(p, |p| percent(p.miss_ratio, 2));
+        let ratio =
+            |p: Option<&PredictorPoint>| or_dash(p, |p| format!("{:.2}", p.reserved_over_used));
         let tuned = row.cheapest.map_or("none", |point| point.tuned.as_str());
         [
             ("demands", row.demands.to_owned()),
@@ -169,7 +170,7 @@ fn table(rows: &[Row<'_>]) -> Table {
 }
 
 /// The points that no other beats in both: fewer misses for more bandwidth.
-fn front(points: &[&Point]) -> Vec<(f64, f64)> {
+fn front(points: &[&PredictorPoint]) -> Vec<(f64, f64)> {
     let mut sorted: Vec<(f64, f64)> = points
         .iter()
         .map(|point| (point.reserved_over_used, point.miss_ratio))
@@ -185,12 +186,12 @@ fn front(points: &[&Point]) -> Vec<(f64, f64)> {
 }
 
 /// Misses against bandwidth: what each family can do at best.
-fn figure(points: &[Point], demands: &str) -> Figure {
+fn figure(points: &[PredictorPoint], demands: &str) -> Figure {
     // No misses at all have no place on a logarithmic axis: they are drawn at its end.
     const LEAST: f64 = 1e-3;
     const MOST: f64 = 3.2;
     let line = |family| {
-        let of_it: Vec<&Point> = points.iter().filter(|p| p.family == family).collect();
+        let of_it: Vec<&PredictorPoint> = points.iter().filter(|p| p.family == family).collect();
         let shown = front(&of_it).into_iter().filter(|(x, _)| *x <= MOST);
         let shown = shown.map(|(x, y)| (x, y.max(LEAST))).collect();
         Line::new(family, Look::Marked, shown)
@@ -211,7 +212,7 @@ mod tests {
 
     #[test]
     fn the_front_is_what_nothing_beats_in_both() {
-        let point = |reserved_over_used, miss_ratio| Point {
+        let point = |reserved_over_used, miss_ratio| PredictorPoint {
             demands: "",
             family: "",
             tuned: String::new(),

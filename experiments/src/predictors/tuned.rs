@@ -3,7 +3,7 @@
 use onbeat_decide::predictor::{Kind, Parameters, Predictor, build};
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
-use super::Point;
+use super::PredictorPoint;
 use super::demands::Demands;
 use super::simulation::{Scene, play};
 
@@ -195,13 +195,13 @@ impl Tuned {
     }
 
     /// How it does on one program's jobs.
-    pub(super) fn on(&self, demands: &Demands) -> Point {
+    pub(super) fn on(&self, demands: &Demands) -> PredictorPoint {
         let scene = Scene {
             window: self.parameters.window,
             ..Scene::of(demands.period, demands.jobs.clone())
         };
         let outcome = play(&scene, &mut *self.predictor(demands));
-        Point {
+        PredictorPoint {
             demands: demands.name,
             family: self.family,
             tuned: self.told(),

@@ -32,12 +32,12 @@ requestAnimationFrame(draw);
 </script>";
 
 /// Hands out the page, and waits for its figures.
-pub(super) struct Server {
+pub(super) struct PageServer {
     port: u16,
     figures: Receiver<Vec<f64>>,
 }
 
-impl Server {
+impl PageServer {
     /// For a page that counts until `end`.
     pub(super) fn start(end: SystemTime) -> anyhow::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").context("cannot listen on loopback")?;
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_page_is_handed_out_and_its_figures_are_taken_in() {
-        let server = Server::start(SystemTime::now()).unwrap();
+        let server = PageServer::start(SystemTime::now()).unwrap();
         let ask = |request: &str| {
             let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
             stream.write_all(request.as_bytes()).unwrap();

@@ -6,12 +6,12 @@ use std::time::{Duration, SystemTime, SystemTimeError};
 
 use anyhow::{Context, bail};
 
-use super::browser::Server;
+use super::browser::PageServer;
 use super::damage::{Watch, server_time_ms};
 use super::done::{Done, spread};
-use super::program::{Around, Measure, Program};
+use super::program::{Around, Measure, TestedProgram};
 use super::situation::{Load, Situation};
-use super::way::{Plain, Way};
+use super::way::{Plain, ProgramWay};
 use crate::machine::{Display, Machine, Program as Running, find_program};
 use crate::media::Clip;
 use crate::pipelines::Pipewire;
@@ -23,7 +23,7 @@ const GRACE: Duration = Duration::from_secs(4);
 const LATER: Duration = Duration::from_secs(5);
 
 /// Shared by all cells.
-pub(super) struct Bed<'a> {
+pub(super) struct CellSetup<'a> {
     machine: &'a Machine,
     film: &'a Clip,
     hogs: u32,
@@ -32,7 +32,7 @@ pub(super) struct Bed<'a> {
     pipewire: Option<Pipewire>,
 }
 
-impl<'a> Bed<'a> {
+impl<'a> CellSetup<'a> {
     /// Nothing is started yet.
     pub(super) fn new(
         machine: &'a Machine,
@@ -53,9 +53,9 @@ impl<'a> Bed<'a> {
     /// Runs the program, and tells what it did.
     pub(super) fn run(
         &mut self,
-        program: Program,
+        program: TestedProgram,
         situation: Situation,
-        way: &Way,
+        way: &ProgramWay,
     ) -> anyhow::Result<Done> {
         for command in program.needs() {
             if find_program(command).is_none() {
@@ -68,7 +68,7 @@ impl<'a> Bed<'a> {
         if program.measure() == Measure::Pipewire && self.pipewire.is_none() {
             self.pipewire = Some(Pipewire::start(self.machine)?);
         }
-        let mover = (program == Program::Grab).then(|| self.film_to_grab());
+        let mover = (program == TestedProgram::Grab).then(|| self.film_to_grab());
         let _mover = mover.transpose()?;
         let load = situation.start(self.machine, self.hogs)?;
         let rival = (situation == Situation::Two).then(|| self.rival(way));
@@ -97,16 +97,16 @@ impl<'a> Bed<'a> {
     /// in each cell.
     fn film_to_grab(&self) -> anyhow::Result<Running> {
         let around = self.around(Path::new(""), Path::new(""), "");
-        let command = Program::Mplayer.command(&around);
-        let command = Way::Plain(Plain::Chrt).wrap(&command, None)?;
+        let command = TestedProgram::Mplayer.command(&around);
+        let command = ProgramWay::Plain(Plain::Chrt).wrap(&command, None)?;
         Running::start(command, &self.machine.file("programs.moving.stderr"))
     }
 
     /// A transcode that is started by the same means.
-    fn rival(&self, way: &Way) -> anyhow::Result<Running> {
+    fn rival(&self, way: &ProgramWay) -> anyhow::Result<Running> {
         let told = self.machine.file("programs.rival");
         let around = self.around(&told, Path::new(""), "");
-        let command = Program::Transcode.command(&around);
+        let command = TestedProgram::Transcode.command(&around);
         let wrapped = way.wrap(&command, None);
         // The transcode runs plain where the way cannot be applied to it.
         let command = wrapped.unwrap_or(command);
@@ -115,18 +115,23 @@ impl<'a> Bed<'a> {
 
     /// Runs the program beside `load`. Both are counted until the end of its time: a program that
     /// is told to end may take seconds for that.
-    fn measure(&mut self, program: Program, way: &Way, load: Load) -> anyhow::Result<Done> {
+    fn measure(
+        &mut self,
+        program: TestedProgram,
+        way: &ProgramWay,
+        load: Load,
+    ) -> anyhow::Result<Done> {
         let told = self.machine.file("programs.told");
         let _ = fs::remove_file(&told);
         let folder = tempfile::tempdir().context("cannot make a folder")?;
         let end = SystemTime::now() + self.time;
-        let server = (program.measure() == Measure::Page).then(|| Server::start(end));
+        let server = (program.measure() == Measure::Page).then(|| PageServer::start(end));
         let server = server.transpose()?;
-        let page = server.as_ref().map(Server::address).unwrap_or_default();
+        let page = server.as_ref().map(PageServer::address).unwrap_or_default();
         let mut around = self.around(&told, folder.path(), &page);
         around.realtime = way.name() == "RealtimeKit";
         let mut command = program.command(&around);
-        if let (Some(pipewire), Program::PwCat) = (&self.pipewire, program) {
+        if let (Some(pipewire), TestedProgram::PwCat) = (&self.pipewire, program) {
             let sound = sound(self.machine, self.time)?;
             command = pipewire.player(&sound);
         }
@@ -211,7 +216,7 @@ impl<'a> Bed<'a> {
 
     fn messages(
         &self,
-        program: Program,
+        program: TestedProgram,
         mut command: std::process::Command,
     ) -> anyhow::Result<Messages> {
         let said = self.machine.file("programs.stderr");

@@ -1,8 +1,9 @@
 //! Real programs, unmodified, on an idle machine and on busy ones, started in each way that a
 //! person could choose: the suite that decides what onbeat is worth.
 //!
-//! A [`Program`] says how it is started and what it did, a [`Situation`] what else runs, a [`Way`]
-//! by what means the program is started. A cell is one run of a program in a situation by a way.
+//! A [`TestedProgram`] says how it is started and what it did, a [`Situation`] what else runs, a
+//! [`ProgramWay`] by what means the program is started. A cell is one run of a program in a
+//! situation by a way.
 
 mod browser;
 mod cell;
@@ -28,11 +29,11 @@ use crate::media::Clip;
 use crate::readme;
 use crate::results::Ran;
 
-use cell::Bed;
+use cell::CellSetup;
 use done::Done;
-use program::Program;
+use program::TestedProgram;
 use situation::Situation;
-use way::Way;
+use way::ProgramWay;
 
 /// A cell's time beside that of its program: starting, ending, settling.
 const BESIDE: Duration = Duration::from_millis(2500);
@@ -41,7 +42,7 @@ const BESIDE: Duration = Duration::from_millis(2500);
 pub(crate) struct Args {
     /// Which programs, separated by commas; without this, all
     #[arg(long, value_enum, value_delimiter = ',', value_name = "NAMES")]
-    programs: Vec<Program>,
+    programs: Vec<TestedProgram>,
     /// Other programs that run, separated by commas; without this, all
     #[arg(long, value_enum, value_delimiter = ',', value_name = "NAMES")]
     situations: Vec<Situation>,
@@ -77,43 +78,43 @@ pub(crate) struct Args {
 
 /// One run, as it is kept.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-struct Kept {
-    program: Program,
+struct KeptRun {
+    program: TestedProgram,
     situation: Situation,
     way: String,
     run: u32,
     /// The results, or why it could not be run.
     #[serde(flatten)]
-    outcome: Outcome,
+    outcome: CellOutcome,
 }
 
 /// The end of a run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Outcome {
+enum CellOutcome {
     Done(Done),
     /// Why it could not be run.
     Failed(String),
 }
 
 /// The cells to measure.
-struct Plan {
-    programs: Vec<Program>,
+struct CellPlan {
+    programs: Vec<TestedProgram>,
     situations: Vec<Situation>,
-    ways: Vec<Way>,
+    ways: Vec<ProgramWay>,
     runs: u32,
     time: Duration,
 }
 
-impl Plan {
+impl CellPlan {
     fn of(args: &Args) -> Self {
         if args.quick {
             return Self {
                 programs: vec![
-                    Program::Mpv,
-                    Program::Gst,
-                    Program::Loop,
-                    Program::Transcode,
+                    TestedProgram::Mpv,
+                    TestedProgram::Gst,
+                    TestedProgram::Loop,
+                    TestedProgram::Transcode,
                 ],
                 situations: vec![Situation::Idle, Situation::Hogs],
                 ways: way::all(&[way::Plain::Chrt], &args.variants),
@@ -132,7 +133,7 @@ impl Plan {
 
     /// Every cell of one round, the ways of a program one after the other, each round in another
     /// order.
-    fn round(&self, run: u32) -> Vec<(Situation, Program, &Way)> {
+    fn round(&self, run: u32) -> Vec<(Situation, TestedProgram, &ProgramWay)> {
         let mut cells = Vec::new();
         for &situation in &self.situations {
             for &program in &self.programs {
@@ -159,7 +160,7 @@ fn chosen_or_all<T: ValueEnum>(chosen: &[T]) -> Vec<T> {
 
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     machine.need_root()?;
-    let plan = Plan::of(args);
+    let plan = CellPlan::of(args);
     let facts = machine.facts();
     let path = machine.file("programs.jsonl");
     let mut kept = if args.resume {
@@ -171,7 +172,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         fs::write(&path, "").with_context(|| format!("cannot write {}", path.display()))?;
     }
     let film = Clip::of(machine, plan.time.as_secs().max(20) + 10)?;
-    let mut bed = Bed::new(
+    let mut bed = CellSetup::new(
         machine,
         &film,
         args.hogs * Machine::cpus() as u32,
@@ -192,13 +193,13 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let began = Instant::now();
     for (n, (run, (situation, program, way))) in rounds.into_iter().enumerate() {
         let outcome = match bed.run(program, situation, way) {
-            Ok(done) => Outcome::Done(done),
+            Ok(done) => CellOutcome::Done(done),
             Err(error) if crate::machine::was_interrupted(&error) => return Err(error),
-            Err(error) => Outcome::Failed(format!("{error:#}")),
+            Err(error) => CellOutcome::Failed(format!("{error:#}")),
         };
         let told = match &outcome {
-            Outcome::Done(done) => done.to_string(),
-            Outcome::Failed(why) => format!("not run: {why}"),
+            CellOutcome::Done(done) => done.to_string(),
+            CellOutcome::Failed(why) => format!("not run: {why}"),
         };
         let left = began.elapsed().as_secs_f64() / (n + 1) as f64 * (cells - n - 1) as f64 / 60.0;
         println!(
@@ -208,7 +209,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
             program.name(),
             way.name(),
         );
-        let cell = Kept {
+        let cell = KeptRun {
             program,
             situation,
             way: way.name().to_owned(),
@@ -223,7 +224,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     publish(machine, args, &plan, facts, &kept)
 }
 
-fn read(path: &std::path::Path) -> anyhow::Result<Vec<Kept>> {
+fn read(path: &std::path::Path) -> anyhow::Result<Vec<KeptRun>> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let lines = text.lines().filter(|line| !line.is_empty());
     lines
@@ -236,9 +237,9 @@ fn read(path: &std::path::Path) -> anyhow::Result<Vec<Kept>> {
 fn publish(
     machine: &Machine,
     args: &Args,
-    plan: &Plan,
-    facts: crate::machine::Facts,
-    kept: &[Kept],
+    plan: &CellPlan,
+    facts: crate::machine::MachineFacts,
+    kept: &[KeptRun],
 ) -> anyhow::Result<()> {
     let from = format!(
         "Of each cell {} of {} s, {} hogs on {} CPUs, load before {}. {}",
@@ -252,7 +253,7 @@ fn publish(
         facts.load_before(),
         readme::taken(&facts),
     );
-    let ways: Vec<&str> = plan.ways.iter().map(Way::name).collect();
+    let ways: Vec<&str> = plan.ways.iter().map(ProgramWay::name).collect();
     let mut all = Vec::new();
     for &situation in &plan.situations {
         let text = tables::of(kept, situation, &plan.programs, &ways);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// A program.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Program {
+pub(super) enum TestedProgram {
     /// mplayer, a film of 1080p25 on an X display.
     Mplayer,
     /// mpv, the same film.
@@ -97,7 +97,7 @@ pub(super) struct Around<'a> {
     pub(super) realtime: bool,
 }
 
-impl Program {
+impl TestedProgram {
     /// In the tables.
     pub(super) const fn name(self) -> &'static str {
         match self {

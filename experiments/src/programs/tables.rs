@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::program::Program;
+use super::program::TestedProgram;
 use super::situation::Situation;
-use super::{Done, Kept, Outcome};
+use super::{CellOutcome, Done, KeptRun};
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::results::quantile;
 
@@ -14,17 +14,22 @@ struct Runs<'a> {
     why_not: Option<&'a str>,
 }
 
-fn runs<'a>(kept: &'a [Kept], situation: Situation, program: Program, way: &str) -> Runs<'a> {
+fn runs<'a>(
+    kept: &'a [KeptRun],
+    situation: Situation,
+    program: TestedProgram,
+    way: &str,
+) -> Runs<'a> {
     let mut runs = Runs {
         done: Vec::new(),
         why_not: None,
     };
     let of_cell =
-        |kept: &&Kept| (kept.situation, kept.program) == (situation, program) && kept.way == way;
+        |kept: &&KeptRun| (kept.situation, kept.program) == (situation, program) && kept.way == way;
     for kept in kept.iter().filter(of_cell) {
         match &kept.outcome {
-            Outcome::Done(done) => runs.done.push(done),
-            Outcome::Failed(why) => runs.why_not = Some(why),
+            CellOutcome::Done(done) => runs.done.push(done),
+            CellOutcome::Failed(why) => runs.why_not = Some(why),
         }
     }
     runs
@@ -54,14 +59,15 @@ impl Runs<'_> {
 
 /// One table for each figure of the situation.
 pub(super) fn of(
-    kept: &[Kept],
+    kept: &[KeptRun],
     situation: Situation,
-    programs: &[Program],
+    programs: &[TestedProgram],
     ways: &[&str],
 ) -> String {
     let mut text = String::new();
     let mut missing: Vec<String> = Vec::new();
-    let (batch, timely): (Vec<Program>, Vec<Program>) = programs.iter().partition(|p| p.is_batch());
+    let (batch, timely): (Vec<TestedProgram>, Vec<TestedProgram>) =
+        programs.iter().partition(|p| p.is_batch());
     type Pick = fn(&Done) -> Option<f64>;
     let figures: [(&str, Pick, usize); 5] = [
         ("frames, cycles or jobs in time", |d| Some(d.count), 0),
@@ -99,7 +105,7 @@ pub(super) fn of(
         text.push('\n');
     }
     if situation != Situation::Idle {
-        let loads: [(&str, &[Program], Pick); 2] = [
+        let loads: [(&str, &[TestedProgram], Pick); 2] = [
             (
                 "what the load did, of that with nothing",
                 programs,
@@ -158,12 +164,12 @@ fn rule(columns: usize) -> String {
 /// Draws how much of what it does by nothing on an idle machine each program does.
 pub(super) fn draw(
     out: &Path,
-    kept: &[Kept],
+    kept: &[KeptRun],
     situation: Situation,
-    programs: &[Program],
+    programs: &[TestedProgram],
     ways: &[&str],
 ) -> anyhow::Result<()> {
-    let timely: Vec<Program> = programs.iter().copied().filter(|p| !p.is_batch()).collect();
+    let timely: Vec<TestedProgram> = programs.iter().copied().filter(|p| !p.is_batch()).collect();
     let nothing = ways.first().copied().unwrap_or_default();
     let count = |situation, program, way: &str| {
         runs(kept, situation, program, way).median(|done| Some(done.count))
@@ -195,17 +201,17 @@ pub(super) fn draw(
 mod tests {
     use super::*;
 
-    fn kept(way: &str, run: u32, count: f64, load: f64) -> Kept {
+    fn kept(way: &str, run: u32, count: f64, load: f64) -> KeptRun {
         let done = Done {
             load: Some(load),
             ..Done::of_count(count)
         };
-        Kept {
-            program: Program::Mpv,
+        KeptRun {
+            program: TestedProgram::Mpv,
             situation: Situation::Hogs,
             way: way.to_owned(),
             run,
-            outcome: Outcome::Done(done),
+            outcome: CellOutcome::Done(done),
         }
     }
 
@@ -220,7 +226,7 @@ mod tests {
         let text = of(
             &kept,
             Situation::Hogs,
-            &[Program::Mpv],
+            &[TestedProgram::Mpv],
             &["nothing", "onbeat"],
         );
         assert!(

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context;
 
-use super::program::Program;
+use super::program::TestedProgram;
 use super::situation::Situation;
 use crate::machine::binary;
 
@@ -67,29 +67,29 @@ pub(super) fn variant(text: &str) -> Result<Variant, String> {
 
 /// A way.
 #[derive(Clone, Debug)]
-pub(super) enum Way {
+pub(super) enum ProgramWay {
     Plain(Plain),
     Onbeat(Variant),
 }
 
 /// These, and the variants of onbeat: onbeat as it is if there are none.
-pub(super) fn all(plain: &[Plain], variants: &[Variant]) -> Vec<Way> {
+pub(super) fn all(plain: &[Plain], variants: &[Variant]) -> Vec<ProgramWay> {
     let others = plain.iter().filter(|way| **way != Plain::Nothing);
-    let mut ways = vec![Way::Plain(Plain::Nothing)];
-    ways.extend(others.copied().map(Way::Plain));
+    let mut ways = vec![ProgramWay::Plain(Plain::Nothing)];
+    ways.extend(others.copied().map(ProgramWay::Plain));
     if variants.is_empty() {
         let onbeat = Variant {
             name: "onbeat".to_owned(),
             binary: None,
             options: Vec::new(),
         };
-        ways.push(Way::Onbeat(onbeat));
+        ways.push(ProgramWay::Onbeat(onbeat));
     }
-    ways.extend(variants.iter().cloned().map(Way::Onbeat));
+    ways.extend(variants.iter().cloned().map(ProgramWay::Onbeat));
     ways
 }
 
-impl Way {
+impl ProgramWay {
     /// Above its column.
     pub(super) fn name(&self) -> &str {
         match self {
@@ -99,7 +99,7 @@ impl Way {
     }
 
     /// Whether it makes sense for the program there: on an idle machine only harm is looked for.
-    pub(super) fn suits(&self, program: Program, situation: Situation) -> bool {
+    pub(super) fn suits(&self, program: TestedProgram, situation: Situation) -> bool {
         let batch_alone = !program.is_batch() || situation == Situation::Hogs;
         batch_alone
             && match self {
@@ -123,7 +123,7 @@ impl Way {
             Self::Plain(Plain::Chrt) => ("chrt".into(), words("-r 1")),
             Self::Plain(Plain::Weight) => {
                 let enter = "echo $$ >\"$0\" && exec \"$@\"";
-                let group = Group::make()?.processes();
+                let group = WeightGroup::make()?.processes();
                 let arguments = ["-c".into(), enter.into(), group.into_os_string()];
                 ("sh".into(), arguments.to_vec())
             }
@@ -204,11 +204,11 @@ fn number(name: &OsStr) -> Option<u32> {
 }
 
 /// A control group with the largest weight, of whichever version has the CPU controller here.
-struct Group {
+struct WeightGroup {
     folder: PathBuf,
 }
 
-impl Group {
+impl WeightGroup {
     const NAME: &'static str = "onbeat-programs";
 
     fn make() -> anyhow::Result<Self> {
@@ -251,7 +251,7 @@ mod tests {
         let mut program = Command::new("mpv");
         program.arg("film.mkv").env("DISPLAY", ":9");
         let by = |plain| {
-            let command = Way::Plain(plain).wrap(&program, Some((24_000, 40_000)));
+            let command = ProgramWay::Plain(plain).wrap(&program, Some((24_000, 40_000)));
             let command = command.unwrap();
             let words = std::iter::once(command.get_program()).chain(command.get_args());
             let words: Vec<&str> = words.filter_map(OsStr::to_str).collect();

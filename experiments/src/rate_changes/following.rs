@@ -12,7 +12,7 @@ pub(super) fn is_same(period: Span, of_program: Span) -> bool {
 
 /// How long it took from the release of the first job at the new rate on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Following {
+pub(super) struct FollowTimes {
     /// Until the new period was known; none: never.
     pub(super) known: Option<Span>,
     /// Until the reservation had it; none: never.
@@ -21,7 +21,7 @@ pub(super) struct Following {
     pub(super) strayed: bool,
 }
 
-impl Following {
+impl FollowTimes {
     /// At `since` after the change the reservation has this period, if there is one, and the
     /// program has `new`.
     pub(super) fn holds(&mut self, period: Option<Span>, new: Span, since: Span) {
@@ -77,9 +77,9 @@ mod tests {
     #[test]
     fn a_reservation_that_has_another_period_after_it_followed_strayed() {
         let ms = Span::from_ms;
-        let mut following = Following::default();
+        let mut following = FollowTimes::default();
         following.holds(Some(ms(40)), ms(30), ms(5));
-        assert_eq!(following, Following::default());
+        assert_eq!(following, FollowTimes::default());
         following.holds(Some(Span::from_us(30_100)), ms(30), ms(10));
         following.holds(Some(ms(30)), ms(30), ms(20));
         assert_eq!(

@@ -10,9 +10,9 @@ use onbeat_model::{Instant, Span};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::following::{Following, Late};
-use super::programs::{Kind, Rate};
-use super::run::Method;
+use super::following::{FollowTimes, Late};
+use super::programs::{ProgramKind, ProgramRate};
+use super::run::ProgramMethod;
 use super::{Row, table};
 use crate::machine::{Hogs, Machine, Onbeat, Program, compile};
 use crate::results::{Ran, publish};
@@ -30,10 +30,18 @@ const HOGS_PER_CPU: usize = 4;
 const SPARE: f64 = 1.1;
 
 /// A device cannot be had everywhere.
-const KINDS: [Kind; 3] = [Kind::Film, Kind::ControlLoop, Kind::Game];
+const KINDS: [ProgramKind; 3] = [
+    ProgramKind::Film,
+    ProgramKind::ControlLoop,
+    ProgramKind::Game,
+];
 
 /// onbeat first: the others' jobs count for as long as its reservation took.
-const METHODS: [Method; 3] = [Method::Onbeat, Method::ByHand, Method::Default];
+const METHODS: [ProgramMethod; 3] = [
+    ProgramMethod::Onbeat,
+    ProgramMethod::ByHand,
+    ProgramMethod::Default,
+];
 
 /// The jobs of the program: the release of each, and whether it was in time.
 type Judged = Vec<(Instant, bool)>;
@@ -54,7 +62,7 @@ pub(super) fn run(machine: &Machine, runs: u64) -> anyhow::Result<()> {
             let done: Vec<_> = (1..=seeds)
                 .map(|seed| run_one(machine, &program, kind, method, seed))
                 .collect::<anyhow::Result<_>>()?;
-            let late = |(following, changed, jobs): &(Following, Instant, Judged)| {
+            let late = |(following, changed, jobs): &(FollowTimes, Instant, Judged)| {
                 let followed = following.reserved.or(of_onbeat).unwrap_or(Span::MAX);
                 (*following, Late::around(jobs, *changed, followed, AFTER))
             };
@@ -85,29 +93,29 @@ fn median(times: impl Iterator<Item = Span>) -> Option<Span> {
 fn run_one(
     machine: &Machine,
     program: &Path,
-    kind: Kind,
-    method: Method,
+    kind: ProgramKind,
+    method: ProgramMethod,
     seed: u64,
-) -> anyhow::Result<(Following, Instant, Judged)> {
+) -> anyhow::Result<(FollowTimes, Instant, Judged)> {
     let run = format!("{NAME}.{kind:?}-{seed}");
     let onbeat = Onbeat::new(machine, &run)?;
     let mut command = match method {
-        Method::Default | Method::ByHand => Command::new(program),
-        Method::Onbeat => onbeat.run([""; 0], program),
-        Method::OnbeatHard => onbeat.run(["--hard"], program),
+        ProgramMethod::Default | ProgramMethod::ByHand => Command::new(program),
+        ProgramMethod::Onbeat => onbeat.run([""; 0], program),
+        ProgramMethod::OnbeatHard => onbeat.run(["--hard"], program),
     };
     let log = machine.file(&format!("{run}.{method:?}.jobs"));
-    let rate = |rate: Rate| {
+    let rate = |rate: ProgramRate| {
         let us = |span: Span| span.as_ns() / 1000;
         let budget = match method {
-            Method::ByHand => format!(":{}", us(rate.mean.scale(SPARE))),
+            ProgramMethod::ByHand => format!(":{}", us(rate.mean.scale(SPARE))),
             _ => String::new(),
         };
         format!("{}:{}{budget}", us(rate.period), us(rate.mean))
     };
     command
         .arg(&log)
-        .arg(if kind == Kind::ControlLoop {
+        .arg(if kind == ProgramKind::ControlLoop {
             "until"
         } else {
             "for"
@@ -126,12 +134,12 @@ fn run_one(
         fs::read_to_string(&log).with_context(|| format!("rates wrote no {}", log.display()))?;
     let new = kind.rates()[1].period;
     let (changed, jobs) = judged(&text, new).context("the log of rates is damaged")?;
-    let mut following = Following::default();
+    let mut following = FollowTimes::default();
     if method.is_onbeat() {
         let ends = jobs.last().map_or(changed, |&(at, _)| at);
         let decisions = fs::read_to_string(machine.file(&format!("{run}.log.jsonl")))?;
         for decision in decisions.lines() {
-            let decision: Decision = serde_json::from_str(decision)?;
+            let decision: LoggedDecision = serde_json::from_str(decision)?;
             let at = Instant::from_ns(decision.at_ns);
             let is_done = ["reserved", "changed", "released"].contains(&&*decision.what);
             if is_done && at >= changed && at < ends {
@@ -145,14 +153,14 @@ fn run_one(
 
 /// The fields of a decision that are used.
 #[derive(Deserialize)]
-struct Decision {
+struct LoggedDecision {
     at_ns: u64,
     what: String,
-    new: Option<Reservation>,
+    new: Option<LoggedReservation>,
 }
 
 #[derive(Deserialize)]
-struct Reservation {
+struct LoggedReservation {
     period_ns: u64,
 }
 

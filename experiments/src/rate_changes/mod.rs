@@ -14,10 +14,10 @@ use serde_json::json;
 use crate::bandwidth::Interval;
 use crate::machine::Machine;
 use crate::results::{Ran, Table, or_dash, publish, quantile};
-use crate::simulated::Ends;
-use following::{Following, Late};
-use programs::Kind;
-use run::{Method, judged, run as run_one};
+use crate::simulated::JobEnds;
+use following::{FollowTimes, Late};
+use programs::ProgramKind;
+use run::{ProgramMethod, judged, run as run_one};
 
 const NAME: &str = "rate-changes";
 /// For how long jobs count after the reservation has followed.
@@ -57,7 +57,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     }
     let count = args.runs.unwrap_or(20);
     let mut rows = Vec::new();
-    for kind in Kind::ALL {
+    for kind in ProgramKind::ALL {
         machine.go_on()?;
         eprintln!("{}", kind.name());
         let seeds: Vec<u64> = (1..=count).collect();
@@ -69,7 +69,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
                 .collect();
             Row::of(kind, method, &of_runs)
         };
-        rows.extend(Method::ALL.into_iter().enumerate().map(of_method));
+        rows.extend(ProgramMethod::ALL.into_iter().enumerate().map(of_method));
     }
     let ran = Ran::Computed(format!(
         "the simulated machine: one CPU, 4 hogs from 3 s on, {count} runs of 20 s for each figure"
@@ -80,11 +80,11 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
 
 /// A run of the program under each method: how its reservation followed, and which jobs were late
 /// until then and after it. Where no loop follows, the time is that of onbeat.
-fn of_seed(kind: Kind, seed: u64) -> Vec<(Following, [Late; 2])> {
+fn of_seed(kind: ProgramKind, seed: u64) -> Vec<(FollowTimes, [Late; 2])> {
     let program = kind.program(seed);
-    let runs = Method::ALL.map(|method| run_one(&program, method));
+    let runs = ProgramMethod::ALL.map(|method| run_one(&program, method));
     let of_onbeat = runs.last().and_then(|(following, _)| following.reserved);
-    let late_jobs = |(following, jobs): &(Following, Ends)| {
+    let late_jobs = |(following, jobs): &(FollowTimes, JobEnds)| {
         let followed = following.reserved.or(of_onbeat).unwrap_or(Span::MAX);
         let judged = judged(jobs, &program);
         let late = Late::around(&judged, program.changed, followed, AFTER);
@@ -94,8 +94,8 @@ fn of_seed(kind: Kind, seed: u64) -> Vec<(Following, [Late; 2])> {
 }
 
 impl Row {
-    fn of(kind: Kind, method: Method, runs: &[(Following, [Late; 2])]) -> Self {
-        let ms = |of: fn(&Following) -> Option<Span>| -> Vec<f64> {
+    fn of(kind: ProgramKind, method: ProgramMethod, runs: &[(FollowTimes, [Late; 2])]) -> Self {
+        let ms = |of: fn(&FollowTimes) -> Option<Span>| -> Vec<f64> {
             let found = runs.iter().filter_map(|(following, _)| of(following));
             found.map(Span::as_ms_f64).collect()
         };
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_reservation_follows_each_change_within_two_seconds_and_helps() {
-        for kind in Kind::ALL {
+        for kind in ProgramKind::ALL {
             let runs = of_seed(kind, 1);
             let [default, by_hand, _, (following, onbeat)] = runs[..] else {
                 unreachable!("a run for each method");

@@ -17,7 +17,7 @@ const SLACK: Span = Span::from_us(50);
 
 /// One of the programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ProgramKind {
     /// A film from 25 to 30 frames a second. The player sleeps for the time until the next frame.
     Film,
     /// A control loop from 100 to 250 Hz that sleeps until absolute times.
@@ -30,13 +30,13 @@ pub(super) enum Kind {
 
 /// A program's rate.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rate {
+pub(super) struct ProgramRate {
     pub(super) period: Span,
     /// The mean execution time of a job.
     pub(super) mean: Span,
 }
 
-impl Kind {
+impl ProgramKind {
     pub(super) const ALL: [Self; 4] = [Self::Film, Self::ControlLoop, Self::DeviceLoop, Self::Game];
 
     pub(super) const fn name(self) -> &'static str {
@@ -49,8 +49,8 @@ impl Kind {
     }
 
     /// Before the change and after it. After it each needs 30 to 36% of a CPU.
-    pub(super) fn rates(self) -> [Rate; 2] {
-        let rate = |period, mean| Rate {
+    pub(super) fn rates(self) -> [ProgramRate; 2] {
+        let rate = |period, mean| ProgramRate {
             period: Span::from_us(period),
             mean: Span::from_us(mean),
         };
@@ -74,7 +74,7 @@ impl Kind {
     }
 
     /// The program for the run of this number.
-    pub(super) fn program(self, seed: u64) -> Program {
+    pub(super) fn program(self, seed: u64) -> ChangingProgram {
         let [before, after] = self.rates();
         let jitter = match self {
             Self::ControlLoop => Span::ZERO,
@@ -108,7 +108,7 @@ impl Kind {
             });
             release = release + rate.period;
         }
-        Program {
+        ChangingProgram {
             periods: [before.period, after.period],
             jobs,
             changed: changed.unwrap_or(release),
@@ -118,7 +118,7 @@ impl Kind {
 
 /// A program whose jobs are drawn beforehand, so that each way to schedule it has the same.
 #[derive(Clone, Debug)]
-pub(super) struct Program {
+pub(super) struct ChangingProgram {
     /// Before the change and after it.
     pub(super) periods: [Span; 2],
     pub(super) jobs: Vec<JobSpec>,
@@ -126,7 +126,7 @@ pub(super) struct Program {
     pub(super) changed: Instant,
 }
 
-impl Program {
+impl ChangingProgram {
     /// The budget within which the share `rho` of its jobs stay, of those before the change or
     /// after it.
     pub(super) fn quantile(&self, rho: f64, is_after: bool) -> Span {
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_program_keeps_one_period_until_the_change_and_the_other_from_it_on() {
-        for kind in Kind::ALL {
+        for kind in ProgramKind::ALL {
             let program = kind.program(3);
             let [before, after] = program.periods;
             for pair in program.jobs.windows(2) {

@@ -3,12 +3,12 @@
 use onbeat_control::{Controller, Next, Settings, drive};
 use onbeat_model::{Follow, Instant, Reservation, Sensor, Span};
 use onbeat_sim::loop_adapter::{FIRST_TID, Heard, seams};
-use onbeat_sim::policy::linux::{Class, Deadline, Fair, Linux};
+use onbeat_sim::policy::linux::{Class, DeadlineClass, Fair, Linux};
 use onbeat_sim::{Machine, Observer, Workload};
 
-use super::following::{Following, is_same};
-use super::programs::{DURATION, Program};
-use crate::simulated::{Ends, tasks};
+use super::following::{FollowTimes, is_same};
+use super::programs::{ChangingProgram, DURATION};
+use crate::simulated::{JobEnds, tasks};
 
 /// When the hogs come. By then the program has its reservation.
 const HOGS_FROM: Span = Span::from_secs(3);
@@ -21,7 +21,7 @@ const JUST_BEFORE: Span = Span::from_us(1);
 
 /// How the program is scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Method {
+pub(super) enum ProgramMethod {
     /// As any program.
     Default,
     /// A budget for 99% of its jobs, known beforehand, that changes just before the first job at
@@ -33,7 +33,7 @@ pub(super) enum Method {
     OnbeatHard,
 }
 
-impl Method {
+impl ProgramMethod {
     pub(super) const ALL: [Self; 4] = [Self::Default, Self::ByHand, Self::OnbeatHard, Self::Onbeat];
 
     pub(super) const fn name(self) -> &'static str {
@@ -52,43 +52,43 @@ impl Method {
 }
 
 /// Runs the program. Tells how its reservation followed, and when each job ended.
-pub(super) fn run(program: &Program, method: Method) -> (Following, Ends) {
+pub(super) fn run(program: &ChangingProgram, method: ProgramMethod) -> (FollowTimes, JobEnds) {
     match method {
-        Method::Default => alone(program, [Class::Fair(Fair::nice(0)); 2]),
-        Method::ByHand => alone(
+        ProgramMethod::Default => alone(program, [Class::Fair(Fair::nice(0)); 2]),
+        ProgramMethod::ByHand => alone(
             program,
             [false, true].map(|is_after| by_hand(program, is_after)),
         ),
-        Method::Onbeat => under_onbeat(program, false),
-        Method::OnbeatHard => under_onbeat(program, true),
+        ProgramMethod::Onbeat => under_onbeat(program, false),
+        ProgramMethod::OnbeatHard => under_onbeat(program, true),
     }
 }
 
-fn by_hand(program: &Program, is_after: bool) -> Class {
+fn by_hand(program: &ChangingProgram, is_after: bool) -> Class {
     let [before, after] = program.periods;
     let period = if is_after { after } else { before };
     let runtime = program.quantile(RHO, is_after).min(period);
     let reservation = Reservation::implicit(runtime, period).expect("a budget above zero");
-    Class::Deadline(Deadline::hard(reservation))
+    Class::Deadline(DeadlineClass::hard(reservation))
 }
 
-fn alone(program: &Program, [before, after]: [Class; 2]) -> (Following, Ends) {
-    let mut machine = machine(program, before, Ends::default());
+fn alone(program: &ChangingProgram, [before, after]: [Class; 2]) -> (FollowTimes, JobEnds) {
+    let mut machine = machine(program, before, JobEnds::default());
     machine.run_until(program.changed - JUST_BEFORE);
     machine.change(|policy, calendar| policy.set_class(0, after, calendar));
     machine.run_until(ends());
-    (Following::default(), machine.finish().1)
+    (FollowTimes::default(), machine.finish().1)
 }
 
-fn under_onbeat(program: &Program, is_hard: bool) -> (Following, Ends) {
-    let observer = (Heard::new(tasks(1 + HOGS)), Ends::default());
+fn under_onbeat(program: &ChangingProgram, is_hard: bool) -> (FollowTimes, JobEnds) {
+    let observer = (Heard::new(tasks(1 + HOGS)), JobEnds::default());
     let machine = machine(program, Class::Fair(Fair::nice(0)), observer);
     let (mut sensor, actuator) = seams(machine, 1, None, ends());
     let actuator = if is_hard { actuator.hard() } else { actuator };
     // The loop is pointed at the program, not at the hogs.
     let Ok(()) = sensor.track(FIRST_TID, Follow::Threads);
     let mut controller = Controller::new(Settings::default(), actuator);
-    let mut following = Following::default();
+    let mut following = FollowTimes::default();
     let Ok(()) = drive(&mut sensor, &mut controller, |sensor, controller| {
         let now = sensor.now();
         if now >= program.changed
@@ -117,7 +117,7 @@ fn under_onbeat(program: &Program, is_hard: bool) -> (Following, Ends) {
 }
 
 /// One CPU, the program and the hogs.
-fn machine<O: Observer>(program: &Program, class: Class, observer: O) -> Machine<Linux, O> {
+fn machine<O: Observer>(program: &ChangingProgram, class: Class, observer: O) -> Machine<Linux, O> {
     let workload = Workload::listed(program.jobs.clone().into(), Some(program.periods[0]));
     crate::simulated::machine([(class, workload)], (HOGS, HOGS_FROM), observer)
 }
@@ -127,7 +127,7 @@ fn ends() -> Instant {
 }
 
 /// Each job of the program that is due in the run: its release, and whether it was in time.
-pub(super) fn judged(ends_of: &Ends, program: &Program) -> Vec<(Instant, bool)> {
+pub(super) fn judged(ends_of: &JobEnds, program: &ChangingProgram) -> Vec<(Instant, bool)> {
     let due = program.jobs.iter().filter(|job| job.deadline <= ends());
     due.map(|job| {
         let ended = ends_of.0.get(&job.release);

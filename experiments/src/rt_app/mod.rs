@@ -20,7 +20,7 @@ pub(crate) use log::{Jobs, Log};
 
 /// One of its threads, or `instances` equal ones.
 #[derive(Clone, Debug)]
-pub(crate) struct Task {
+pub(crate) struct RtAppTask {
     /// Its name; at most 12 characters, so that its thread's name is it.
     pub(crate) name: &'static str,
     /// From one release to the next.
@@ -44,7 +44,7 @@ impl Calibration {
     /// Runs one second of jobs at real-time priority, so that nothing interrupts them.
     pub(crate) fn measure(machine: &Machine) -> anyhow::Result<Self> {
         const GUESS: u64 = 30;
-        let probe = Task {
+        let probe = RtAppTask {
             name: "probe",
             period_us: 4000,
             run_us: 1000,
@@ -85,7 +85,7 @@ pub(crate) type Used = BTreeMap<String, f64>;
 impl RtApp {
     /// The given tasks, for `time`.
     pub(crate) fn new(
-        tasks: &[Task],
+        tasks: &[RtAppTask],
         calibration: Calibration,
         time: Duration,
     ) -> anyhow::Result<Self> {
@@ -167,7 +167,12 @@ fn run(machine: &Machine, mut command: Command, file: &Path, time: Duration) -> 
     }
 }
 
-fn configuration(tasks: &[Task], calibration: Calibration, time: Duration, folder: &Path) -> Value {
+fn configuration(
+    tasks: &[RtAppTask],
+    calibration: Calibration,
+    time: Duration,
+    folder: &Path,
+) -> Value {
     let tasks: Map<String, Value> = tasks
         .iter()
         .map(|task| {

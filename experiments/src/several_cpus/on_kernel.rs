@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::packing::Packing;
 use super::{Args, ROOM, shares};
-use crate::machine::{Machine, Report};
+use crate::machine::{Machine, OnbeatReport};
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::predictors::simulation::Noise;
 use crate::results::{Table, mean, percent, publish};
@@ -40,7 +40,7 @@ const WAYS: [(&str, &str); 3] = [
 
 /// A program of a set.
 #[derive(Clone, Debug)]
-struct Program {
+struct SetProgram {
     period_us: u64,
     run_us: u64,
     reserved_us: u64,
@@ -76,7 +76,7 @@ pub(super) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let (mut figures, mut ran) = (Vec::new(), None);
     for &cpus in &args.cpus {
         let mut random = Noise(2);
-        let sets: Vec<(usize, String, Vec<Program>)> = (0..LOADS.len())
+        let sets: Vec<(usize, String, Vec<SetProgram>)> = (0..LOADS.len())
             .flat_map(|load| (0..args.guest_sets).map(move |set| (load, set)))
             .map(|(load, set)| {
                 (
@@ -130,7 +130,7 @@ pub(super) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
 
 /// A set of programs with this load in all, with periods between 10 and 100 ms, and where they go
 /// when they are packed one after the other.
-fn drawn(cpus: usize, load: f64, args: &Args, random: &mut Noise) -> Vec<Program> {
+fn drawn(cpus: usize, load: f64, args: &Args, random: &mut Noise) -> Vec<SetProgram> {
     let count = args.guest_programs * cpus;
     let total = load * ROOM * cpus as f64;
     let shares = loop {
@@ -141,20 +141,20 @@ fn drawn(cpus: usize, load: f64, args: &Args, random: &mut Noise) -> Vec<Program
     };
     let programs = shares.into_iter().map(|share| {
         let period_us = (10_000.0 * 10_f64.powf(random.unit())).round();
-        Program {
+        SetProgram {
             period_us: period_us as u64,
             run_us: (share * period_us / SPREAD) as u64,
             reserved_us: (share * period_us) as u64,
             cpu: None,
         }
     });
-    let mut programs: Vec<Program> = programs.collect();
+    let mut programs: Vec<SetProgram> = programs.collect();
     pack(&mut programs, cpus);
     programs
 }
 
 /// Gives each program a CPU, as far as there is room.
-fn pack(programs: &mut [Program], cpus: usize) {
+fn pack(programs: &mut [SetProgram], cpus: usize) {
     let mut packing = Packing::new(vec![Bandwidth::from_cpus(ROOM); cpus]);
     for (process, program) in (0..).zip(programs.iter()) {
         let needed = Bandwidth::from_cpus(program.reserved_us as f64 / program.period_us as f64);
@@ -170,8 +170,8 @@ fn pack(programs: &mut [Program], cpus: usize) {
     }
 }
 
-fn word(program: &Program) -> String {
-    let Program {
+fn word(program: &SetProgram) -> String {
+    let SetProgram {
         period_us,
         run_us,
         reserved_us,
@@ -183,7 +183,7 @@ fn word(program: &Program) -> String {
 
 /// One job, in us.
 #[derive(Clone, Copy, Debug)]
-struct Job {
+struct GuestJob {
     released: f64,
     /// None if it was left out.
     ended: Option<f64>,
@@ -191,12 +191,12 @@ struct Job {
 }
 
 /// The jobs in a program's log; none if it could not begin.
-fn jobs(path: &Path) -> Vec<Job> {
+fn jobs(path: &Path) -> Vec<GuestJob> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let job = |line: &str| {
         let cells: Result<Vec<f64>, _> = line.split_whitespace().map(str::parse).collect();
         match cells.ok()?.as_slice() {
-            &[released, _, ended, used] => Some(Job {
+            &[released, _, ended, used] => Some(GuestJob {
                 released,
                 ended: (ended >= 0.0).then_some(ended),
                 used,
@@ -212,13 +212,13 @@ impl Figures {
     fn add(
         &mut self,
         folder: &Path,
-        programs: &[Program],
+        programs: &[SetProgram],
         args: &Args,
         stretches: &mut Vec<f64>,
     ) -> anyhow::Result<()> {
         let report = folder.join("report.json");
         let kept: Option<BTreeMap<String, (u64, f64)>> = if report.exists() {
-            let threads = Report::read(&report)?.into_iter();
+            let threads = OnbeatReport::read(&report)?.into_iter();
             Some(
                 threads
                     .map(|t| (t.comm, (t.held_ns, t.bandwidth_reserved)))
@@ -312,8 +312,8 @@ fn draw(machine: &Machine, cpus: usize, figures: &[Figures]) -> anyhow::Result<(
 mod tests {
     use super::*;
 
-    fn program(percent: u64) -> Program {
-        Program {
+    fn program(percent: u64) -> SetProgram {
+        SetProgram {
             period_us: 10_000,
             run_us: percent * 90,
             reserved_us: percent * 100,
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn who_finds_no_cpu_is_refused_and_the_next_one_is_not() {
-        let mut programs: Vec<Program> = [60, 60, 50, 20].into_iter().map(program).collect();
+        let mut programs: Vec<SetProgram> = [60, 60, 50, 20].into_iter().map(program).collect();
         pack(&mut programs, 2);
         let places: Vec<_> = programs.iter().map(|p| p.cpu).collect();
         assert_eq!(places, [Some(0), Some(1), None, Some(0)]);

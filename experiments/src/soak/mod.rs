@@ -21,7 +21,7 @@ use serde_json::json;
 
 use crate::machine::{Hogs, Machine, Program, find_program, status};
 use crate::results::{Ran, Table, publish, quantile};
-use crate::rt_app::{Calibration, RtApp, Task};
+use crate::rt_app::{Calibration, RtApp, RtAppTask};
 use service::{Bus, Taken};
 
 #[derive(Debug, clap::Args)]
@@ -209,7 +209,7 @@ fn soak(
 }
 
 fn visit(machine: &Machine, calibration: Calibration, number: usize) -> anyhow::Result<Visitor> {
-    let task = |name, period_us, run_us| Task {
+    let task = |name, period_us, run_us| RtAppTask {
         name,
         period_us,
         run_us,

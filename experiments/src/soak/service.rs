@@ -46,7 +46,7 @@ pub(crate) struct Bus {
 }
 
 /// The running service.
-pub(crate) struct Service {
+pub(crate) struct RunningService {
     program: Program,
     /// From its start until it said that it serves.
     pub(crate) started_in: Duration,
@@ -85,7 +85,7 @@ impl Bus {
     }
 
     /// Starts the service, and waits until it says that it serves, as it says it to systemd.
-    pub(crate) fn service(&self, machine: &Machine) -> anyhow::Result<Service> {
+    pub(crate) fn service(&self, machine: &Machine) -> anyhow::Result<RunningService> {
         let path = self.folder.path().join("notify");
         // The socket of a service before this one.
         let _ = fs::remove_file(&path);
@@ -118,7 +118,7 @@ impl Bus {
         let log = fs::read_to_string(&log)?;
         let port = log.split_once("http://127.0.0.1:");
         let port = port.and_then(|(_, rest)| rest.split('/').next()?.parse().ok());
-        Ok(Service {
+        Ok(RunningService {
             program,
             started_in,
             port: port.context("the service does not say where its metrics are")?,
@@ -126,7 +126,7 @@ impl Bus {
     }
 }
 
-impl Service {
+impl RunningService {
     /// Its process.
     pub(crate) fn pid(&self) -> u32 {
         self.program.pid()

@@ -1,7 +1,7 @@
 //! The tasks on one CPU in virtual time, in all ways within one boot.
 
 use super::{Args, Figures, NAME, Responses, responses_ms, tasks};
-use crate::machine::{LFSPP, Machine, Report};
+use crate::machine::{LFSPP, Machine, OnbeatReport};
 use crate::results::Ran;
 use crate::rt_app::Log;
 use crate::vm::Guest;
@@ -55,7 +55,7 @@ pub(super) fn run(
         let folder = guest.folder.join(folder);
         let report = folder.join("report.json");
         let threads = if report.exists() {
-            Report::read(&report)?
+            OnbeatReport::read(&report)?
         } else {
             Vec::new()
         };

@@ -13,14 +13,14 @@ const HOGS: usize = 4;
 
 /// How the tasks are scheduled.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Way {
+enum RtAppsWay {
     Default,
     HandSet,
     Lfspp,
     Onbeat,
 }
 
-impl Way {
+impl RtAppsWay {
     const ALL: [Self; 4] = [Self::Default, Self::HandSet, Self::Lfspp, Self::Onbeat];
 
     const fn name(self) -> &'static str {
@@ -43,10 +43,10 @@ pub(super) fn run(
     println!("measuring rt-app's busy loop ...");
     let calibration = Calibration::measure(machine)?;
     let (mut figures, mut responses) = (Vec::new(), Vec::new());
-    for (n, way) in (1..).zip(Way::ALL) {
+    for (n, way) in (1..).zip(RtAppsWay::ALL) {
         println!(
             "[{n}/{}] {}, beside {} hogs: {} s ...",
-            Way::ALL.len(),
+            RtAppsWay::ALL.len(),
             way.name(),
             args.hogs.unwrap_or(HOGS),
             args.seconds
@@ -62,9 +62,9 @@ fn run_in(
     machine: &Machine,
     args: &Args,
     calibration: Calibration,
-    way: Way,
+    way: RtAppsWay,
 ) -> anyhow::Result<(Vec<Figures>, Vec<f64>)> {
-    let tasks = tasks(args, way == Way::HandSet);
+    let tasks = tasks(args, way == RtAppsWay::HandSet);
     let time = Duration::from_secs(args.seconds);
     let leave_out = Duration::from_secs(args.leave_out);
     let rt_app = RtApp::new(&tasks, calibration, time)?;
@@ -75,14 +75,14 @@ fn run_in(
     );
     let options = args.options.iter().map(String::as_str);
     let command = match way {
-        Way::Default | Way::HandSet => Command::new("rt-app"),
-        Way::Onbeat => onbeat.run(options, "rt-app"),
-        Way::Lfspp => onbeat.run(options.chain(LFSPP), "rt-app"),
+        RtAppsWay::Default | RtAppsWay::HandSet => Command::new("rt-app"),
+        RtAppsWay::Onbeat => onbeat.run(options, "rt-app"),
+        RtAppsWay::Lfspp => onbeat.run(options.chain(LFSPP), "rt-app"),
     };
     let used = rt_app.run(machine, command, hogs, leave_out)?;
     let threads = match way {
-        Way::Default | Way::HandSet => Vec::new(),
-        Way::Lfspp | Way::Onbeat => onbeat.threads()?,
+        RtAppsWay::Default | RtAppsWay::HandSet => Vec::new(),
+        RtAppsWay::Lfspp | RtAppsWay::Onbeat => onbeat.threads()?,
     };
     let (mut figures, mut responses) = (Vec::new(), Vec::new());
     for (n, task) in tasks.iter().enumerate() {

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::machine::{Machine, ThreadFigures};
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
 use crate::results::{Table, or_dash, percent, publish};
-use crate::rt_app::{Jobs, Log, Task};
+use crate::rt_app::{Jobs, Log, RtAppTask};
 use crate::vm::Kernel;
 
 const NAME: &str = "three-rt-apps";
@@ -22,7 +22,7 @@ const NAME: &str = "three-rt-apps";
 pub(crate) struct Args {
     /// Where: on this machine, or on one CPU in virtual time
     #[arg(long = "in", value_enum, default_value_t)]
-    place: Place,
+    place: RunPlace,
     /// The kernel that is booted in virtual time
     #[arg(long, value_enum, default_value_t)]
     kernel: Kernel,
@@ -50,7 +50,7 @@ pub(crate) struct Args {
 
 /// Where the tasks run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Place {
+enum RunPlace {
     /// On this machine
     #[default]
     Live,
@@ -90,7 +90,7 @@ impl Figures {
     /// Those of `task`, which used the share `used` of a CPU as far as that was seen.
     fn new(
         run: &'static str,
-        task: &Task,
+        task: &RtAppTask,
         jobs: Jobs,
         seen: Option<&ThreadFigures>,
         used: Option<f64>,
@@ -129,12 +129,12 @@ fn responses_ms(log: &Log, leave_out_s: f64) -> Vec<f64> {
 /// Runs the tasks in all ways, and publishes table, JSON and plot.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let (ran, figures, responses) = match args.place {
-        Place::Live => live::run(machine, args)?,
-        Place::Vm => guest::run(machine, args)?,
+        RunPlace::Live => live::run(machine, args)?,
+        RunPlace::Vm => guest::run(machine, args)?,
     };
     let name = match args.place {
-        Place::Live => NAME.to_owned(),
-        Place::Vm => format!("{NAME}-vm"),
+        RunPlace::Live => NAME.to_owned(),
+        RunPlace::Vm => format!("{NAME}-vm"),
     };
     draw(machine.out(), &name, responses)?;
     let paper = json!({
@@ -146,13 +146,13 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     publish(machine.out(), &ran, &name, &table, &figures, paper)
 }
 
-fn tasks(args: &Args, by_hand: bool) -> Vec<Task> {
+fn tasks(args: &Args, by_hand: bool) -> Vec<RtAppTask> {
     TABLE_ONE
         .into_iter()
         .map(|(name, period_us, load)| {
             let run_us = period_us as f64 * load;
             let reserved_us = (run_us * (1.0 + args.hand_spread)).round() as u64;
-            Task {
+            RtAppTask {
                 name,
                 period_us,
                 run_us: run_us.round() as u64,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::Args;
-use crate::rt_app::{Calibration, RtApp, Task};
+use crate::rt_app::{Calibration, RtApp, RtAppTask};
 use crate::soak::which;
 
 /// The threads of one program: rt-app crashes now and then when it starts several hundred on a busy
@@ -27,16 +27,16 @@ const PERIODS: [(&str, u64); 4] = [
 pub(super) struct Crowd {
     pub(super) threads: u32,
     pub(super) jobs_per_s: f64,
-    programs: Programs,
+    programs: CrowdPrograms,
 }
 
-enum Programs {
+enum CrowdPrograms {
     RtApp(Vec<RtApp>),
-    Plain(Plain),
+    Plain(PlainCrowd),
 }
 
 /// This program under another name: a rule that finds it is not to find the one that measures.
-struct Plain {
+struct PlainCrowd {
     executable: PathBuf,
     /// For as long as the crowd is there.
     _folder: tempfile::TempDir,
@@ -59,7 +59,7 @@ impl Crowd {
         let (threads, programs) = if let Some(calibration) = calibration {
             let programs = threads.div_ceil(THREADS_OF_PROGRAM);
             let instances = threads.div_ceil(4 * programs);
-            let tasks = periods.map(|(name, period_us)| Task {
+            let tasks = periods.map(|(name, period_us)| RtAppTask {
                 name,
                 period_us,
                 run_us: args.run,
@@ -68,13 +68,13 @@ impl Crowd {
             });
             let rt_apps = (0..programs).map(|_| RtApp::new(&tasks, calibration, time));
             let rt_apps = rt_apps.collect::<anyhow::Result<_>>()?;
-            (4 * instances * programs, Programs::RtApp(rt_apps))
+            (4 * instances * programs, CrowdPrograms::RtApp(rt_apps))
         } else {
             let folder = tempfile::tempdir().context("no temporary folder")?;
             let executable = folder.path().join("beats");
             let own = std::env::current_exe().context("cannot tell where this program is")?;
             fs::copy(own, &executable).context("cannot copy this program")?;
-            let plain = Plain {
+            let plain = PlainCrowd {
                 executable,
                 _folder: folder,
                 periods_us,
@@ -82,7 +82,7 @@ impl Crowd {
                 run_us: args.run,
                 time,
             };
-            (4 * plain.threads_of_each, Programs::Plain(plain))
+            (4 * plain.threads_of_each, CrowdPrograms::Plain(plain))
         };
         let jobs_of_each = periods_us.map(|us| f64::from(threads / 4) * 1e6 / us as f64);
         Ok(Self {
@@ -95,20 +95,20 @@ impl Crowd {
     /// The file that all its processes execute.
     pub(super) fn executable(&self) -> anyhow::Result<String> {
         match &self.programs {
-            Programs::RtApp(_) => which("rt-app"),
-            Programs::Plain(plain) => Ok(plain.executable.display().to_string()),
+            CrowdPrograms::RtApp(_) => which("rt-app"),
+            CrowdPrograms::Plain(plain) => Ok(plain.executable.display().to_string()),
         }
     }
 
     /// `shell` is to run all programs side by side.
     pub(super) fn command(&self, mut shell: Command) -> Command {
         match &self.programs {
-            Programs::RtApp(rt_apps) => {
+            CrowdPrograms::RtApp(rt_apps) => {
                 let script = r#"for file; do rt-app "$file" & done; wait"#;
                 shell.args(["-c", script, "sh"]);
                 shell.args(rt_apps.iter().map(RtApp::configuration));
             }
-            Programs::Plain(plain) => {
+            CrowdPrograms::Plain(plain) => {
                 let script = format!(
                     r#"for period; do "$0" beats --threads {} --run {} --seconds {} --period "$period" & done; wait"#,
                     plain.threads_of_each,

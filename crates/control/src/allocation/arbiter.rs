@@ -7,13 +7,13 @@
 use std::collections::HashMap;
 use std::vec::IntoIter;
 
-use onbeat_decide::supervisor::{self, Level, Limits, Outcome, Request};
+use onbeat_decide::supervisor::{self, Level, Limits, Request, SupervisorOutcome};
 use onbeat_model::{Bandwidth, Instant, Refusal, Reservation, TaskId};
 
 use super::bandwidth;
 use super::filter::{is_another, is_small, is_worth_raising};
-use super::request::Claim;
-use super::requests::{Place, RequestTable};
+use super::request::RequestRecord;
+use super::requests::{RequestIndex, RequestTable};
 use super::rounds::{self, Rounds};
 use crate::Why;
 use crate::slots::{BySlot, Slot};
@@ -22,7 +22,7 @@ use crate::tuning::requests::{MANY, OF_MANY};
 /// All requests, and what has changed about them since the last arbitration.
 pub(crate) struct Arbiter {
     pub(super) requests: RequestTable,
-    pub(super) claims: BySlot<Claim>,
+    pub(super) claims: BySlot<RequestRecord>,
     limits: Limits,
     changed: Vec<Slot>,
     pub(super) rounds: Rounds,
@@ -37,10 +37,10 @@ pub(crate) struct Arbitration {
     limits: Limits,
     changed: Vec<Slot>,
     next: usize,
-    stage: Stage,
+    stage: ArbitrationStage,
 }
 
-enum Stage {
+enum ArbitrationStage {
     /// All fits: each that changed is granted whole.
     Each,
     /// Between two rounds under overload: each that changed gets what follows from the level of the
@@ -65,7 +65,7 @@ pub(crate) struct Adjustment {
 }
 
 /// The treatment of one thread's request before the next round.
-enum Answer {
+enum RequestAnswer {
     /// Its reservation stays.
     Nothing,
     /// It waits for the next round.
@@ -122,7 +122,7 @@ impl Arbiter {
     }
 
     /// The slot of the thread whose request is at `place`.
-    pub(crate) fn slot(&self, place: Place) -> Option<Slot> {
+    pub(crate) fn slot(&self, place: RequestIndex) -> Option<Slot> {
         self.requests.slot(place)
     }
 
@@ -193,14 +193,14 @@ impl Arbiter {
         }
         let mut changed = std::mem::take(&mut self.changed);
         let stage = match self.rounds.level() {
-            _ if all => Stage::All,
-            Some(level) => Stage::AtLevel(level),
-            None if self.is_compressed || !fits => Stage::All,
+            _ if all => ArbitrationStage::All,
+            Some(level) => ArbitrationStage::AtLevel(level),
+            None if self.is_compressed || !fits => ArbitrationStage::All,
             None => {
                 // Reservations that shrink come first, so that there is room for the others at any
                 // moment.
                 changed.sort_by_key(|&slot| bandwidth(self.wanted(slot)) > bandwidth(held(slot)));
-                Stage::Each
+                ArbitrationStage::Each
             }
         };
         Some(Arbitration {
@@ -221,26 +221,26 @@ impl Arbiter {
     ) -> Option<Adjustment> {
         loop {
             match &mut arbitration.stage {
-                Stage::Each => {
+                ArbitrationStage::Each => {
                     let slot = arbitration.next_changed()?;
                     let adjustment = self.grant(slot, held(slot), &arbitration.limits);
                     if adjustment.is_some() {
                         return adjustment;
                     }
                 }
-                Stage::AtLevel(level) => {
+                ArbitrationStage::AtLevel(level) => {
                     let level = *level;
                     let slot = arbitration.next_changed()?;
                     let held = held(slot);
                     let answer = self.answer(slot, held, level, (&arbitration.limits, in_force));
                     let claim = self.claims.get_mut(slot);
                     match answer {
-                        Answer::Nothing => claim.asked = None,
-                        Answer::Wait => {
+                        RequestAnswer::Nothing => claim.asked = None,
+                        RequestAnswer::Wait => {
                             claim.waits = true;
                             self.rounds.wait(slot);
                         }
-                        Answer::Now(target) => {
+                        RequestAnswer::Now(target) => {
                             if let Some(why) = claim.asked.take() {
                                 return Some(Adjustment {
                                     slot,
@@ -250,20 +250,20 @@ impl Arbiter {
                                 });
                             }
                         }
-                        Answer::NoRoom => arbitration.stage = Stage::All,
+                        RequestAnswer::NoRoom => arbitration.stage = ArbitrationStage::All,
                     }
                 }
-                Stage::All => {
+                ArbitrationStage::All => {
                     arbitration.stage = self.all(held, &arbitration.limits, in_force, now);
                 }
-                Stage::Adjusting { adjustments, .. } => return adjustments.next(),
+                ArbitrationStage::Adjusting { adjustments, .. } => return adjustments.next(),
             }
         }
     }
 
     /// Ends the arbitration.
     pub(crate) fn end(&mut self, arbitration: Arbitration) {
-        let Stage::Adjusting { is_compressed, .. } = arbitration.stage else {
+        let ArbitrationStage::Adjusting { is_compressed, .. } = arbitration.stage else {
             return;
         };
         self.is_compressed = is_compressed;
@@ -300,24 +300,24 @@ impl Arbiter {
         held: Option<Reservation>,
         level: Level,
         (limits, in_force): (&Limits, Bandwidth),
-    ) -> Answer {
+    ) -> RequestAnswer {
         let Some(request) = self.request(slot) else {
-            return Answer::Nothing;
+            return RequestAnswer::Nothing;
         };
         let grant = level.grant(request, limits).reservation;
         let Some(target) = grant else {
-            return Answer::Wait;
+            return RequestAnswer::Wait;
         };
         if is_small(held, grant) {
-            return Answer::Nothing;
+            return RequestAnswer::Nothing;
         }
         if bandwidth(grant) <= bandwidth(held) && !is_another(held, grant) {
-            return Answer::Wait;
+            return RequestAnswer::Wait;
         }
         if in_force - bandwidth(held) + target.bandwidth() > limits.total {
-            Answer::NoRoom
+            RequestAnswer::NoRoom
         } else {
-            Answer::Now(target)
+            RequestAnswer::Now(target)
         }
     }
 
@@ -329,7 +329,7 @@ impl Arbiter {
         limits: &Limits,
         in_force: Bandwidth,
         now: Instant,
-    ) -> Stage {
+    ) -> ArbitrationStage {
         self.is_stale = false;
         let requests = self.requests.requests();
         let is_overload = requests.len() >= MANY && self.requests.sum() > limits.total;
@@ -349,7 +349,7 @@ impl Arbiter {
         let is_compressed = outcome
             .gave_way
             .iter()
-            .any(|how| how.why != supervisor::Why::TaskCap);
+            .any(|how| how.why != supervisor::GrantReason::TaskCap);
         self.rounds.held(is_overload.then_some(outcome.level), now);
         let mut adjustments = self.adjustments(held, &outcome, is_compressed);
         adjustments.sort_by_key(Adjustment::raises);
@@ -357,7 +357,7 @@ impl Arbiter {
             let totals = (total, limits.total);
             adjustments = rounds::no_more_than_it_takes(adjustments, in_force, totals);
         }
-        Stage::Adjusting {
+        ArbitrationStage::Adjusting {
             adjustments: adjustments.into_iter(),
             is_compressed,
         }
@@ -366,7 +366,7 @@ impl Arbiter {
     fn adjustments(
         &self,
         held: &dyn Fn(Slot) -> Option<Reservation>,
-        outcome: &Outcome,
+        outcome: &SupervisorOutcome,
         is_compressed: bool,
     ) -> Vec<Adjustment> {
         let mut adjustments = Vec::new();

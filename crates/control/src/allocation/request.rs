@@ -6,7 +6,7 @@ use onbeat_model::{Reservation, TaskId};
 
 use super::arbiter::Arbiter;
 use super::filter;
-use super::requests::Place;
+use super::requests::RequestIndex;
 use crate::Why;
 use crate::slots::Slot;
 use crate::tuning::requests::WEIGHT_ON_PROBATION;
@@ -22,8 +22,8 @@ pub(crate) const fn weight_factor(is_on_probation: bool) -> f64 {
 
 /// The record of a thread's request.
 #[derive(Debug, Default)]
-pub(super) struct Claim {
-    place: Option<Place>,
+pub(super) struct RequestRecord {
+    place: Option<RequestIndex>,
     hysteresis: Hysteresis,
     /// Why it is to be settled in the next arbitration.
     pub(super) asked: Option<Why>,
@@ -34,9 +34,9 @@ pub(super) struct Claim {
 impl Arbiter {
     /// A new thread is in `slot`, whose request changes at these `thresholds`.
     pub(crate) fn enter(&mut self, slot: Slot, thresholds: Thresholds) {
-        *self.claims.get_mut(slot) = Claim {
+        *self.claims.get_mut(slot) = RequestRecord {
             hysteresis: Hysteresis::new(thresholds),
-            ..Claim::default()
+            ..RequestRecord::default()
         };
     }
 

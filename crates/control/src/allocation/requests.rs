@@ -18,11 +18,11 @@ pub(super) struct RequestTable {
 }
 
 /// Where a thread's request is in the list.
-pub(super) type Place = usize;
+pub(super) type RequestIndex = usize;
 
 impl RequestTable {
     /// Puts in a request of the thread in `slot`, and says where it is.
-    pub(super) fn put(&mut self, request: Request, slot: Slot) -> Place {
+    pub(super) fn put(&mut self, request: Request, slot: Slot) -> RequestIndex {
         self.sum += request.wanted.bandwidth();
         self.requests.push(request);
         self.slots.push(slot);
@@ -30,7 +30,7 @@ impl RequestTable {
     }
 
     /// Replaces the request at `place`.
-    pub(super) fn change(&mut self, place: Place, request: Request) {
+    pub(super) fn change(&mut self, place: RequestIndex, request: Request) {
         if let Some(old) = self.requests.get_mut(place) {
             self.sum = self.sum - old.wanted.bandwidth() + request.wanted.bandwidth();
             *old = request;
@@ -39,7 +39,7 @@ impl RequestTable {
 
     /// Takes the request at `place` out. Another thread's request may have been moved there: that
     /// thread's slot is returned.
-    pub(super) fn take(&mut self, place: Place) -> Option<Slot> {
+    pub(super) fn take(&mut self, place: RequestIndex) -> Option<Slot> {
         if place >= self.requests.len() {
             return None;
         }
@@ -54,11 +54,11 @@ impl RequestTable {
     }
 
     /// Which thread's request is at `place`.
-    pub(super) fn slot(&self, place: Place) -> Option<Slot> {
+    pub(super) fn slot(&self, place: RequestIndex) -> Option<Slot> {
         self.slots.get(place).copied()
     }
 
-    pub(super) fn request(&self, place: Place) -> Option<&Request> {
+    pub(super) fn request(&self, place: RequestIndex) -> Option<&Request> {
         self.requests.get(place)
     }
 

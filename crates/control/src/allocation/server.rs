@@ -6,7 +6,7 @@
 
 use onbeat_model::{Bandwidth, Capacity, Reservation, Span};
 
-use crate::estimation::Demand;
+use crate::estimation::JobDemand;
 use crate::tuning::requests::{LEAST_OF_STAGE, MARGIN, SHORTEST_RUNTIME};
 
 /// The server period for a task's period, and how the job's runtime changes with it.
@@ -60,7 +60,7 @@ fn reservation(
 /// The reservation that serves a thread's `demand`, within the `ceiling` that its owner may have
 /// for it; none if that is too little.
 pub(crate) fn wanted(
-    demand: &Demand,
+    demand: &JobDemand,
     ceiling: Option<Bandwidth>,
     capacity: &Capacity,
 ) -> Option<Reservation> {
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn the_shortest_budget_is_30_us() {
-        let demand = Demand {
+        let demand = JobDemand {
             job: Span::from_us(3),
             period: Span::from_ms(10),
             is_derived: false,

@@ -19,7 +19,7 @@ use onbeat_model::{Burst, Instant};
 use crate::slots::Slot;
 use crate::tuning::batching::{EACH, LONGEST_BURST, LONGEST_ROUND, MOST, NEWS_AFTER};
 use crate::tuning::requests::MANY;
-pub(crate) use pace::{Pace, crowd};
+pub(crate) use pace::{TurnPace, crowd};
 
 /// Whether the bursts of settled threads are held back if there are this many `threads`.
 pub(crate) const fn holds_back(threads: usize) -> bool {
@@ -29,8 +29,8 @@ pub(crate) const fn holds_back(threads: usize) -> bool {
 /// The pace of the loop, the events that it holds back, and the thread to visit next.
 #[derive(Debug, Default)]
 pub(crate) struct Batcher {
-    pub(crate) pace: Pace,
-    threads: Vec<Waiting>,
+    pub(crate) pace: TurnPace,
+    threads: Vec<BatchedThread>,
     next: Slot,
     /// The time of the last visit.
     since: Instant,
@@ -38,8 +38,8 @@ pub(crate) struct Batcher {
 
 /// A thread's state without its record.
 #[derive(Debug, Default)]
-struct Waiting {
-    put_by: Vec<Held>,
+struct BatchedThread {
+    put_by: Vec<HeldEvent>,
     is_settled: bool,
     /// It wants more than it has.
     is_short: bool,
@@ -51,7 +51,7 @@ struct Waiting {
 
 /// A held event.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Held {
+pub(crate) enum HeldEvent {
     Burst(Compact),
     RanOut(Instant),
 }
@@ -60,7 +60,7 @@ impl Batcher {
     /// The thread is settled: its next events are held back.
     pub(crate) fn settled(&mut self, slot: Slot, is_short: bool) {
         if slot >= self.threads.len() {
-            self.threads.resize_with(slot + 1, Waiting::default);
+            self.threads.resize_with(slot + 1, BatchedThread::default);
         }
         if let Some(thread) = self.threads.get_mut(slot) {
             thread.is_settled = true;
@@ -78,11 +78,11 @@ impl Batcher {
     /// Forgets a thread.
     pub(crate) fn forget(&mut self, slot: Slot) {
         if let Some(thread) = self.threads.get_mut(slot) {
-            *thread = Waiting::default();
+            *thread = BatchedThread::default();
         }
     }
 
-    fn with_room(&mut self, slot: Slot) -> Option<&mut Waiting> {
+    fn with_room(&mut self, slot: Slot) -> Option<&mut BatchedThread> {
         let thread = self.threads.get_mut(slot)?;
         (thread.is_settled && thread.put_by.len() < MOST).then_some(thread)
     }
@@ -93,7 +93,7 @@ impl Batcher {
         let Some(thread) = self.with_room(slot).filter(|_| !is_long) else {
             return false;
         };
-        thread.put_by.push(Held::Burst(Compact::of(burst)));
+        thread.put_by.push(HeldEvent::Burst(Compact::of(burst)));
         true
     }
 
@@ -104,7 +104,7 @@ impl Batcher {
         };
         let is_news = !thread.is_short && thread.ran_out == 0;
         if !is_news {
-            thread.put_by.push(Held::RanOut(at));
+            thread.put_by.push(HeldEvent::RanOut(at));
         }
         !is_news
     }
@@ -127,14 +127,14 @@ impl Batcher {
     }
 
     /// Its held events, and whether a timer is due.
-    pub(crate) fn take(&mut self, slot: Slot) -> Option<(Vec<Held>, bool)> {
+    pub(crate) fn take(&mut self, slot: Slot) -> Option<(Vec<HeldEvent>, bool)> {
         let thread = self.threads.get_mut(slot)?;
         let put_by = std::mem::take(&mut thread.put_by);
         (!put_by.is_empty()).then(|| (put_by, std::mem::take(&mut thread.look)))
     }
 
     /// Takes back the memory that [`take`](Self::take) gave, to use it again.
-    pub(crate) fn reuse(&mut self, slot: Slot, mut memory: Vec<Held>) {
+    pub(crate) fn reuse(&mut self, slot: Slot, mut memory: Vec<HeldEvent>) {
         memory.clear();
         if let Some(thread) = self.threads.get_mut(slot) {
             thread.put_by = memory;
@@ -233,7 +233,7 @@ mod tests {
         }
         assert!(!backlog.put(1, &burst));
         let (put_by, _) = backlog.take(1).unwrap();
-        assert_eq!(put_by, [Held::Burst(Compact::of(&burst)); MOST]);
+        assert_eq!(put_by, [HeldEvent::Burst(Compact::of(&burst)); MOST]);
         assert!(backlog.take(1).is_none());
         let long = Burst {
             blocked: burst.woke + Span::from_ms(501),

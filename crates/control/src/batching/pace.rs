@@ -16,12 +16,12 @@ pub(crate) fn crowd(threads: usize) -> u64 {
 
 /// The time since which no thread is new.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct TurnPace {
     calm_from: Instant,
     turned: Instant,
 }
 
-impl Pace {
+impl TurnPace {
     /// Notes a new thread.
     pub(crate) fn hurry(&mut self, at: Instant) {
         self.calm_from = self.calm_from.max(at + NEW);
@@ -82,8 +82,8 @@ mod tests {
 
     #[test]
     fn a_turn_verifies_four_rhythms_of_a_crowd_at_most() {
-        assert_eq!(Pace::verifications(16, 399), 16);
-        assert_eq!(Pace::verifications(16, 400), 4);
+        assert_eq!(TurnPace::verifications(16, 399), 16);
+        assert_eq!(TurnPace::verifications(16, 400), 4);
     }
 
     #[test]

@@ -15,10 +15,10 @@ use onbeat_model::{
 use crate::Why;
 use crate::allocation::arbiter::{Adjustment, Arbiter};
 use crate::allocation::bandwidth;
-use crate::report::decision::{Entry, Log, What};
+use crate::report::decision::{DecisionLog, Entry, What};
 use crate::slots::{BySlot, Slot};
 use crate::task::table::TaskTable;
-use crate::timer::{TimerEvent, Timers};
+use crate::timer::{TimerEvent, TimerQueue};
 use crate::tuning::enforcement::{FIRST_RETRY, LONGEST_RETRY};
 use admission::Admission;
 use state::Enforcement;
@@ -27,14 +27,14 @@ use state::Enforcement;
 pub(crate) struct Enforcer<A> {
     actuator: A,
     capacity: Capacity,
-    servers: BySlot<Server>,
+    servers: BySlot<EnforcedThread>,
     in_force: Bandwidth,
     admission: Admission,
 }
 
 /// The reservation in force for a thread, and the state of its enforcement.
 #[derive(Debug, Default)]
-pub(crate) struct Server {
+pub(crate) struct EnforcedThread {
     state: Enforcement,
     /// How often in a row the actuator refused.
     refusals: u32,
@@ -46,7 +46,7 @@ pub(crate) struct Server {
     checked: Instant,
 }
 
-impl Server {
+impl EnforcedThread {
     /// The reservation in force.
     pub(crate) const fn held(&self) -> Option<Reservation> {
         self.state.held()
@@ -95,8 +95,8 @@ impl Server {
 pub(crate) struct Books<'a> {
     pub(crate) tasks: &'a mut TaskTable,
     pub(crate) arbiter: &'a mut Arbiter,
-    pub(crate) timers: &'a mut Timers<TimerEvent>,
-    pub(crate) log: &'a mut Log,
+    pub(crate) timers: &'a mut TimerQueue<TimerEvent>,
+    pub(crate) log: &'a mut DecisionLog,
     /// The factor by which the scheduler counts runtimes.
     pub(crate) scale: Option<f64>,
     pub(crate) now: Instant,
@@ -172,9 +172,9 @@ impl<A: Actuator> Enforcer<A> {
 
     /// A new thread is in `slot`.
     pub(crate) fn enter(&mut self, slot: Slot, at: Instant) {
-        *self.servers.get_mut(slot) = Server {
+        *self.servers.get_mut(slot) = EnforcedThread {
             checked: at,
-            ..Server::default()
+            ..EnforcedThread::default()
         };
     }
 
@@ -183,7 +183,7 @@ impl<A: Actuator> Enforcer<A> {
         self.servers.take(slot);
     }
 
-    pub(crate) fn server(&self, slot: Slot) -> &Server {
+    pub(crate) fn server(&self, slot: Slot) -> &EnforcedThread {
         self.servers.get(slot)
     }
 

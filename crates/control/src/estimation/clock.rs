@@ -83,7 +83,7 @@ pub(crate) fn is_clocked<'a>(process: impl Iterator<Item = &'a Estimator>, now: 
 
 /// The waker of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Waker {
+pub(crate) enum ThreadWaker {
     /// An interrupt, or a thread that is not tracked.
     Clock,
     /// Another tracked thread.
@@ -96,7 +96,7 @@ pub(crate) enum Waker {
 pub(crate) trait Wakers {
     fn estimator(&self, slot: Slot) -> Option<&Estimator>;
     /// The waker with this number.
-    fn waker(&self, tid: u32) -> Waker;
+    fn waker(&self, tid: u32) -> ThreadWaker;
 }
 
 /// True if a clock wakes the thread in `slot` about once per `period`, or wakes the thread that
@@ -137,12 +137,14 @@ fn wakeups_since(
     let mut by_threads: Vec<(Slot, u64)> = Vec::new();
     for burst in thread.bursts().rev().take_while(|b| b.woke >= since) {
         match wakers.waker(burst.waker) {
-            Waker::Gone => {}
-            Waker::Clock => by_clock += 1,
-            Waker::Thread(waker) => match by_threads.iter_mut().find(|(slot, _)| *slot == waker) {
-                Some((_, count)) => *count += 1,
-                None => by_threads.push((waker, 1)),
-            },
+            ThreadWaker::Gone => {}
+            ThreadWaker::Clock => by_clock += 1,
+            ThreadWaker::Thread(waker) => {
+                match by_threads.iter_mut().find(|(slot, _)| *slot == waker) {
+                    Some((_, count)) => *count += 1,
+                    None => by_threads.push((waker, 1)),
+                }
+            }
         }
     }
     (by_clock, by_threads)
@@ -154,7 +156,7 @@ mod tests {
 
     use super::*;
     use crate::Settings;
-    use crate::report::account::Account;
+    use crate::report::account::ThreadAccount;
 
     const PERIOD: Span = Span::from_ms(40);
 
@@ -170,7 +172,12 @@ mod tests {
                 waker,
                 ..Burst::alone(TaskId::recorded(1), at(period), Span::from_ms(1))
             };
-            estimator.burst(&burst, &mut Account::default(), &Settings::default(), false);
+            estimator.burst(
+                &burst,
+                &mut ThreadAccount::default(),
+                &Settings::default(),
+                false,
+            );
         }
         estimator
     }
@@ -183,11 +190,11 @@ mod tests {
             self.0.get(slot)
         }
 
-        fn waker(&self, tid: u32) -> Waker {
+        fn waker(&self, tid: u32) -> ThreadWaker {
             match tid {
-                1 => Waker::Thread(1),
-                2 => Waker::Clock,
-                _ => Waker::Gone,
+                1 => ThreadWaker::Thread(1),
+                2 => ThreadWaker::Clock,
+                _ => ThreadWaker::Gone,
             }
         }
     }

@@ -2,31 +2,31 @@
 //! deadlines are judged.
 
 use onbeat_decide::predictor::Kind;
-use onbeat_infer::jobs::Told;
+use onbeat_infer::jobs::MarkedJobs;
 use onbeat_model::{Burst, Instant, Job, Mark, Rhythm, Said};
 
 use super::lock::Lock;
 use super::timeouts::patience;
-use super::{Estimator, Heard, Outcome};
-use crate::report::account::Account;
+use super::{AnalysisOutcome, BurstEffect, Estimator};
+use crate::report::account::ThreadAccount;
 use crate::{Settings, Why};
 
 /// The marks of a thread.
 #[derive(Debug, Default)]
 pub(super) struct Declared {
-    told: Told,
+    told: MarkedJobs,
     last: Instant,
 }
 
 /// The meaning of a mark.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Marked {
+pub(crate) enum MarkEffect {
     /// Nothing for now.
     Nothing,
     /// The reason for which its request may have changed.
     Consider(Option<Why>),
     /// As an analysis led to.
-    Led(Outcome),
+    Led(AnalysisOutcome),
 }
 
 impl Declared {
@@ -40,10 +40,10 @@ impl Estimator {
     pub(crate) fn marked(
         &mut self,
         mark: &Mark,
-        account: &mut Account,
+        account: &mut ThreadAccount,
         settings: &Settings,
         kind: impl FnOnce() -> Kind,
-    ) -> Marked {
+    ) -> MarkEffect {
         self.heard.last = self.heard.last.max(mark.at);
         account.marks.heard += 1;
         match mark.said {
@@ -57,7 +57,7 @@ impl Estimator {
                 declared.last = mark.at;
                 let job = declared.told.hear(mark);
                 let Some((job, rhythm)) = job.zip(declared.told.rhythm()) else {
-                    return Marked::Nothing;
+                    return MarkEffect::Nothing;
                 };
                 account.job(&job);
                 self.job_declared(&job, rhythm, settings, kind)
@@ -71,14 +71,14 @@ impl Estimator {
         rhythm: Rhythm,
         settings: &Settings,
         kind: impl FnOnce() -> Kind,
-    ) -> Marked {
+    ) -> MarkEffect {
         if let Some(lock) = self.state.lock_mut().filter(|lock| lock.is_declared()) {
             if let Some(planned) = lock.runtime() {
                 self.notification.job(job.ended, job.executed, planned);
             }
             let from = lock.rhythm().period;
             let rate_changed = lock.job_declared(job, rhythm);
-            return Marked::Consider(rate_changed.then_some(Why::RateChanged {
+            return MarkEffect::Consider(rate_changed.then_some(Why::RateChanged {
                 from,
                 to: rhythm.period,
             }));
@@ -96,47 +96,47 @@ impl Estimator {
             lock
         });
         self.analysis.analyser.clear();
-        Marked::Led(Outcome::Plan(Why::Told {
+        MarkEffect::Led(AnalysisOutcome::Plan(Why::Told {
             period: rhythm.period,
         }))
     }
 
     /// It said where its jobs are, and takes it back: whether it has a rhythm is to be heard again.
-    fn says_no_more(&mut self) -> Marked {
+    fn says_no_more(&mut self) -> MarkEffect {
         if self.declared.take().is_some() && self.state.lock().is_some_and(Lock::is_declared) {
-            Marked::Led(self.lose(Why::SaysNoMore))
+            MarkEffect::Led(self.lose(Why::SaysNoMore))
         } else {
-            Marked::Nothing
+            MarkEffect::Nothing
         }
     }
 
-    fn missed_deadline(&mut self, mark: &Mark) -> Marked {
+    fn missed_deadline(&mut self, mark: &Mark) -> MarkEffect {
         let Some(lock) = self.state.lock_mut() else {
-            return Marked::Nothing;
+            return MarkEffect::Nothing;
         };
         if !self.notification.is_credible() {
-            return Marked::Nothing;
+            return MarkEffect::Nothing;
         }
         let deadline = lock.missed(mark.at, mark.woke);
         let period = lock.rhythm().period;
         if self.notification.missed(mark.at, deadline, period) {
             let factor = self.notification.factor();
-            Marked::Consider(Some(Why::MissedDeadline { factor }))
+            MarkEffect::Consider(Some(Why::MissedDeadline { factor }))
         } else {
-            Marked::Nothing
+            MarkEffect::Nothing
         }
     }
 
     /// A burst of a thread that says where its jobs are: none if it does not.
-    pub(super) fn burst_declared(&mut self, burst: &Burst) -> Option<Heard> {
+    pub(super) fn burst_declared(&mut self, burst: &Burst) -> Option<BurstEffect> {
         let lock = self.state.lock().filter(|lock| lock.is_declared())?;
         let declared = self.declared.as_ref();
         let silent_since = declared.map(|declared| declared.last).unwrap_or_default();
         if burst.blocked.since(silent_since) < patience(lock.rhythm().period) {
-            return Some(Heard::Nothing);
+            return Some(BurstEffect::Nothing);
         }
         self.declared = None;
         self.lose(Why::SaysNoMore);
-        Some(Heard::Lost(Why::SaysNoMore))
+        Some(BurstEffect::Lost(Why::SaysNoMore))
     }
 }

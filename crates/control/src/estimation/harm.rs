@@ -79,7 +79,7 @@ struct Sample {
 
 /// Facts about a reservation that the loop knows.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Means {
+pub(crate) struct ReservationFacts {
     /// The thread is served by something else if it has no reservation.
     pub(crate) has_others: bool,
     /// The reservation is less than the thread needs, because of a quota or a cap. Looked at only
@@ -201,7 +201,7 @@ impl Harm {
     /// pause that is over.
     pub(super) fn judge(
         &mut self,
-        means: Means,
+        means: ReservationFacts,
         is_uneven: impl FnOnce() -> bool,
         now: Instant,
     ) -> Option<Why> {
@@ -308,7 +308,7 @@ mod tests {
         for (late_of_10, ends_early) in [(0, false), (1, false), (3, true)] {
             let mut harm = Harm::default();
             let at = |number: u64| Instant::ZERO + PERIOD * number;
-            let means = Means {
+            let means = ReservationFacts {
                 has_others: true,
                 is_short: false,
             };
@@ -394,7 +394,7 @@ mod tests {
                     ..Job::of(&burst, Instant::ZERO, Instant::ZERO + period)
                 };
                 harm.job(&stopped, period);
-                let means = Means {
+                let means = ReservationFacts {
                     has_others: true,
                     is_short,
                 };
@@ -417,7 +417,7 @@ mod tests {
             };
             harm.job(&job, PERIOD);
         }
-        let means = Means {
+        let means = ReservationFacts {
             has_others: true,
             is_short: false,
         };

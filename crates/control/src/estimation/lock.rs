@@ -16,7 +16,7 @@ pub(super) struct Lock {
     separator: Separator,
     substitutes: Substitutes,
     /// Where its rhythm comes from, if not from its own bursts.
-    from: Option<Source>,
+    from: Option<RhythmSource>,
     profiler: Profiler,
     predictor: Box<dyn Predictor>,
     since: Instant,
@@ -26,7 +26,7 @@ pub(super) struct Lock {
 
 /// Other sources of a thread's rhythm.
 #[derive(Clone, Copy, Debug)]
-enum Source {
+enum RhythmSource {
     /// The thread itself says where its jobs are.
     Declared(Rhythm),
     /// It is a stage of another thread's path.
@@ -35,7 +35,7 @@ enum Source {
 
 /// The meaning of a burst.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Heard {
+pub(super) struct BurstMeaning {
     /// The job that it ended.
     pub(super) job: Option<Job>,
     /// From this burst on the thread no longer keeps its beat: look for another one.
@@ -93,7 +93,7 @@ impl Lock {
             ..settings.estimation.parameters
         };
         Self {
-            from: Some(Source::Declared(rhythm)),
+            from: Some(RhythmSource::Declared(rhythm)),
             predictor: predictor::build(kind, parameters),
             ..Self::new(rhythm, std::iter::empty(), now, kind, settings)
         }
@@ -108,23 +108,23 @@ impl Lock {
         settings: &Settings,
     ) -> Self {
         Self {
-            from: Some(Source::Derived(rhythm)),
+            from: Some(RhythmSource::Derived(rhythm)),
             ..Self::new(rhythm, bursts, now, kind, settings)
         }
     }
 
     pub(super) const fn is_declared(&self) -> bool {
-        matches!(self.from, Some(Source::Declared(_)))
+        matches!(self.from, Some(RhythmSource::Declared(_)))
     }
 
     pub(super) const fn is_derived(&self) -> bool {
-        matches!(self.from, Some(Source::Derived(_)))
+        matches!(self.from, Some(RhythmSource::Derived(_)))
     }
 
     /// The path that it works on has this rhythm now. Its jobs at another rate are no evidence.
     pub(super) fn lead(&mut self, rhythm: Rhythm) {
         let former = self.rhythm();
-        self.from = Some(Source::Derived(rhythm));
+        self.from = Some(RhythmSource::Derived(rhythm));
         self.separator.retune(rhythm);
         if !same_period(former.period, rhythm.period) {
             self.profiler.clear();
@@ -136,7 +136,7 @@ impl Lock {
     /// is another one, because jobs at another rate are no evidence. true if it is another one.
     pub(super) fn job_declared(&mut self, job: &Job, rhythm: Rhythm) -> bool {
         let former = self.rhythm().period;
-        self.from = Some(Source::Declared(rhythm));
+        self.from = Some(RhythmSource::Declared(rhythm));
         let is_other = !same_period(former, rhythm.period);
         if is_other {
             self.profiler.clear();
@@ -178,12 +178,12 @@ impl Lock {
 
     pub(super) fn rhythm(&self) -> Rhythm {
         match self.from {
-            Some(Source::Declared(rhythm) | Source::Derived(rhythm)) => rhythm,
+            Some(RhythmSource::Declared(rhythm) | RhythmSource::Derived(rhythm)) => rhythm,
             None => self.tracker.rhythm(),
         }
     }
 
-    pub(super) fn burst(&mut self, burst: &Burst) -> Heard {
+    pub(super) fn burst(&mut self, burst: &Burst) -> BurstMeaning {
         let went_astray = !self.is_derived() && {
             let beat = self.tracker.hear(burst);
             self.follow(beat, burst.woke)
@@ -195,7 +195,7 @@ impl Lock {
             self.learn(job);
             self.separator.retune(self.rhythm());
         }
-        Heard {
+        BurstMeaning {
             job: job.filter(|job| job.woke >= self.since),
             went_astray,
         }

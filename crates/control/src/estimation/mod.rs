@@ -22,14 +22,14 @@ use onbeat_infer::jobs::Separator;
 use onbeat_infer::pipeline;
 use onbeat_model::{Burst, Instant, Reservation, Rhythm, Span};
 
-use crate::report::account::Account;
+use crate::report::account::ThreadAccount;
 use crate::tuning::starvation::PROBATION;
 use crate::{Settings, Why};
 use analysis::Analysis;
 use clock::Outside;
 use declared::Declared;
 use harm::Harm;
-pub(crate) use harm::Means;
+pub(crate) use harm::ReservationFacts;
 use lock::Lock;
 pub(crate) use lock::same_period;
 use probation::{ProbationEnd, Terms};
@@ -50,7 +50,7 @@ pub(crate) struct Estimator {
     notification: Notification,
     /// Its wakeups from outside of its process.
     outside: Outside,
-    heard: Times,
+    heard: HeardTimes,
     /// Its last sample of CPU time.
     sampled: Option<(Instant, Span)>,
     /// A timer is set to sample it.
@@ -59,7 +59,7 @@ pub(crate) struct Estimator {
 }
 
 /// When the thread was heard of.
-struct Times {
+struct HeardTimes {
     first: Instant,
     last: Instant,
     /// End of its last burst.
@@ -68,7 +68,7 @@ struct Times {
 
 /// The effect of a burst.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Heard {
+pub(crate) enum BurstEffect {
     /// Nothing for now.
     Nothing,
     /// The thread has no rhythm yet.
@@ -81,7 +81,7 @@ pub(crate) enum Heard {
 
 /// The outcome of an analysis.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Outcome {
+pub(crate) enum AnalysisOutcome {
     /// Nothing new.
     Same,
     /// The reason to give the thread a reservation.
@@ -94,7 +94,7 @@ pub(crate) enum Outcome {
 
 /// The demand of a thread for each job, or its terms on probation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Demand {
+pub(crate) struct JobDemand {
     pub(crate) job: Span,
     pub(crate) period: Span,
     /// The period is that of the pipeline in which the thread works.
@@ -120,7 +120,7 @@ impl Estimator {
             declared: None,
             notification: Notification::default(),
             outside: Outside::default(),
-            heard: Times {
+            heard: HeardTimes {
                 first: at,
                 last: at,
                 blocked: None,
@@ -173,10 +173,10 @@ impl Estimator {
     pub(crate) fn burst(
         &mut self,
         burst: &Burst,
-        account: &mut Account,
+        account: &mut ThreadAccount,
         settings: &Settings,
         follows_others: bool,
-    ) -> Heard {
+    ) -> BurstEffect {
         if let Some(blocked) = self.heard.blocked.replace(burst.blocked) {
             self.notification
                 .blocked(burst.woke.since(blocked), burst.response());
@@ -190,13 +190,13 @@ impl Estimator {
         self.analysis
             .burst(burst, settings, has_rhythm, follows_others);
         let Some(lock) = self.state.lock_mut() else {
-            return Heard::Unlocked;
+            return BurstEffect::Unlocked;
         };
         match lock.cut(burst) {
             None => self.piece(burst, account),
-            Some(pieces) => pieces.iter().fold(Heard::Nothing, |heard, piece| {
+            Some(pieces) => pieces.iter().fold(BurstEffect::Nothing, |heard, piece| {
                 match self.piece(piece, account) {
-                    Heard::Nothing => heard,
+                    BurstEffect::Nothing => heard,
                     news => news,
                 }
             }),
@@ -204,9 +204,9 @@ impl Estimator {
     }
 
     /// Takes in a burst of a locked thread, or the pieces of one that its marks make.
-    fn piece(&mut self, burst: &Burst, account: &mut Account) -> Heard {
+    fn piece(&mut self, burst: &Burst, account: &mut ThreadAccount) -> BurstEffect {
         let Some(lock) = self.state.lock_mut() else {
-            return Heard::Nothing;
+            return BurstEffect::Nothing;
         };
         let planned = self.notification.is_in_appeal().then(|| lock.runtime());
         let heard = lock.burst(burst);
@@ -215,7 +215,7 @@ impl Estimator {
             self.analysis.listen_to_news(self.heard.last, period);
         }
         let Some(job) = &heard.job else {
-            return Heard::Nothing;
+            return BurstEffect::Nothing;
         };
         if let Some(planned) = planned.flatten() {
             self.notification.job(job.ended, job.executed, planned);
@@ -224,7 +224,7 @@ impl Estimator {
         if lock.astray().is_none() {
             self.harm.job(job, lock.rhythm().period);
         }
-        Heard::Job
+        BurstEffect::Job
     }
 
     /// Takes in a wakeup from outside of the thread's process.
@@ -312,12 +312,12 @@ impl Estimator {
         now: Instant,
         settings: &Settings,
         kind: impl FnOnce() -> Kind,
-    ) -> Outcome {
+    ) -> AnalysisOutcome {
         match (self.is_locked(), found) {
             (false, Some(rhythm)) => self.believe(rhythm, now, settings, kind),
             (false, None) => {
                 self.analysis.attempts.failed(now);
-                Outcome::Same
+                AnalysisOutcome::Same
             }
             (true, found) => self.verify(found, now),
         }
@@ -331,7 +331,7 @@ impl Estimator {
         part: Part,
         stretch: f64,
         (helps, expected): (bool, Option<Span>),
-    ) -> Option<Demand> {
+    ) -> Option<JobDemand> {
         match &self.state {
             Estimation::Locked(_) => {
                 let lock = self.state.lock()?;
@@ -343,7 +343,7 @@ impl Estimator {
                     Part::Lasting => lock.lasting(),
                 };
                 let raised = runtime?.scale(self.notification.factor());
-                Some(Demand {
+                Some(JobDemand {
                     job: raised.scale(stretch),
                     period: lock.rhythm().period,
                     is_derived: lock.is_derived(),
@@ -351,7 +351,7 @@ impl Estimator {
             }
             Estimation::Probation(probation) if !helps => {
                 let terms = probation.terms.unwrap_or(Terms::of(expected));
-                Some(Demand {
+                Some(JobDemand {
                     job: terms.share.runtime_in(terms.period),
                     period: terms.period,
                     is_derived: false,
@@ -373,7 +373,7 @@ impl Estimator {
 
     /// The reason why the thread goes without its reservation from `now` on, after a job: the
     /// reservation does it harm. None for a rhythm that the thread declares.
-    pub(crate) fn judge(&mut self, means: Means, now: Instant) -> Option<Why> {
+    pub(crate) fn judge(&mut self, means: ReservationFacts, now: Instant) -> Option<Why> {
         let lock = self.state.lock().filter(|lock| !lock.is_declared())?;
         let has_learnt = self.harm.has_learnt();
         let is_uneven = || has_learnt && !lock.is_derived() && lock.is_uneven();
@@ -447,7 +447,7 @@ impl Estimator {
     }
 
     /// Counts the present job, because no event follows.
-    pub(crate) fn finish_job(&mut self, account: &mut Account) {
+    pub(crate) fn finish_job(&mut self, account: &mut ThreadAccount) {
         if let Some(job) = self.state.lock_mut().and_then(Lock::finish) {
             account.job(&job);
         }

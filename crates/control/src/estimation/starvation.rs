@@ -25,12 +25,12 @@ pub(crate) struct Starving {
     bursts: u32,
     probations: u32,
     not_before: Instant,
-    look: Option<Look>,
+    look: Option<StarvationLook>,
 }
 
 /// The last look at a thread's CPU time.
 #[derive(Clone, Copy, Debug)]
-struct Look {
+struct StarvationLook {
     at: Instant,
     executed: Span,
     every: Span,
@@ -41,7 +41,7 @@ impl Starving {
     /// Looks at the thread's CPU time up to `now`. Its last burst ended at `heard`. Returns when to
     /// look again, and whether the thread starves.
     pub(super) fn look(&mut self, now: Instant, executed: Span, heard: Instant) -> (Instant, bool) {
-        let mut look = Look {
+        let mut look = StarvationLook {
             at: now,
             executed,
             every: LOOK_EVERY,

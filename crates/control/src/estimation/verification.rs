@@ -11,7 +11,7 @@ use onbeat_model::{Instant, Rhythm};
 use super::lock::{Lock, same_period};
 use super::schedule::Attempts;
 use super::timeouts::patience;
-use super::{Estimator, Outcome};
+use super::{AnalysisOutcome, Estimator};
 use crate::tuning::lock::{NEEDED_MOST, REJECTIONS};
 use crate::{Settings, Why};
 
@@ -46,7 +46,7 @@ impl Estimator {
         now: Instant,
         settings: &Settings,
         kind: impl FnOnce() -> Kind,
-    ) -> Outcome {
+    ) -> AnalysisOutcome {
         let agrees = |other: Rhythm| same_period(other.period, rhythm.period);
         self.verification.confirmations = if self.verification.suspect.is_some_and(agrees) {
             self.verification.confirmations + 1
@@ -58,7 +58,7 @@ impl Estimator {
         let familiar = dormant.is_some_and(|lock| agrees(lock.rhythm()));
         if self.verification.confirmations <= self.verification.needed && !familiar {
             self.analysis.attempts.again(now);
-            return Outcome::Same;
+            return AnalysisOutcome::Same;
         }
         let bursts = self.analysis.analyser.bursts().count();
         let kind = kind();
@@ -79,17 +79,17 @@ impl Estimator {
             ..Verification::default()
         };
         self.analysis.attempts.verify(now, 0, bursts);
-        Outcome::Plan(Why::Found {
+        AnalysisOutcome::Plan(Why::Found {
             period: rhythm.period,
             bursts,
             confidence: rhythm.confidence,
         })
     }
 
-    pub(super) fn verify(&mut self, found: Option<Rhythm>, now: Instant) -> Outcome {
+    pub(super) fn verify(&mut self, found: Option<Rhythm>, now: Instant) -> AnalysisOutcome {
         let bursts = self.analysis.analyser.bursts().count();
         let Some(lock) = self.state.lock_mut() else {
-            return Outcome::Same;
+            return AnalysisOutcome::Same;
         };
         let former = lock.rhythm();
         let astray = lock.astray();
@@ -101,7 +101,7 @@ impl Estimator {
                 self.analysis
                     .attempts
                     .verify(now, self.verification.passed, bursts);
-                Outcome::Same
+                AnalysisOutcome::Same
             }
             Some(rhythm) => {
                 self.verification.rejections += 1;
@@ -115,7 +115,7 @@ impl Estimator {
                 };
                 if too_soon {
                     self.analysis.attempts.again(now);
-                    return Outcome::Same;
+                    return AnalysisOutcome::Same;
                 }
                 lock.adopt(rhythm);
                 self.verification = Verification {
@@ -123,7 +123,7 @@ impl Estimator {
                     ..Verification::default()
                 };
                 self.analysis.attempts.verify(now, 0, bursts);
-                Outcome::Plan(Why::RateChanged {
+                AnalysisOutcome::Plan(Why::RateChanged {
                     from: former.period,
                     to: rhythm.period,
                 })
@@ -141,7 +141,7 @@ impl Estimator {
                 if sustained {
                     self.doubted()
                 } else {
-                    Outcome::Same
+                    AnalysisOutcome::Same
                 }
             }
         }
@@ -149,19 +149,19 @@ impl Estimator {
 
     /// Gives the rhythm up. A rhythm that was just found on probation may have been a wrong one, so
     /// the thread gets another probation before it starves again.
-    fn doubted(&mut self) -> Outcome {
+    fn doubted(&mut self) -> AnalysisOutcome {
         let again = self.state.is_from_probation() && self.verification.passed == 0;
         let lost = self.lose(Why::RhythmLost);
         if again {
-            Outcome::TryAgain(Why::TriedAgain)
+            AnalysisOutcome::TryAgain(Why::TriedAgain)
         } else {
             lost
         }
     }
 
-    pub(super) fn lose(&mut self, why: Why) -> Outcome {
+    pub(super) fn lose(&mut self, why: Why) -> AnalysisOutcome {
         self.forget_rhythm();
-        Outcome::Released(why)
+        AnalysisOutcome::Released(why)
     }
 
     pub(super) fn forget_rhythm(&mut self) {

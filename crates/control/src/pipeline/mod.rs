@@ -28,7 +28,7 @@ mod strangers;
 use onbeat_model::{Burst, Instant, Span, Task, TaskId};
 
 use crate::slots::{BySlot, Slot};
-use crate::task::Thread;
+use crate::task::TrackedThread;
 use crate::task::table::TaskTable;
 use crate::tuning::pipeline::HEADS;
 use crate::{Party, PipelineSettings};
@@ -219,7 +219,7 @@ impl PipelineFinder {
     }
 
     /// The thread has a rhythm, or will have another one's.
-    fn is_on_the_beat(&self, slot: Slot, thread: &Thread) -> bool {
+    fn is_on_the_beat(&self, slot: Slot, thread: &TrackedThread) -> bool {
         thread.estimator.own_rhythm().is_some() || self.role(slot).follows_others()
     }
 }

@@ -8,16 +8,16 @@
 use onbeat_model::{Instant, TaskId};
 
 use super::role::Watched;
-use super::shares::{Counts, Limits, Room};
+use super::shares::{Counts, Room, ShareLimits};
 use super::strangers::{Exchange, Requested};
 use super::{Partner, PipelineFinder, party};
 use crate::slots::Slot;
-use crate::task::Thread;
+use crate::task::TrackedThread;
 use crate::task::table::TaskTable;
 use crate::tuning::pipeline::{WATCHED, WATCHED_ALL, WATCHED_AT_MOST, WATCHED_EACH};
 
 /// The threads that are watched at a time and are no stages.
-const WATCHED_AT_A_TIME: Limits = Limits {
+const WATCHED_AT_A_TIME: ShareLimits = ShareLimits {
     each: WATCHED_EACH,
     all: WATCHED_ALL,
 };
@@ -32,7 +32,7 @@ pub(crate) enum Fate {
 }
 
 /// A search for threads to watch.
-pub(crate) struct Search {
+pub(crate) struct PartnerSearch {
     counts: Counts,
     worth: std::vec::IntoIter<((u32, u32), Exchange)>,
     found: Vec<u32>,
@@ -143,13 +143,13 @@ impl PipelineFinder {
     }
 
     /// Begins to look for the threads that exchange most wakeups with the paths.
-    pub(crate) fn search(&mut self, tasks: &TaskTable, now: Instant) -> Search {
+    pub(crate) fn search(&mut self, tasks: &TaskTable, now: Instant) -> PartnerSearch {
         let watched = tasks.iter().filter(|(slot, _)| self.is_watched(*slot));
         let mut counts: Counts = watched.map(|(_, thread)| thread.party.payer).collect();
         self.strangers.give_up_requests(now - WATCHED, now);
         self.strangers.forgive(now);
         self.strangers.count_requested(&mut counts);
-        Search {
+        PartnerSearch {
             counts,
             worth: self.strangers.worth_watching(now).into_iter(),
             found: Vec::new(),
@@ -160,7 +160,7 @@ impl PipelineFinder {
     /// in place of the last one, and is to be called again then.
     pub(crate) fn go_on(
         &mut self,
-        search: &mut Search,
+        search: &mut PartnerSearch,
         tasks: &TaskTable,
         now: Instant,
     ) -> Option<Slot> {
@@ -209,7 +209,7 @@ impl PipelineFinder {
 }
 
 /// The thread, if the sensor tells of it.
-fn heard(tasks: &TaskTable, task: TaskId) -> Option<(Slot, &Thread)> {
+fn heard(tasks: &TaskTable, task: TaskId) -> Option<(Slot, &TrackedThread)> {
     let slot = tasks.find(task)?;
     let thread = tasks.get(slot)?;
     (!thread.unheard).then_some((slot, thread))

@@ -1,9 +1,9 @@
 //! The look at all paths, a few times a second: who is a stage, and who is none any more.
 
-use onbeat_infer::pipeline::Standing;
+use onbeat_infer::pipeline::PathStanding;
 use onbeat_model::{Instant, Rhythm, TaskId};
 
-use super::shares::{Counts, Limits, Room};
+use super::shares::{Counts, Room, ShareLimits};
 use super::{PipelineFinder, party};
 use crate::Stage;
 use crate::slots::Slot;
@@ -13,17 +13,17 @@ use crate::tuning::pipeline::{
 };
 
 /// The most threads that are stages.
-const STAGES: Limits = Limits {
+const STAGES: ShareLimits = ShareLimits {
     each: STAGES_EACH,
     all: STAGES_ALL,
 };
 
 /// On whose path a thread is found to work.
-struct Found {
+struct FoundStage {
     head: TaskId,
     /// The head's, in every so many-th job of which the thread works.
     rhythm: Rhythm,
-    standing: Standing,
+    standing: PathStanding,
     paths: usize,
 }
 
@@ -87,8 +87,8 @@ impl PipelineFinder {
 
     /// The path that the thread works on, with the rhythm of its own work there: of several, the
     /// one with the shortest period.
-    fn path_of(&self, tasks: &TaskTable, slot: Slot, now: Instant) -> Option<Found> {
-        let mut found: Option<Found> = None;
+    fn path_of(&self, tasks: &TaskTable, slot: Slot, now: Instant) -> Option<FoundStage> {
+        let mut found: Option<FoundStage> = None;
         for &(head, contacts) in self.role(slot).contacts() {
             let rhythm = rhythm_of(tasks, head);
             let Some((rhythm, standing)) = rhythm.zip(contacts.standing(now)) else {
@@ -102,7 +102,7 @@ impl PipelineFinder {
             match &mut found {
                 Some(found) if found.rhythm.period <= rhythm.period => found.paths = paths,
                 _ => {
-                    found = Some(Found {
+                    found = Some(FoundStage {
                         head,
                         rhythm,
                         standing,
@@ -115,7 +115,7 @@ impl PipelineFinder {
     }
 
     /// The thread is a stage of this path: gets a budget in its period.
-    fn serve(&mut self, tasks: &TaskTable, slot: Slot, found: &Found, now: Instant) -> Review {
+    fn serve(&mut self, tasks: &TaskTable, slot: Slot, found: &FoundStage, now: Instant) -> Review {
         let role = self.role(slot);
         let former = role.stage();
         let (Some(head), Some(thread)) = (tasks.with_id(found.head), tasks.get(slot)) else {

@@ -9,10 +9,10 @@ use crate::tuning::pipeline::{HEADS, JOBS_PER_WAKEUP, WAITED_FOR};
 
 /// See the file's head. It is empty for most threads.
 #[derive(Debug, Default)]
-pub(crate) struct Role(Option<Box<Known>>);
+pub(crate) struct Role(Option<Box<RoleRecord>>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct RoleRecord {
     partner: Option<Watched>,
     contacts: Vec<(TaskId, Contacts)>,
     stage: Option<Stage>,
@@ -171,7 +171,7 @@ impl Role {
         stage.is_some()
     }
 
-    fn known(&mut self) -> &mut Known {
+    fn known(&mut self) -> &mut RoleRecord {
         self.0.get_or_insert_default()
     }
 }

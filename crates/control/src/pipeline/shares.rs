@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// The limits.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct ShareLimits {
     /// For each payer.
     pub(super) each: usize,
     /// For all together.
@@ -45,7 +45,7 @@ impl Counts {
     }
 
     /// Tests whether `payer` may have one more.
-    pub(super) fn room(&self, payer: u32, limits: Limits) -> Room {
+    pub(super) fn room(&self, payer: u32, limits: ShareLimits) -> Room {
         let own = self.of.get(&payer).copied().unwrap_or(0);
         if own >= limits.each {
             return Room::None;
@@ -72,14 +72,14 @@ impl FromIterator<u32> for Counts {
 /// Threads that payers have to do with, by payer and number: two may have to do with the same one,
 /// and what the one may do does not keep the other from anything.
 #[derive(Debug)]
-pub(super) struct Shared<V> {
-    limits: Limits,
+pub(super) struct SharedThreads<V> {
+    limits: ShareLimits,
     entries: HashMap<(u32, u32), V>,
     counts: Counts,
 }
 
-impl<V> Shared<V> {
-    pub(super) fn new(limits: Limits) -> Self {
+impl<V> SharedThreads<V> {
+    pub(super) fn new(limits: ShareLimits) -> Self {
         Self {
             limits,
             entries: HashMap::new(),
@@ -156,17 +156,17 @@ impl<V> Shared<V> {
 mod tests {
     use super::*;
 
-    const FEW: Limits = Limits { each: 4, all: 6 };
+    const FEW: ShareLimits = ShareLimits { each: 4, all: 6 };
 
-    fn shared(payers: &[u32]) -> Shared<f64> {
-        let mut shared = Shared::new(FEW);
+    fn shared(payers: &[u32]) -> SharedThreads<f64> {
+        let mut shared = SharedThreads::new(FEW);
         for (tid, &payer) in (0..).zip(payers) {
             shared.insert((payer, tid), f64::from(tid), |worth| *worth);
         }
         shared
     }
 
-    fn of(shared: &Shared<f64>, payer: u32) -> Vec<u32> {
+    fn of(shared: &SharedThreads<f64>, payer: u32) -> Vec<u32> {
         let own = shared.iter().filter(|((other, _), _)| *other == payer);
         let mut own: Vec<u32> = own.map(|((_, tid), _)| tid).collect();
         own.sort_unstable();

@@ -7,14 +7,14 @@ use std::collections::HashMap;
 
 use onbeat_model::{Instant, TaskId};
 
-use super::shares::{Counts, Limits, Shared};
+use super::shares::{Counts, ShareLimits, SharedThreads};
 
 use crate::tuning::pipeline::{
     FIRST_TURN, FORGOTTEN, KEPT, KNOWN_ALL, KNOWN_EACH, LONGEST_TURN, WORTH_WATCHING,
 };
 
 /// The most threads that are counted, and turned away.
-const KNOWN: Limits = Limits {
+const KNOWN: ShareLimits = ShareLimits {
     each: KNOWN_EACH,
     all: KNOWN_ALL,
 };
@@ -23,10 +23,10 @@ const KNOWN: Limits = Limits {
 pub(super) struct Strangers {
     /// One has come to be worth watching since the last look.
     is_worth_a_look: bool,
-    exchanges: Shared<Exchange>,
+    exchanges: SharedThreads<Exchange>,
     /// They are to be watched.
     requested: HashMap<u32, Requested>,
-    turned_away: Shared<TurnedAway>,
+    turned_away: SharedThreads<TurnedAway>,
 }
 
 /// Wakeups between a thread that is not tracked and one that is.
@@ -54,9 +54,9 @@ impl Strangers {
     pub(super) fn new() -> Self {
         Self {
             is_worth_a_look: false,
-            exchanges: Shared::new(KNOWN),
+            exchanges: SharedThreads::new(KNOWN),
             requested: HashMap::new(),
-            turned_away: Shared::new(KNOWN),
+            turned_away: SharedThreads::new(KNOWN),
         }
     }
 

@@ -14,11 +14,11 @@ use crate::tuning::protection::{
 
 /// All applications, by their first process.
 #[derive(Debug, Default)]
-pub(super) struct Applications {
-    all: HashMap<u32, Application>,
+pub(super) struct ProtectedApplications {
+    all: HashMap<u32, ProtectedApplication>,
 }
 
-impl Applications {
+impl ProtectedApplications {
     pub(super) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -30,9 +30,9 @@ impl Applications {
         application: u32,
         is_process: bool,
         now: Instant,
-    ) -> &Application {
+    ) -> &ProtectedApplication {
         let entry = self.all.entry(application);
-        let application = entry.or_insert_with(|| Application::new(now));
+        let application = entry.or_insert_with(|| ProtectedApplication::new(now));
         application.threads += 1;
         application.processes += u32::from(is_process);
         application
@@ -50,11 +50,11 @@ impl Applications {
         }
     }
 
-    pub(super) fn get(&self, application: u32) -> Option<&Application> {
+    pub(super) fn get(&self, application: u32) -> Option<&ProtectedApplication> {
         self.all.get(&application)
     }
 
-    pub(super) fn get_mut(&mut self, application: u32) -> Option<&mut Application> {
+    pub(super) fn get_mut(&mut self, application: u32) -> Option<&mut ProtectedApplication> {
         self.all.get_mut(&application)
     }
 
@@ -78,7 +78,7 @@ impl Applications {
 
 /// One application.
 #[derive(Debug, Default)]
-pub(super) struct Application {
+pub(super) struct ProtectedApplication {
     /// The number of its threads.
     threads: usize,
     /// The number of its processes whose first thread has not ended.
@@ -93,7 +93,7 @@ pub(super) struct Application {
     /// Time of the last rhythm of one of its threads, or of its beginning.
     proved: Instant,
     keeps_until: Instant,
-    recent: Recent,
+    recent: RecentUse,
     /// It waited for others at the last review.
     waited: bool,
     /// Until then, its protection counts as being in vain.
@@ -102,13 +102,13 @@ pub(super) struct Application {
 
 /// An application's CPU time and waiting since the last review.
 #[derive(Clone, Copy, Debug, Default)]
-struct Recent {
+struct RecentUse {
     used: Span,
     /// Time in which protected threads were ready and did not run.
     waited: Span,
 }
 
-impl Application {
+impl ProtectedApplication {
     fn new(began: Instant) -> Self {
         Self {
             began,
@@ -137,7 +137,7 @@ impl Application {
     /// because its threads wait for each other. Probations of a dozen of them at once delayed
     /// Chromium's first frame by 0.15 s.
     fn review(&mut self, now: Instant, over: Span, cpus: u32) {
-        let Recent { used, waited } = std::mem::take(&mut self.recent);
+        let RecentUse { used, waited } = std::mem::take(&mut self.recent);
         let is_batch = now.since(self.proved) >= UNPROVED && used.ratio(over) >= CAPACITY;
         if self.clock.is_steady(now) && !is_batch {
             self.keeps_until = now + KEEPS;
@@ -220,7 +220,7 @@ mod tests {
     fn protection_is_in_vain_for_5_s_where_threads_wait_and_the_cpus_are_not_theirs() {
         let at = |ms| Instant::ZERO + Span::from_ms(ms);
         let in_vain_with = |used_ms| {
-            let mut application = Application::new(at(0));
+            let mut application = ProtectedApplication::new(at(0));
             for ms in [10_000, 10_250] {
                 application.wait(Span::from_ms(200));
                 application.charge(Span::from_ms(used_ms));

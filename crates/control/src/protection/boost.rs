@@ -6,7 +6,7 @@ use onbeat_decide::notification::ordinary::{self, Ordinary};
 use onbeat_model::{Actuator, Boost, Instant, Mark, Refusal, Span, Task};
 use serde::Serialize;
 
-use super::{Around, Protector};
+use super::{LoopParts, Protector};
 use crate::report::in_words;
 use crate::slots::Slot;
 use crate::timer::TimerEvent;
@@ -108,7 +108,7 @@ pub struct BoostEntry {
 
 /// All threads that have notified.
 #[derive(Debug, Default)]
-pub(super) struct Boosts {
+pub(super) struct Notifiers {
     heard: u32,
     /// The sum of the levels that they deserve.
     deserved: f64,
@@ -132,7 +132,7 @@ pub(super) struct Pleading {
     executed: Option<Span>,
 }
 
-impl Boosts {
+impl Notifiers {
     /// No thread has notified.
     pub(super) const fn is_empty(&self) -> bool {
         self.heard == 0
@@ -189,7 +189,7 @@ impl Protector {
     /// thread.
     pub(crate) fn plead<A: Actuator>(
         &mut self,
-        around: &mut Around<'_, A>,
+        around: &mut LoopParts<'_, A>,
         slot: Slot,
         mark: &Mark,
     ) -> Option<Refusal> {
@@ -215,7 +215,7 @@ impl Protector {
     /// Looks at a thread that has notified. Returns a refusal as [`plead`](Self::plead) does.
     pub(crate) fn look_at_boost<A: Actuator>(
         &mut self,
-        around: &mut Around<'_, A>,
+        around: &mut LoopParts<'_, A>,
         slot: Slot,
         executed: Option<Span>,
     ) -> Option<Refusal> {
@@ -263,7 +263,7 @@ impl Protector {
     /// Ends the thread's boost for good. Returns a refusal as [`plead`](Self::plead) does.
     pub(crate) fn end_boost<A: Actuator>(
         &mut self,
-        around: &mut Around<'_, A>,
+        around: &mut LoopParts<'_, A>,
         slot: Slot,
         why: BoostWhy,
     ) -> Option<Refusal> {
@@ -275,7 +275,7 @@ impl Protector {
     /// Puts the thread's deserved boost in force.
     fn deserve<A: Actuator>(
         &mut self,
-        around: &mut Around<'_, A>,
+        around: &mut LoopParts<'_, A>,
         slot: Slot,
         why: BoostWhy,
     ) -> Option<Refusal> {
@@ -297,7 +297,7 @@ impl Protector {
 
     fn put_boost<A: Actuator>(
         &mut self,
-        around: &mut Around<'_, A>,
+        around: &mut LoopParts<'_, A>,
         slot: Slot,
         new: Option<Boost>,
         why: BoostWhy,

@@ -34,22 +34,22 @@ use onbeat_model::{Actuator, Boost, Burst, Instant, Refusal, Span, TaskId};
 use crate::enforcement::Enforcer;
 use crate::pipeline::PipelineFinder;
 use crate::slots::{BySlot, Slot};
-use crate::task::Thread;
+use crate::task::TrackedThread;
 use crate::task::table::TaskTable;
-use crate::timer::{TimerEvent, Timers};
+use crate::timer::{TimerEvent, TimerQueue};
 use crate::tuning::clock::QUARTER;
 use crate::tuning::lock::LONGEST_JOB_AT_LEAST;
 use crate::tuning::protection::{COUNTED_EVERY, GLANCE, LONGEST_PAUSE, PAUSES, PROTECTED};
 use crate::tuning::starvation::{AWAKE, FED, FIRST_PAUSE};
-use application::{Application, Applications};
-use boost::{BoostEntry, BoostWhat, BoostWhy, Boosts, Pleading};
+use application::{ProtectedApplication, ProtectedApplications};
+use boost::{BoostEntry, BoostWhat, BoostWhy, Notifiers, Pleading};
 
 /// All that is done for threads without a reservation.
 #[derive(Debug, Default)]
 pub(crate) struct Protector {
-    applications: Applications,
+    applications: ProtectedApplications,
     threads: BySlot<Protection>,
-    boosts: Boosts,
+    boosts: Notifiers,
     /// Time of the last review of all applications, and of the next one of any kind.
     looked: Instant,
     next: Instant,
@@ -63,11 +63,11 @@ pub(crate) struct Protector {
 }
 
 /// The parts of the loop that protection acts with.
-pub(crate) struct Around<'a, A> {
+pub(crate) struct LoopParts<'a, A> {
     pub(crate) tasks: &'a TaskTable,
     pub(crate) enforcer: &'a mut Enforcer<A>,
     pub(crate) pipelines: &'a PipelineFinder,
-    pub(crate) timers: &'a mut Timers<TimerEvent>,
+    pub(crate) timers: &'a mut TimerQueue<TimerEvent>,
     /// Whether applications are protected at all.
     pub(crate) protects: bool,
     pub(crate) now: Instant,
@@ -80,8 +80,8 @@ pub(crate) struct Protection {
     application: Option<u32>,
     /// It is the first thread of its process.
     is_process: bool,
-    state: State,
-    account: Account,
+    state: ProtectionState,
+    account: ChargedTime,
     in_vain: bool,
     was_in_force: bool,
     /// Number of times that the thread lost it for computing.
@@ -92,7 +92,7 @@ pub(crate) struct Protection {
 
 /// See the file's head.
 #[derive(Clone, Copy, Debug, Default)]
-enum State {
+enum ProtectionState {
     #[default]
     None,
     InForce {
@@ -112,7 +112,7 @@ enum State {
 /// A thread's CPU time that is charged to its application. A burst is charged at its end. A long
 /// one is charged at each review as well.
 #[derive(Clone, Copy, Debug, Default)]
-struct Account {
+struct ChargedTime {
     /// CPU time at the end of the last burst; none before the first review.
     told: Option<Span>,
     /// The part of the present burst that is charged already.
@@ -129,7 +129,7 @@ struct Did {
     slept: Span,
 }
 
-impl Account {
+impl ChargedTime {
     /// Takes in a burst that ended, and returns the CPU time to charge for it.
     fn burst(&mut self, burst: &Burst) -> Span {
         if let Some(told) = &mut self.told {
@@ -161,12 +161,12 @@ impl Account {
 
 impl Protection {
     const fn is_in_force(&self) -> bool {
-        matches!(self.state, State::InForce { .. })
+        matches!(self.state, ProtectionState::InForce { .. })
     }
 
     /// It is, and the thread goes before all ordinary ones.
     fn goes_first(&self) -> bool {
-        matches!(self.state, State::InForce { boost, .. } if boost.first)
+        matches!(self.state, ProtectionState::InForce { boost, .. } if boost.first)
     }
 
     /// It was in force once.
@@ -176,7 +176,7 @@ impl Protection {
 
     /// Protection does not help: the application waits all the same, or the actuator refused.
     pub(crate) const fn is_in_vain(&self) -> bool {
-        self.in_vain || matches!(self.state, State::Refused)
+        self.in_vain || matches!(self.state, ProtectionState::Refused)
     }
 
     /// It is in force and helps.
@@ -187,14 +187,14 @@ impl Protection {
     /// The thread is to have a smaller share than others, so its starving is no reason for a
     /// probation.
     pub(crate) const fn is_declined(&self) -> bool {
-        matches!(self.state, State::Declined)
+        matches!(self.state, ProtectionState::Declined)
     }
 
     /// True if the thread only computes. `over` is the time since the last review. A thread that
     /// goes first is bounded by its application's account, and what it computes meanwhile is the
     /// work of a beginning.
     fn computes(&mut self, Did { used, slept }: Did, over: Span) -> bool {
-        let State::InForce { boost, computed } = &mut self.state else {
+        let ProtectionState::InForce { boost, computed } = &mut self.state else {
             return false;
         };
         if boost.first {
@@ -206,17 +206,20 @@ impl Protection {
     }
 
     fn suspend(&mut self, now: Instant) {
-        if matches!(self.state, State::Refused | State::Declined) {
+        if matches!(
+            self.state,
+            ProtectionState::Refused | ProtectionState::Declined
+        ) {
             return;
         }
         let pause = FIRST_PAUSE.doubled(self.suspensions, LONGEST_PAUSE);
         self.suspensions = self.suspensions.saturating_add(1);
-        self.state = State::Suspended { until: now + pause };
+        self.state = ProtectionState::Suspended { until: now + pause };
     }
 
     fn resumes(&mut self, now: Instant) {
-        if matches!(self.state, State::Suspended { until } if until <= now) {
-            self.state = State::None;
+        if matches!(self.state, ProtectionState::Suspended { until } if until <= now) {
+            self.state = ProtectionState::None;
         }
     }
 }
@@ -242,13 +245,13 @@ impl Protector {
     }
 
     /// The application of the thread in `slot`.
-    fn application(&self, slot: Slot) -> Option<&Application> {
+    fn application(&self, slot: Slot) -> Option<&ProtectedApplication> {
         let application = self.of(slot).application?;
         self.applications.get(application)
     }
 
     /// Protects a thread that is tracked from now on, if its application is protected.
-    pub(crate) fn enter<A: Actuator>(&mut self, around: &mut Around<'_, A>, slot: Slot) {
+    pub(crate) fn enter<A: Actuator>(&mut self, around: &mut LoopParts<'_, A>, slot: Slot) {
         let now = around.now;
         let thread = around.tasks.get(slot).filter(|_| around.protects);
         let Some(thread) = thread else {
@@ -280,7 +283,7 @@ impl Protector {
         }
     }
 
-    fn review_at<A>(&mut self, around: &mut Around<'_, A>, at: Instant) {
+    fn review_at<A>(&mut self, around: &mut LoopParts<'_, A>, at: Instant) {
         self.next = at;
         around.timers.set(at, TimerEvent::Protection);
     }
@@ -315,7 +318,7 @@ impl Protector {
     pub(crate) fn had_its_chance(&self, slot: Slot) -> Option<Instant> {
         let application = self.application(slot);
         let helped = application.filter(|_| !self.of(slot).is_in_vain());
-        helped.map(Application::has_begun_at)
+        helped.map(ProtectedApplication::has_begun_at)
     }
 
     /// True if the thread's protection helps, and its application is too young for a probation.
@@ -329,7 +332,7 @@ impl Protector {
     /// each thread costs some system calls.
     pub(crate) fn review<A: Actuator>(
         &mut self,
-        around: &mut Around<'_, A>,
+        around: &mut LoopParts<'_, A>,
         crowd: u64,
         executed: &mut dyn FnMut(TaskId) -> Option<Span>,
     ) {
@@ -400,12 +403,12 @@ impl Protector {
     /// that for those that have begun.
     fn count<A: Actuator>(
         &mut self,
-        around: &mut Around<'_, A>,
+        around: &mut LoopParts<'_, A>,
         executed: &mut dyn FnMut(TaskId) -> Option<Span>,
     ) {
         let tasks = around.tasks;
-        let goes_first = |(slot, _): &(Slot, &Thread)| self.threads.get(*slot).goes_first();
-        let first: Vec<(Slot, &Thread)> = tasks.iter().filter(goes_first).collect();
+        let goes_first = |(slot, _): &(Slot, &TrackedThread)| self.threads.get(*slot).goes_first();
+        let first: Vec<(Slot, &TrackedThread)> = tasks.iter().filter(goes_first).collect();
         for &(slot, thread) in &first {
             let total = executed(thread.task.id);
             let protection = self.threads.get_mut(slot);
@@ -426,8 +429,8 @@ impl Protector {
 
     fn goes_first_no_more<A: Actuator>(
         &mut self,
-        around: &mut Around<'_, A>,
-        (slot, thread): (Slot, &Thread),
+        around: &mut LoopParts<'_, A>,
+        (slot, thread): (Slot, &TrackedThread),
     ) {
         let application = self.application(slot);
         let is_protected = application.is_some_and(|it| it.protects(around.now).is_some());
@@ -435,7 +438,7 @@ impl Protector {
             self.unprotect(around, slot, BoostWhy::NoBeat);
             return;
         }
-        if let State::InForce { boost, .. } = &mut self.threads.get_mut(slot).state {
+        if let ProtectionState::InForce { boost, .. } = &mut self.threads.get_mut(slot).state {
             let old = std::mem::replace(boost, PROTECTED);
             let change = (Some(old), Some(PROTECTED));
             let (what, why) = (BoostWhat::BoostChanged, BoostWhy::HasBegun);
@@ -446,7 +449,7 @@ impl Protector {
 
     /// Looks at the nice values of the protected threads that ran since the last glance. One that
     /// goes first and sets a limit on how long it may is to lose that at once.
-    fn glance<A: Actuator>(&mut self, around: &mut Around<'_, A>) {
+    fn glance<A: Actuator>(&mut self, around: &mut LoopParts<'_, A>) {
         let tasks = around.tasks;
         for (slot, thread) in tasks.iter() {
             let ran = thread.estimator.last_heard() + GLANCE * 2 >= around.now;
@@ -459,8 +462,8 @@ impl Protector {
 
     fn review_one<A: Actuator>(
         &mut self,
-        around: &mut Around<'_, A>,
-        (slot, thread): (Slot, &Thread),
+        around: &mut LoopParts<'_, A>,
+        (slot, thread): (Slot, &TrackedThread),
         computes: bool,
     ) {
         let now = around.now;
@@ -491,14 +494,14 @@ impl Protector {
     /// Boosts the thread again if it has set a nice value of 0 or below.
     fn look_at<A: Actuator>(
         &mut self,
-        around: &mut Around<'_, A>,
-        (slot, thread): (Slot, &Thread),
+        around: &mut LoopParts<'_, A>,
+        (slot, thread): (Slot, &TrackedThread),
     ) {
-        let State::InForce { boost, .. } = self.of(slot).state else {
+        let ProtectionState::InForce { boost, .. } = self.of(slot).state else {
             return;
         };
         if around.enforcer.boost(thread.task.id, Some(boost)).is_err() {
-            self.threads.get_mut(slot).state = State::Declined;
+            self.threads.get_mut(slot).state = ProtectionState::Declined;
             let (what, why) = (BoostWhat::BoostEnded, BoostWhy::Changed);
             self.enter_change(thread.task, what, why, (Some(boost), None), around.now);
         }
@@ -507,7 +510,7 @@ impl Protector {
     /// Protects the thread, unless it is protected already, may not be, or only computes.
     pub(crate) fn protect<A: Actuator>(
         &mut self,
-        around: &mut Around<'_, A>,
+        around: &mut LoopParts<'_, A>,
         slot: Slot,
         why: BoostWhy,
     ) {
@@ -521,9 +524,11 @@ impl Protector {
             && !thread.unheard
             && !around.pipelines.role(slot).is_partner();
         let is_open = match self.of(slot).state {
-            State::None => true,
-            State::Suspended { .. } => thread.estimator.is_on_probation(),
-            State::InForce { .. } | State::Refused | State::Declined => false,
+            ProtectionState::None => true,
+            ProtectionState::Suspended { .. } => thread.estimator.is_on_probation(),
+            ProtectionState::InForce { .. }
+            | ProtectionState::Refused
+            | ProtectionState::Declined => false,
         };
         if !around.protects || !is_open || !may_be {
             return;
@@ -535,12 +540,12 @@ impl Protector {
         let protection = self.threads.get_mut(slot);
         if let Err(refusal) = boosted {
             protection.state = match refusal.retry_at() {
-                Some(until) => State::Suspended { until },
-                None => State::Refused,
+                Some(until) => ProtectionState::Suspended { until },
+                None => ProtectionState::Refused,
             };
             return;
         }
-        protection.state = State::InForce {
+        protection.state = ProtectionState::InForce {
             boost,
             computed: Span::ZERO,
         };
@@ -554,7 +559,7 @@ impl Protector {
     /// thread that gets a priority by another way.
     pub(crate) fn give_up<A: Actuator>(
         &mut self,
-        around: &mut Around<'_, A>,
+        around: &mut LoopParts<'_, A>,
         slot: Slot,
         (why, until): (BoostWhy, Option<Instant>),
     ) -> Option<Refusal> {
@@ -562,8 +567,10 @@ impl Protector {
         self.unprotect(around, slot, why);
         let state = &mut self.threads.get_mut(slot).state;
         *state = match (*state, until) {
-            (State::None, Some(until)) => State::Suspended { until },
-            (State::None | State::Suspended { .. }, None) => State::Refused,
+            (ProtectionState::None, Some(until)) => ProtectionState::Suspended { until },
+            (ProtectionState::None | ProtectionState::Suspended { .. }, None) => {
+                ProtectionState::Refused
+            }
             (state, _) => state,
         };
         refusal
@@ -572,12 +579,12 @@ impl Protector {
     /// Ends the thread's protection.
     pub(crate) fn unprotect<A: Actuator>(
         &mut self,
-        around: &mut Around<'_, A>,
+        around: &mut LoopParts<'_, A>,
         slot: Slot,
         why: BoostWhy,
     ) {
         let protection = self.threads.get_mut(slot);
-        let State::InForce { boost: old, .. } = protection.state else {
+        let ProtectionState::InForce { boost: old, .. } = protection.state else {
             return;
         };
         let Some(thread) = around.tasks.get(slot) else {
@@ -586,8 +593,8 @@ impl Protector {
         let pleading = protection.pleading.as_ref();
         let boost = pleading.and_then(|pleading| pleading.in_force());
         protection.state = match around.enforcer.boost(thread.task.id, boost) {
-            Ok(()) => State::None,
-            Err(_) => State::Declined,
+            Ok(()) => ProtectionState::None,
+            Err(_) => ProtectionState::Declined,
         };
         self.enter_change(
             thread.task,
@@ -599,12 +606,12 @@ impl Protector {
     }
 
     /// Notes that a reservation has taken the boost's place, or boosts again if it was refused.
-    pub(crate) fn replaced<A: Actuator>(&mut self, around: &mut Around<'_, A>, slot: Slot) {
+    pub(crate) fn replaced<A: Actuator>(&mut self, around: &mut LoopParts<'_, A>, slot: Slot) {
         let protection = self.threads.get_mut(slot);
-        let State::InForce { boost, .. } = protection.state else {
+        let ProtectionState::InForce { boost, .. } = protection.state else {
             return;
         };
-        protection.state = State::None;
+        protection.state = ProtectionState::None;
         if around.enforcer.held(slot).is_none() {
             self.protect(around, slot, BoostWhy::KeepsBeat);
         } else if let Some(thread) = around.tasks.get(slot) {
@@ -623,16 +630,19 @@ mod tests {
         let mut protection = Protection::default();
         (0..9).for_each(|_| protection.suspend(Instant::ZERO));
         protection.resumes(Instant::ZERO + Span::from_ms(59_999));
-        assert!(matches!(protection.state, State::Suspended { .. }));
+        assert!(matches!(
+            protection.state,
+            ProtectionState::Suspended { .. }
+        ));
         protection.resumes(Instant::ZERO + Span::from_secs(60));
-        assert!(matches!(protection.state, State::None));
+        assert!(matches!(protection.state, ProtectionState::None));
     }
 
     #[test]
     fn a_fiftieth_of_the_time_asleep_is_a_pause() {
         let computes = |slept_ms| {
             let mut protection = Protection {
-                state: State::InForce {
+                state: ProtectionState::InForce {
                     boost: PROTECTED,
                     computed: Span::ZERO,
                 },

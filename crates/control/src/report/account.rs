@@ -5,14 +5,14 @@
 
 use onbeat_model::{Bandwidth, Burst, Instant, Job, Span};
 
-use super::jobs::Recent;
-use crate::{Times, What, Why};
+use super::jobs::RecentJobs;
+use crate::{TimeHistogram, What, Why};
 
 /// See the file's head.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Account {
-    pub(crate) response_times: Times,
-    pub(crate) recent: Recent,
+pub(crate) struct ThreadAccount {
+    pub(crate) response_times: TimeHistogram,
+    pub(crate) recent: RecentJobs,
     pub(crate) jobs: u64,
     pub(crate) missed: u64,
     pub(crate) bursts: u64,
@@ -44,7 +44,7 @@ pub(crate) struct Holding {
     executed: Span,
 }
 
-impl Account {
+impl ThreadAccount {
     pub(crate) fn burst(&mut self, burst: &Burst) {
         self.bursts += 1;
         self.executed += burst.executed;

@@ -103,10 +103,10 @@ pub(crate) struct Member {
 
 /// All applications.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Applications(BTreeMap<u32, Tally>);
+pub(crate) struct Applications(BTreeMap<u32, ApplicationTally>);
 
 #[derive(Clone, Debug)]
-struct Tally {
+struct ApplicationTally {
     sums: Application,
     is_named: bool,
     since: Instant,
@@ -120,16 +120,19 @@ impl Applications {
     }
 
     fn count(&mut self, member: &Member) -> &mut Application {
-        let tally = self.0.entry(member.application).or_insert_with(|| Tally {
-            sums: Application {
-                pid: member.application,
-                comm: member.comm,
-                ..Application::default()
-            },
-            is_named: false,
-            since: member.since,
-            promised: Span::ZERO,
-        });
+        let tally = self
+            .0
+            .entry(member.application)
+            .or_insert_with(|| ApplicationTally {
+                sums: Application {
+                    pid: member.application,
+                    comm: member.comm,
+                    ..Application::default()
+                },
+                is_named: false,
+                since: member.since,
+                promised: Span::ZERO,
+            });
         if member.is_first || !tally.is_named {
             tally.sums.comm = member.comm;
             tally.is_named |= member.is_first;

@@ -4,7 +4,7 @@
 use onbeat_model::{Instant, Reservation, Task};
 use serde::Serialize;
 
-use super::account::Account;
+use super::account::ThreadAccount;
 use super::in_words;
 use crate::Why;
 
@@ -60,11 +60,11 @@ pub struct Entry {
 
 /// The entries that have not been fetched yet.
 #[derive(Debug, Default)]
-pub(crate) struct Log(Vec<Entry>);
+pub(crate) struct DecisionLog(Vec<Entry>);
 
-impl Log {
+impl DecisionLog {
     /// Enters a decision, also into the `account` of its thread.
-    pub(crate) fn enter(&mut self, account: &mut Account, entry: Entry) {
+    pub(crate) fn enter(&mut self, account: &mut ThreadAccount, entry: Entry) {
         account.last_decision = Some((entry.what, entry.why.clone()));
         self.0.push(entry);
     }

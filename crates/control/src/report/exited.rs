@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::ThreadReport;
 use super::application::Applications;
-use super::decision::Log;
+use super::decision::DecisionLog;
 use crate::tuning::records::ENDED;
 
 /// Threads whose figures are no longer kept one by one.
@@ -42,16 +42,16 @@ impl Sums {
 
 /// The reports of threads that ended.
 #[derive(Debug, Default)]
-pub(crate) struct Ended {
+pub(crate) struct EndedThreads {
     last: VecDeque<ThreadReport>,
     earlier: Sums,
 }
 
 /// The record besides the accounts of the present threads.
 #[derive(Debug, Default)]
-pub(crate) struct Records {
-    pub(crate) log: Log,
-    pub(crate) ended: Ended,
+pub(crate) struct RunRecords {
+    pub(crate) log: DecisionLog,
+    pub(crate) ended: EndedThreads,
     /// The sums over threads that ended.
     pub(crate) applications: Applications,
     /// How many threads ended without ever a rhythm.
@@ -61,7 +61,7 @@ pub(crate) struct Records {
     pub(crate) started: Option<Instant>,
 }
 
-impl Ended {
+impl EndedThreads {
     pub(crate) fn add(&mut self, report: ThreadReport) {
         self.last.push_back(report);
         if self.last.len() > ENDED
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::State;
     use crate::report::application::Means;
-    use crate::report::{Reservations, Served, Told};
+    use crate::report::{MarkFigures, ReservationFigures, ServedBy};
 
     fn report(tid: u32) -> ThreadReport {
         ThreadReport {
@@ -108,24 +108,24 @@ mod tests {
             jobs: u64::from(tid),
             response_time: None,
             missed: 2,
-            reservations: Reservations {
+            reservations: ReservationFigures {
                 changes: 3,
                 exhaustions: 4,
-                ..Reservations::default()
+                ..ReservationFigures::default()
             },
-            served: Served {
+            served: ServedBy {
                 application: 1,
                 means: Means::Nothing,
                 refusal: None,
             },
-            told: Told::default(),
+            told: MarkFigures::default(),
             executed: Span::from_us(5),
         }
     }
 
     #[test]
     fn the_last_thousand_are_kept_and_the_rest_is_in_the_sums() {
-        let mut ended = Ended::default();
+        let mut ended = EndedThreads::default();
         for tid in 1..=1007 {
             ended.add(report(tid));
         }

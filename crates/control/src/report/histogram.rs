@@ -10,7 +10,7 @@ use onbeat_model::Span;
 
 /// The distribution of some times, told within `1 / 2^PARTS_LOG2` of themselves.
 #[derive(Clone, Debug, Default)]
-pub struct Times<const PARTS_LOG2: u32 = 6> {
+pub struct TimeHistogram<const PARTS_LOG2: u32 = 6> {
     groups: Vec<u32>,
     /// Which group the first of them is.
     first: usize,
@@ -18,7 +18,7 @@ pub struct Times<const PARTS_LOG2: u32 = 6> {
     max: Span,
 }
 
-impl<const PARTS_LOG2: u32> Times<PARTS_LOG2> {
+impl<const PARTS_LOG2: u32> TimeHistogram<PARTS_LOG2> {
     const PARTS: u64 = 1 << PARTS_LOG2;
 
     /// Takes in one time.
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn quantiles_agree_with_the_sorted_list_within_a_sixty_fourth() {
-        let mut times = <Times>::default();
+        let mut times = <TimeHistogram>::default();
         let mut all = Vec::new();
         let mut x: u64 = 7;
         for _ in 0..5000 {
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn the_longest_and_the_shortest_time_have_their_groups() {
-        let mut times = <Times>::default();
+        let mut times = <TimeHistogram>::default();
         assert_eq!(times.quantile(0.5), None);
         assert_eq!(times.max(), None);
         times.record(Span::ZERO);
@@ -136,14 +136,14 @@ mod tests {
     #[test]
     fn times_that_are_alike_take_few_groups_wherever_they_lie() {
         for ns in [70, 1_000_000, 1 << 50] {
-            let mut times = <Times>::default();
+            let mut times = <TimeHistogram>::default();
             for part in [7, 9, 4] {
                 times.record(Span::from_ns(ns * part));
             }
             assert_eq!(times.quantile(0.0), times.quantile(0.3));
             assert!(times.quantile(0.3) < times.quantile(0.6));
             assert_eq!(times.quantile(1.0), Some(Span::from_ns(ns * 9)));
-            assert!(times.groups.len() < 2 * <Times>::PARTS as usize);
+            assert!(times.groups.len() < 2 * <TimeHistogram>::PARTS as usize);
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::tuning::records::JOBS;
 
 /// A job that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Done {
+pub struct DoneJob {
     /// When it ended.
     pub ended: Instant,
     /// From its release to its end.
@@ -19,7 +19,7 @@ pub struct Done {
     pub missed: bool,
 }
 
-impl From<&Job> for Done {
+impl From<&Job> for DoneJob {
     fn from(job: &Job) -> Self {
         Self {
             ended: job.ended,
@@ -32,18 +32,18 @@ impl From<&Job> for Done {
 
 /// The last jobs, in the order in which they were told.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Recent(VecDeque<Done>);
+pub(crate) struct RecentJobs(VecDeque<DoneJob>);
 
-impl Recent {
+impl RecentJobs {
     pub(crate) fn push(&mut self, job: &Job) {
         if self.0.len() >= JOBS {
             self.0.pop_front();
         }
-        self.0.push_back(Done::from(job));
+        self.0.push_back(DoneJob::from(job));
     }
 
     /// Those that ended after `at`.
-    pub(crate) fn since(&self, at: Instant) -> impl Iterator<Item = Done> {
+    pub(crate) fn since(&self, at: Instant) -> impl Iterator<Item = DoneJob> {
         self.0.iter().copied().filter(move |done| done.ended > at)
     }
 }
@@ -72,13 +72,13 @@ mod tests {
 
     #[test]
     fn the_last_jobs_are_kept_and_told_from_a_time_on() {
-        let mut recent = Recent::default();
+        let mut recent = RecentJobs::default();
         for beat in 0..100 {
             recent.push(&job(beat));
         }
-        let all: Vec<Done> = recent.since(Instant::ZERO).collect();
+        let all: Vec<DoneJob> = recent.since(Instant::ZERO).collect();
         assert_eq!(all.len(), JOBS);
-        assert_eq!(all.last(), Some(&Done::from(&job(99))));
+        assert_eq!(all.last(), Some(&DoneJob::from(&job(99))));
         assert_eq!(all[0].response, Span::from_ms(3));
         assert_eq!(recent.since(job(97).ended).count(), 2);
         assert_eq!(recent.since(job(99).ended).count(), 0);

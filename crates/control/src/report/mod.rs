@@ -16,7 +16,7 @@ use onbeat_model::{Bandwidth, Instant, Rhythm, Span, Task};
 use serde::{Serialize, Serializer};
 
 use crate::{AtSpeed, Stage, State};
-use account::Account;
+use account::ThreadAccount;
 use application::{Application, Means};
 use exited::Sums;
 
@@ -39,7 +39,7 @@ pub struct ResponseTimes {
 
 /// By which means a thread was served, and for which application.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Served {
+pub struct ServedBy {
     /// The first process of its application.
     pub application: u32,
     /// The means.
@@ -50,7 +50,7 @@ pub struct Served {
 
 /// The marks and notifications of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Told {
+pub struct MarkFigures {
     /// How often it said something, and was heard.
     pub marks: u64,
     /// How often it was not heard, having said too much.
@@ -61,7 +61,7 @@ pub struct Told {
 
 /// The figures of a thread's reservations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Reservations {
+pub struct ReservationFigures {
     /// How long it took from when it was first heard of to its first reservation.
     #[serde(rename = "reserved_after_ns")]
     pub reserved_after: Option<Span>,
@@ -101,13 +101,13 @@ pub struct ThreadReport {
     pub missed: u64,
     /// Its reservations.
     #[serde(flatten)]
-    pub reservations: Reservations,
+    pub reservations: ReservationFigures,
     /// How it was served.
     #[serde(flatten)]
-    pub served: Served,
+    pub served: ServedBy,
     /// Its marks and notifications.
     #[serde(flatten)]
-    pub told: Told,
+    pub told: MarkFigures,
     /// All CPU time it took while tracked.
     #[serde(rename = "executed_ns")]
     pub executed: Span,
@@ -118,9 +118,9 @@ impl ThreadReport {
     pub(crate) fn of(
         task: Task,
         (rhythm, state, stage): (Rhythm, State, Option<Stage>),
-        served: Served,
+        served: ServedBy,
         first_heard: Instant,
-        account: &Account,
+        account: &ThreadAccount,
         now: Instant,
     ) -> Self {
         let times = &account.response_times;
@@ -142,7 +142,7 @@ impl ThreadReport {
             jobs: account.jobs,
             response_time: response_time(),
             missed: account.missed,
-            reservations: Reservations {
+            reservations: ReservationFigures {
                 reserved_after: holding.first.map(|at| at.since(first_heard)),
                 held: holding.held(now),
                 bandwidth_used: holding.used(now),
@@ -151,7 +151,7 @@ impl ThreadReport {
                 exhaustions: account.exhaustions,
             },
             served,
-            told: Told {
+            told: MarkFigures {
                 marks: account.marks.heard,
                 marks_suppressed: account.marks.suppressed,
                 missed_told: account.marks.missed,

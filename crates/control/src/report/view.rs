@@ -2,7 +2,7 @@
 
 use onbeat_model::{Reservation, Rhythm, Span, Task};
 
-use super::account::Account;
+use super::account::ThreadAccount;
 use crate::{Stage, State, What, Why};
 
 /// The application and the path that a thread works for.
@@ -48,7 +48,7 @@ impl View {
         task: Task,
         (rhythm, kept): (Option<Rhythm>, bool),
         (state, held, works_for): (State, Option<Reservation>, WorksFor),
-        account: &Account,
+        account: &ThreadAccount,
     ) -> Self {
         Self {
             task,

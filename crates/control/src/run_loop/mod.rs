@@ -16,19 +16,21 @@ use onbeat_model::{
 
 use crate::allocation;
 use crate::allocation::arbiter::Arbiter;
-use crate::batching::{self, Batcher, Held, Pace};
+use crate::batching::{self, Batcher, HeldEvent, TurnPace};
 use crate::enforcement::{Books, Effects, Enforcer};
-use crate::estimation::declared::Marked;
+use crate::estimation::declared::MarkEffect;
 use crate::estimation::probation::Probations;
-use crate::estimation::{AnalysisQueue, Heard, Means, Outcome, Part, clock};
+use crate::estimation::{
+    AnalysisOutcome, AnalysisQueue, BurstEffect, Part, ReservationFacts, clock,
+};
 use crate::pipeline::PipelineFinder;
-use crate::protection::{Around, Protector};
-use crate::report::exited::Records;
+use crate::protection::{LoopParts, Protector};
+use crate::report::exited::RunRecords;
 use crate::slots::Slot;
 use crate::speed::{Renewal, SpeedGovernor};
-use crate::task::Thread;
+use crate::task::TrackedThread;
 use crate::task::table::TaskTable;
-use crate::timer::{TimerEvent, Timers};
+use crate::timer::{TimerEvent, TimerQueue};
 use crate::tuning::analysis::ANALYSES_PER_TURN;
 use crate::{BoostWhy, Settings, Why};
 
@@ -40,12 +42,12 @@ pub struct Controller<A: Actuator> {
     probations: Probations,
     arbiter: Arbiter,
     enforcer: Enforcer<A>,
-    timers: Timers<TimerEvent>,
+    timers: TimerQueue<TimerEvent>,
     governor: Option<SpeedGovernor>,
     pipelines: PipelineFinder,
     protector: Protector,
     batcher: Batcher,
-    records: Records,
+    records: RunRecords,
 }
 
 impl<A: Actuator> Controller<A> {
@@ -66,11 +68,11 @@ impl<A: Actuator> Controller<A> {
             tasks: TaskTable::default(),
             analyses: AnalysisQueue::default(),
             probations: Probations::default(),
-            timers: Timers::new(),
+            timers: TimerQueue::new(),
             pipelines,
             protector: Protector::default(),
             batcher: Batcher::default(),
-            records: Records::default(),
+            records: RunRecords::default(),
         }
     }
 
@@ -197,8 +199,8 @@ impl<A: Actuator> Controller<A> {
         };
         for event in &held {
             match event {
-                Held::Burst(burst) => self.hear_burst(slot, &burst.burst(task)),
-                Held::RanOut(at) => self.hear_run_out(slot, *at),
+                HeldEvent::Burst(burst) => self.hear_burst(slot, &burst.burst(task)),
+                HeldEvent::RanOut(at) => self.hear_run_out(slot, *at),
             }
         }
         self.batcher.reuse(slot, held);
@@ -264,11 +266,11 @@ impl<A: Actuator> Controller<A> {
             self.analyses.put(burst.task, verifies);
         }
         match heard {
-            Heard::Nothing => self.try_too(slot, burst.blocked),
-            Heard::Unlocked => self.may_starve(slot, burst),
-            Heard::Job if self.stand_down(slot, burst.blocked) => {}
-            Heard::Job => self.consider(slot, None),
-            Heard::Lost(why) => self.withdraw(slot, why, burst.blocked),
+            BurstEffect::Nothing => self.try_too(slot, burst.blocked),
+            BurstEffect::Unlocked => self.may_starve(slot, burst),
+            BurstEffect::Job if self.stand_down(slot, burst.blocked) => {}
+            BurstEffect::Job => self.consider(slot, None),
+            BurstEffect::Lost(why) => self.withdraw(slot, why, burst.blocked),
         }
     }
 
@@ -289,9 +291,9 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         match thread.marked(mark, &self.settings) {
-            Marked::Nothing => {}
-            Marked::Consider(why) => self.consider(slot, why),
-            Marked::Led(outcome) => self.follow(slot, mark.task, outcome, mark.at),
+            MarkEffect::Nothing => {}
+            MarkEffect::Consider(why) => self.consider(slot, why),
+            MarkEffect::Led(outcome) => self.follow(slot, mark.task, outcome, mark.at),
         }
         if mark.said == Said::MissedDeadline {
             let (protector, mut around) = self.protecting(mark.at);
@@ -301,10 +303,10 @@ impl<A: Actuator> Controller<A> {
     }
 
     /// Requests a reservation for the thread, puts it on probation, or releases it.
-    fn follow(&mut self, slot: Slot, task: TaskId, outcome: Outcome, now: Instant) {
+    fn follow(&mut self, slot: Slot, task: TaskId, outcome: AnalysisOutcome, now: Instant) {
         match outcome {
-            Outcome::Same => {}
-            Outcome::Plan(why) => {
+            AnalysisOutcome::Same => {}
+            AnalysisOutcome::Plan(why) => {
                 let Some(thread) = self.tasks.get_mut(slot) else {
                     return;
                 };
@@ -318,18 +320,18 @@ impl<A: Actuator> Controller<A> {
                 }
                 self.consider(slot, Some(why));
             }
-            Outcome::TryAgain(why) => {
+            AnalysisOutcome::TryAgain(why) => {
                 if !self.begin_probation(slot, why, now) {
                     self.withdraw(slot, Why::RhythmLost, now);
                 }
             }
-            Outcome::Released(why) => self.withdraw(slot, why, now),
+            AnalysisOutcome::Released(why) => self.withdraw(slot, why, now),
         }
     }
 
     /// Analyses as many threads as a turn may. Those without a rhythm come first.
     fn analyse_some(&mut self, now: Instant) {
-        let mut verifications = Pace::verifications(ANALYSES_PER_TURN, self.tasks.len());
+        let mut verifications = TurnPace::verifications(ANALYSES_PER_TURN, self.tasks.len());
         for _ in 0..ANALYSES_PER_TURN {
             let Some(task) = self.analyses.next(&mut verifications) else {
                 break;
@@ -490,8 +492,8 @@ impl<A: Actuator> Controller<A> {
     }
 
     /// The protector, and what it acts with.
-    fn protecting(&mut self, now: Instant) -> (&mut Protector, Around<'_, A>) {
-        let around = Around {
+    fn protecting(&mut self, now: Instant) -> (&mut Protector, LoopParts<'_, A>) {
+        let around = LoopParts {
             tasks: &self.tasks,
             enforcer: &mut self.enforcer,
             pipelines: &self.pipelines,
@@ -607,7 +609,7 @@ impl<A: Actuator> Controller<A> {
         let least = server.ceiling().into_iter().chain(cap).min();
         let thread = self.tasks.get(slot);
         let is_often_late = thread.is_some_and(|thread| thread.estimator.is_often_late());
-        let means = Means {
+        let means = ReservationFacts {
             has_others,
             is_short: is_often_late && least.is_some_and(|most| self.needs_more_than(slot, most)),
         };
@@ -629,7 +631,9 @@ impl<A: Actuator> Controller<A> {
             pid: task.tid,
             comm: Name::default(),
         };
-        let slot = self.tasks.enter(Thread::new(unnamed, at, &self.settings));
+        let slot = self
+            .tasks
+            .enter(TrackedThread::new(unnamed, at, &self.settings));
         self.arbiter
             .enter(slot, self.settings.allocation.thresholds);
         self.enforcer.enter(slot, at);
@@ -645,7 +649,7 @@ impl<A: Actuator> Controller<A> {
     fn join_application(&mut self, slot: Slot) {
         let user = self.pipelines.works_for(slot).first();
         let user = user.and_then(|&user| self.tasks.with_id(user));
-        let application = user.map(Thread::application);
+        let application = user.map(TrackedThread::application);
         if let Some(thread) = self.tasks.get_mut(slot) {
             thread.party.application = thread.party.application.or(application);
         }

@@ -15,8 +15,8 @@ use crate::estimation::probation::Terms;
 use crate::pipeline::Partner;
 use crate::report::application::{Application, Means, Member};
 use crate::report::exited::Sums;
-use crate::report::jobs::Done;
-use crate::report::{Report, Served, ThreadReport};
+use crate::report::jobs::DoneJob;
+use crate::report::{Report, ServedBy, ThreadReport};
 use crate::slots::Slot;
 use crate::speed::SpeedGovernor;
 use crate::timer::TimerEvent;
@@ -349,7 +349,7 @@ impl<A: Actuator> Controller<A> {
     }
 
     /// How the thread in `slot` is or was served.
-    fn served(&self, slot: Slot) -> Option<Served> {
+    fn served(&self, slot: Slot) -> Option<ServedBy> {
         let thread = self.tasks.get(slot)?;
         let refusal = match &thread.account.last_decision {
             Some((What::Refused, why)) if self.state_of(slot) == State::Refused => {
@@ -364,7 +364,7 @@ impl<A: Actuator> Controller<A> {
         } else {
             Means::Nothing
         };
-        Some(Served {
+        Some(ServedBy {
             application: thread.application(),
             means,
             refusal,
@@ -467,7 +467,7 @@ impl<A: Actuator> Controller<A> {
     }
 
     /// The last jobs of `task` that ended after `since`, in the order in which they were told.
-    pub fn recent_jobs(&self, task: TaskId, since: Instant) -> impl Iterator<Item = Done> {
+    pub fn recent_jobs(&self, task: TaskId, since: Instant) -> impl Iterator<Item = DoneJob> {
         let thread = self.tasks.with_id(task).into_iter();
         thread.flat_map(move |thread| thread.account.recent.since(since))
     }

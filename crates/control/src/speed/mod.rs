@@ -8,7 +8,7 @@
 
 pub(crate) mod account;
 
-use onbeat_decide::power::{PowerManager, Rule, Step, Uniform};
+use onbeat_decide::power::{PowerManager, ProtocolRule, SpeedStep, Uniform};
 use onbeat_decide::supervisor::Request;
 use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Span, Speed, Speeds};
 
@@ -40,8 +40,10 @@ impl SpeedGovernor {
     pub(crate) fn new(settings: PowerSettings, speeds: Speeds, cpus: u32) -> Self {
         let highest = speeds.ladder.highest();
         let rule = match settings.rule {
-            SpeedRule::Band(band) => Rule::Band(band),
-            SpeedRule::Uniform { best_effort } => Rule::Uniform(Uniform { best_effort, cpus }),
+            SpeedRule::Band(band) => ProtocolRule::Band(band),
+            SpeedRule::Uniform { best_effort } => {
+                ProtocolRule::Uniform(Uniform { best_effort, cpus })
+            }
         };
         Self {
             manager: PowerManager::new(rule, speeds.ladder, speeds.present),
@@ -94,7 +96,7 @@ impl SpeedGovernor {
 
     /// True if the speed follows from what is wanted to last.
     pub(crate) const fn follows_budgets(&self) -> bool {
-        matches!(self.manager.rule(), Rule::Uniform(_))
+        matches!(self.manager.rule(), ProtocolRule::Uniform(_))
     }
 
     /// Whether it is time to tell how long the CPUs have been idle.
@@ -145,8 +147,8 @@ impl SpeedGovernor {
             }
         };
         match step {
-            Some(Step::Rise(to)) => return self.set_speed(enforcer, to, busy, now),
-            Some(Step::RaiseBudgets(to)) => {
+            Some(SpeedStep::Rise(to)) => return self.set_speed(enforcer, to, busy, now),
+            Some(SpeedStep::RaiseBudgets(to)) => {
                 self.enter(now, SpeedWhat::Announced, idle, Some(to));
                 let from = self.manager.present();
                 return Some(Renewal {
@@ -154,14 +156,14 @@ impl SpeedGovernor {
                     requests: Some(Why::SpeedFalls { from, to }),
                 });
             }
-            Some(Step::Dismiss(dismissed)) => {
+            Some(SpeedStep::Dismiss(dismissed)) => {
                 let why = SpeedWhy::NoRoom(dismissed.projected);
                 self.refuse(dismissed.to, why, now);
             }
             None if falling < self.manager.budgets_for() => {
                 self.enter(now, SpeedWhat::GivenUp, busy, Some(falling));
             }
-            Some(Step::Fall(_)) | None => {}
+            Some(SpeedStep::Fall(_)) | None => {}
         }
         None
     }
@@ -177,7 +179,7 @@ impl SpeedGovernor {
         if !self.ours {
             return None;
         }
-        let Some(Step::Rise(to)) = self.manager.pressed(lasting, arbiter.limits()) else {
+        let Some(SpeedStep::Rise(to)) = self.manager.pressed(lasting, arbiter.limits()) else {
             return None;
         };
         self.set_speed(enforcer, to, SpeedWhy::Budgets(promised(lasting)), now)
@@ -211,8 +213,10 @@ impl SpeedGovernor {
     ) -> Option<Renewal> {
         let requests = lasting.unwrap_or(arbiter.requests());
         match self.manager.due(now, requests, arbiter.limits()) {
-            Some(Step::Fall(to)) => self.set_speed(enforcer, to, SpeedWhy::BudgetsInForce, now),
-            Some(Step::Dismiss(dismissed)) => {
+            Some(SpeedStep::Fall(to)) => {
+                self.set_speed(enforcer, to, SpeedWhy::BudgetsInForce, now)
+            }
+            Some(SpeedStep::Dismiss(dismissed)) => {
                 let why = SpeedWhy::NoRoom(dismissed.projected);
                 self.enter(now, SpeedWhat::GivenUp, why, Some(dismissed.to));
                 None

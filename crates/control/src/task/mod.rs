@@ -9,13 +9,13 @@ pub(crate) mod table;
 use onbeat_decide::predictor::Kind;
 use onbeat_model::{Bandwidth, Burst, Instant, Mark, Rhythm, Span, Task};
 
-use crate::estimation::declared::Marked;
-use crate::estimation::{Estimator, Heard, Outcome};
-use crate::report::account::Account;
+use crate::estimation::declared::MarkEffect;
+use crate::estimation::{AnalysisOutcome, BurstEffect, Estimator};
+use crate::report::account::ThreadAccount;
 use crate::{Party, Settings, Treatment};
 
 /// See the file's head.
-pub(crate) struct Thread {
+pub(crate) struct TrackedThread {
     pub(crate) task: Task,
     pub(crate) party: Party,
     /// Its treatment, once that is known.
@@ -25,10 +25,10 @@ pub(crate) struct Thread {
     /// A timer is set to look at it.
     pub(crate) looked_after: bool,
     pub(crate) estimator: Estimator,
-    pub(crate) account: Account,
+    pub(crate) account: ThreadAccount,
 }
 
-impl Thread {
+impl TrackedThread {
     pub(crate) fn new(task: Task, at: Instant, settings: &Settings) -> Self {
         Self {
             task,
@@ -37,7 +37,7 @@ impl Thread {
             unheard: false,
             looked_after: false,
             estimator: Estimator::new(at),
-            account: Account::default(),
+            account: ThreadAccount::default(),
         }
     }
 
@@ -78,7 +78,7 @@ impl Thread {
     fn estimate<T>(
         &mut self,
         settings: &Settings,
-        then: impl FnOnce(&mut Estimator, &mut Account, &mut dyn FnMut() -> Kind) -> T,
+        then: impl FnOnce(&mut Estimator, &mut ThreadAccount, &mut dyn FnMut() -> Kind) -> T,
     ) -> T {
         let Self {
             task,
@@ -95,13 +95,18 @@ impl Thread {
     }
 
     /// Takes in a burst.
-    pub(crate) fn burst(&mut self, burst: &Burst, settings: &Settings, follows: bool) -> Heard {
+    pub(crate) fn burst(
+        &mut self,
+        burst: &Burst,
+        settings: &Settings,
+        follows: bool,
+    ) -> BurstEffect {
         self.estimator
             .burst(burst, &mut self.account, settings, follows)
     }
 
     /// Takes in what the thread says.
-    pub(crate) fn marked(&mut self, mark: &Mark, settings: &Settings) -> Marked {
+    pub(crate) fn marked(&mut self, mark: &Mark, settings: &Settings) -> MarkEffect {
         self.estimate(settings, |estimator, account, kind| {
             estimator.marked(mark, account, settings, kind)
         })
@@ -113,7 +118,7 @@ impl Thread {
         found: Option<Rhythm>,
         now: Instant,
         settings: &Settings,
-    ) -> Outcome {
+    ) -> AnalysisOutcome {
         self.estimate(settings, |estimator, _, kind| {
             estimator.conclude(found, now, settings, kind)
         })

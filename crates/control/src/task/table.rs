@@ -10,16 +10,16 @@ use std::ops::Range;
 
 use onbeat_model::TaskId;
 
-use super::Thread;
+use super::TrackedThread;
 use crate::estimation::Estimator;
-use crate::estimation::clock::{Waker, Wakers};
+use crate::estimation::clock::{ThreadWaker, Wakers};
 use crate::slots::Slot;
 use crate::tuning::records::LEFT_MOST;
 
 /// See the file's head.
 #[derive(Default)]
 pub(crate) struct TaskTable {
-    threads: Vec<Option<Box<Thread>>>,
+    threads: Vec<Option<Box<TrackedThread>>>,
     free: Vec<Slot>,
     index: Index,
 }
@@ -50,46 +50,46 @@ impl TaskTable {
         0..self.threads.len()
     }
 
-    pub(crate) fn get(&self, slot: Slot) -> Option<&Thread> {
+    pub(crate) fn get(&self, slot: Slot) -> Option<&TrackedThread> {
         self.threads.get(slot)?.as_deref()
     }
 
-    pub(crate) fn get_mut(&mut self, slot: Slot) -> Option<&mut Thread> {
+    pub(crate) fn get_mut(&mut self, slot: Slot) -> Option<&mut TrackedThread> {
         self.threads.get_mut(slot)?.as_deref_mut()
     }
 
     /// The thread with this identity.
-    pub(crate) fn with_id(&self, task: TaskId) -> Option<&Thread> {
+    pub(crate) fn with_id(&self, task: TaskId) -> Option<&TrackedThread> {
         self.get(self.find(task)?)
     }
 
-    pub(crate) fn with_id_mut(&mut self, task: TaskId) -> Option<&mut Thread> {
+    pub(crate) fn with_id_mut(&mut self, task: TaskId) -> Option<&mut TrackedThread> {
         self.get_mut(self.find(task)?)
     }
 
     /// The threads of this process.
-    pub(crate) fn of_process(&self, pid: u32) -> impl Iterator<Item = (Slot, &Thread)> {
+    pub(crate) fn of_process(&self, pid: u32) -> impl Iterator<Item = (Slot, &TrackedThread)> {
         self.iter()
             .filter(move |(_, thread)| thread.task.pid == pid)
     }
 
     /// The tracked thread with this number; none for an interrupt.
-    pub(crate) fn waker(&self, tid: u32) -> Option<&Thread> {
+    pub(crate) fn waker(&self, tid: u32) -> Option<&TrackedThread> {
         let slot = self.find_number(tid).filter(|_| tid != 0);
         slot.and_then(|slot| self.get(slot))
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &Thread)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &TrackedThread)> {
         let threads = self.threads.iter().enumerate();
         threads.filter_map(|(slot, thread)| Some((slot, thread.as_deref()?)))
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (Slot, &mut Thread)> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (Slot, &mut TrackedThread)> {
         let threads = self.threads.iter_mut().enumerate();
         threads.filter_map(|(slot, thread)| Some((slot, thread.as_deref_mut()?)))
     }
 
-    pub(crate) fn enter(&mut self, thread: Thread) -> Slot {
+    pub(crate) fn enter(&mut self, thread: TrackedThread) -> Slot {
         let task = thread.task.id;
         let thread = Some(Box::new(thread));
         let slot = match self.free.pop() {
@@ -113,7 +113,7 @@ impl TaskTable {
         self.index.leave(task);
     }
 
-    pub(crate) fn remove(&mut self, slot: Slot) -> Option<Box<Thread>> {
+    pub(crate) fn remove(&mut self, slot: Slot) -> Option<Box<TrackedThread>> {
         let thread = self.threads.get_mut(slot)?.take();
         if thread.is_some() {
             self.free.push(slot);
@@ -127,11 +127,11 @@ impl Wakers for TaskTable {
         Some(&self.get(slot)?.estimator)
     }
 
-    fn waker(&self, tid: u32) -> Waker {
+    fn waker(&self, tid: u32) -> ThreadWaker {
         match self.find_number(tid) {
-            Some(slot) => Waker::Thread(slot),
-            None if self.index.has_left(tid) => Waker::Gone,
-            None => Waker::Clock,
+            Some(slot) => ThreadWaker::Thread(slot),
+            None if self.index.has_left(tid) => ThreadWaker::Gone,
+            None => ThreadWaker::Clock,
         }
     }
 }

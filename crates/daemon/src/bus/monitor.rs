@@ -1,6 +1,6 @@
 //! `org.onbeat.Monitor1`: for observers, such as `onbeat top`. Changes nothing.
 
-use onbeat_control::Done;
+use onbeat_control::DoneJob;
 use onbeat_model::Instant;
 use zbus::message::Header;
 use zbus::{Connection, interface};
@@ -68,7 +68,7 @@ impl Monitor {
             .requests
             .ask(|reply| Request::Look(caller, query, reply))
             .await?;
-        let jobs = |jobs: &Vec<Done>| jobs.iter().map(job).collect();
+        let jobs = |jobs: &Vec<DoneJob>| jobs.iter().map(job).collect();
         Ok((
             seen.now.as_ns(),
             (seen.reserved.as_cpus(), seen.total.as_cpus()),
@@ -79,7 +79,7 @@ impl Monitor {
     }
 }
 
-fn job(done: &Done) -> Job {
+fn job(done: &DoneJob) -> Job {
     (
         done.ended.as_ns(),
         done.response.as_ns(),

@@ -15,6 +15,6 @@ mod tests;
 mod uniform;
 
 pub use projection::{projected_fit, projected_share};
-pub use protocol::{Dismissed, PowerManager, Rule, Step};
+pub use protocol::{Dismissed, PowerManager, ProtocolRule, SpeedStep};
 pub use rule::Band;
 pub use uniform::Uniform;

@@ -23,7 +23,7 @@ use crate::supervisor::{Limits, Request};
 
 /// The next step towards another speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Step {
+pub enum SpeedStep {
     /// To be set at once, higher than before: then [`PowerManager::switched`].
     Rise(Speed),
     /// All budgets are to be raised to what they must be at this lower speed, the one that
@@ -47,7 +47,7 @@ pub struct Dismissed {
 
 /// When another speed is wanted, and which.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Rule {
+pub enum ProtocolRule {
     /// The utilisation of the busiest CPU is kept in a band.
     Band(Band),
     /// The lowest speed at which all budgets fit.
@@ -68,7 +68,7 @@ enum Phase {
 /// speed that [`budgets_for`](Self::budgets_for) tells; (3) time does not run backwards.
 #[derive(Clone, Debug)]
 pub struct PowerManager {
-    rule: Rule,
+    rule: ProtocolRule,
     ladder: Ladder,
     present: Speed,
     phase: Phase,
@@ -79,7 +79,7 @@ pub struct PowerManager {
 impl PowerManager {
     /// One that finds the CPUs at the speed `present`.
     #[must_use]
-    pub const fn new(rule: Rule, ladder: Ladder, present: Speed) -> Self {
+    pub const fn new(rule: ProtocolRule, ladder: Ladder, present: Speed) -> Self {
         Self {
             rule,
             ladder,
@@ -91,7 +91,7 @@ impl PowerManager {
 
     /// The rule.
     #[must_use]
-    pub const fn rule(&self) -> Rule {
+    pub const fn rule(&self) -> ProtocolRule {
         self.rule
     }
 
@@ -124,7 +124,7 @@ impl PowerManager {
         utilisation: Bandwidth,
         requests: &[Request],
         limits: &Limits,
-    ) -> Option<Step> {
+    ) -> Option<SpeedStep> {
         if self.phase != Phase::Steady && self.may_go_on(utilisation, requests, limits) {
             return None;
         }
@@ -134,26 +134,26 @@ impl PowerManager {
         self.phase = Phase::Steady;
         let to = to?;
         if to > self.present {
-            return Some(Step::Rise(to));
+            return Some(SpeedStep::Rise(to));
         }
         Some(match projected_fit(requests, limits, from, to) {
             Ok(()) => {
                 self.phase = Phase::Raising { to };
-                Step::RaiseBudgets(to)
+                SpeedStep::RaiseBudgets(to)
             }
-            Err(projected) => Step::Dismiss(Dismissed { to, projected }),
+            Err(projected) => SpeedStep::Dismiss(Dismissed { to, projected }),
         })
     }
 
     /// The wanted speed has changed: under the uniform speed, a rise is not to wait for the next
     /// sample.
-    pub fn pressed(&mut self, requests: &[Request], limits: &Limits) -> Option<Step> {
-        let Rule::Uniform(uniform) = self.rule else {
+    pub fn pressed(&mut self, requests: &[Request], limits: &Limits) -> Option<SpeedStep> {
+        let ProtocolRule::Uniform(uniform) = self.rule else {
             return None;
         };
         let wanted = uniform.wants(requests, limits, self.budgets_for(), &self.ladder)?;
         self.pressed_for = self.pressed_for.max(Some(wanted));
-        (wanted > self.present).then_some(Step::Rise(wanted))
+        (wanted > self.present).then_some(SpeedStep::Rise(wanted))
     }
 
     /// Another speed than the present one, if the rule wants one; where budgets asked for a higher
@@ -166,8 +166,8 @@ impl PowerManager {
         limits: &Limits,
     ) -> Option<Speed> {
         match self.rule {
-            Rule::Band(band) => band.wants(utilisation, self.present, &self.ladder),
-            Rule::Uniform(uniform) => {
+            ProtocolRule::Band(band) => band.wants(utilisation, self.present, &self.ladder),
+            ProtocolRule::Uniform(uniform) => {
                 let now = uniform.wants(requests, limits, self.budgets_for(), &self.ladder)?;
                 let to = self.pressed_for.map_or(now, |pressed| pressed.max(now));
                 (to != self.present).then_some(to)
@@ -179,8 +179,10 @@ impl PowerManager {
     fn may_go_on(&self, utilisation: Bandwidth, requests: &[Request], limits: &Limits) -> bool {
         let to = self.budgets_for();
         match self.rule {
-            Rule::Band(band) => projected_share(utilisation, self.present, to) <= band.high(),
-            Rule::Uniform(uniform) => {
+            ProtocolRule::Band(band) => {
+                projected_share(utilisation, self.present, to) <= band.high()
+            }
+            ProtocolRule::Uniform(uniform) => {
                 uniform.fits(requests, limits, (to, to), self.ladder.highest())
             }
         }
@@ -202,15 +204,20 @@ impl PowerManager {
 
     /// The steps that are due by `now`. The wanted total may have grown meanwhile: then the fall is
     /// dismissed after all.
-    pub fn due(&mut self, now: Instant, requests: &[Request], limits: &Limits) -> Option<Step> {
+    pub fn due(
+        &mut self,
+        now: Instant,
+        requests: &[Request],
+        limits: &Limits,
+    ) -> Option<SpeedStep> {
         let Phase::Waiting { to, until } = self.phase else {
             return None;
         };
         if let Err(projected) = projected_fit(requests, limits, to, to) {
             self.phase = Phase::Steady;
-            return Some(Step::Dismiss(Dismissed { to, projected }));
+            return Some(SpeedStep::Dismiss(Dismissed { to, projected }));
         }
-        (now >= until).then_some(Step::Fall(to))
+        (now >= until).then_some(SpeedStep::Fall(to))
     }
 
     /// The CPUs have this speed now, by whose doing ever.

@@ -24,7 +24,7 @@ use crate::tuning::pattern::{AS_WELL, FITS, LONGEST, PLACES, SCENE, WEIGHT};
 pub(super) struct Pattern {
     parameters: Parameters,
     usual: Percentile,
-    group: Group,
+    group: Repetition,
     excess: Excess,
     /// The expected demands of the coming jobs, up to the one that is planned for, which is the
     /// last; none without a group.
@@ -40,7 +40,7 @@ impl Pattern {
         Self {
             parameters,
             usual: Percentile::new(parameters),
-            group: Group::default(),
+            group: Repetition::default(),
             excess: Excess::new(parameters.overruns),
             expected: VecDeque::new(),
             planned: None,
@@ -131,7 +131,7 @@ impl Predictor for Pattern {
 
     fn rate_changed(&mut self, period: Span) {
         self.usual.rate_changed(period);
-        self.group = Group::default();
+        self.group = Repetition::default();
         self.excess.clear();
         self.expected.clear();
         self.planned = None;
@@ -156,7 +156,7 @@ impl Predictor for Pattern {
 }
 
 /// The last jobs, and after how many of them they repeat.
-struct Group {
+struct Repetition {
     /// The demands, the last one first.
     demands: VecDeque<Span>,
     /// For each length, how much jobs differ from the mean of the two before at their place, as a
@@ -167,7 +167,7 @@ struct Group {
     scene: VecDeque<f64>,
 }
 
-impl Default for Group {
+impl Default for Repetition {
     fn default() -> Self {
         Self {
             demands: VecDeque::with_capacity(LONGEST * PLACES + 1),
@@ -178,7 +178,7 @@ impl Default for Group {
     }
 }
 
-impl Group {
+impl Repetition {
     fn push(&mut self, demand: Span) {
         if let Some(mean) = self.at_place(1)
             && mean > Span::ZERO
@@ -250,8 +250,8 @@ mod tests {
     /// I, B, B and P frames.
     const GROUP: [u64; 6] = [20, 10, 10, 14, 10, 10];
 
-    fn after(jobs: usize, demand: impl Fn(usize) -> Span) -> Group {
-        let mut group = Group::default();
+    fn after(jobs: usize, demand: impl Fn(usize) -> Span) -> Repetition {
+        let mut group = Repetition::default();
         (0..jobs).for_each(|n| group.push(demand(n)));
         group
     }
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn jobs_that_do_not_repeat_have_no_group() {
         let mut state = 1_u64;
-        let mut group = Group::default();
+        let mut group = Repetition::default();
         for n in 0..4000 {
             state = state
                 .wrapping_mul(6_364_136_223_846_793_005)

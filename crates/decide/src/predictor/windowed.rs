@@ -7,12 +7,12 @@ use super::catch_up::CatchUp;
 use super::{Kind, Pace, Parameters, Predictor};
 
 /// The need of the next jobs, from the last ones' demands; none as long as nothing is known.
-pub(super) type Rule = fn(&Demand, &Parameters) -> Option<Span>;
+pub(super) type WindowRule = fn(&Demand, &Parameters) -> Option<Span>;
 
 /// See the file's head.
 pub(super) struct Windowed {
     kind: Kind,
-    rule: Rule,
+    rule: WindowRule,
     parameters: Parameters,
     planned: Option<Span>,
     pace: Pace,
@@ -21,7 +21,7 @@ pub(super) struct Windowed {
 
 impl Windowed {
     /// Knows nothing yet.
-    pub(super) fn new(kind: Kind, rule: Rule, parameters: Parameters) -> Self {
+    pub(super) fn new(kind: Kind, rule: WindowRule, parameters: Parameters) -> Self {
         Self {
             kind,
             rule,

@@ -21,7 +21,7 @@ use crate::tuning::forecast::{LEAST_ERROR, LEVEL, LONGEST, MEANS, SHARPNESS, WEI
 
 /// A way to forecast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rule {
+enum ForecastRule {
     /// The mean of the last `n` jobs.
     Mean(usize),
     /// The job `n` before, and half of the way (as a factor) that the level has gone since.
@@ -32,21 +32,21 @@ enum Rule {
 #[derive(Clone, Debug)]
 pub struct Forecast {
     recent: VecDeque<f64>,
-    rules: Vec<Kept>,
+    rules: Vec<RatedRule>,
     /// Demand over forecast, in millionths.
     factors: Demand,
 }
 
 #[derive(Clone, Debug)]
-struct Kept {
-    rule: Rule,
+struct RatedRule {
+    rule: ForecastRule,
     /// The mean of the logarithm's size, recent ones more; none before the first forecast.
     error: Option<f64>,
 }
 
 /// One forecast.
 #[derive(Clone, Copy, Debug)]
-pub struct Next<'a> {
+pub struct NextDemand<'a> {
     /// The forecast quantity.
     pub demand: Span,
     /// By which factors, in millionths, the last jobs' demands were other than forecast.
@@ -60,9 +60,9 @@ impl Forecast {
     /// The forecaster of a task without a job yet; factors are those of the last `window` jobs.
     #[must_use]
     pub fn new(window: usize) -> Self {
-        let means = MEANS.into_iter().map(Rule::Mean);
-        let seasons = (2..=LONGEST).map(Rule::Season);
-        let kept = |rule| Kept { rule, error: None };
+        let means = MEANS.into_iter().map(ForecastRule::Mean);
+        let seasons = (2..=LONGEST).map(ForecastRule::Season);
+        let kept = |rule| RatedRule { rule, error: None };
         Self {
             recent: VecDeque::new(),
             rules: means.chain(seasons).map(kept).collect(),
@@ -92,9 +92,9 @@ impl Forecast {
 
     /// The next job's forecast; none before the third job.
     #[must_use]
-    pub fn next(&self) -> Option<Next<'_>> {
+    pub fn next(&self) -> Option<NextDemand<'_>> {
         let demand = self.together().filter(|_| !self.factors.is_empty())?;
-        Some(Next {
+        Some(NextDemand {
             demand: Span::from_ns(demand.round() as u64),
             factors: &self.factors,
         })
@@ -105,7 +105,7 @@ impl Forecast {
         let errors = self.rules.iter().filter_map(|kept| kept.error);
         let least = errors.min_by(f64::total_cmp)?.max(LEAST_ERROR);
         let (mut sum, mut weights) = (0.0, 0.0);
-        for Kept { rule, error } in &self.rules {
+        for RatedRule { rule, error } in &self.rules {
             if let (Some(error), Some(forecast)) = (error, rule.forecast(&self.recent)) {
                 let weight = (-SHARPNESS * (error / least - 1.0)).exp();
                 sum += weight * forecast.ln();
@@ -117,7 +117,7 @@ impl Forecast {
     }
 }
 
-impl Rule {
+impl ForecastRule {
     /// From the last jobs, the latest at the end.
     fn forecast(self, recent: &VecDeque<f64>) -> Option<f64> {
         let count = recent.len();

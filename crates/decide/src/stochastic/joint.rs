@@ -34,13 +34,13 @@
 
 use onbeat_model::Span;
 
-use super::schedule::Group;
+use super::schedule::WorkGroup;
 use crate::tuning::joint::{PIECES, SERVED_OVERRUNS};
 
 /// The demand of a task's jobs, also beyond its budget.
 #[derive(Clone, Debug)]
 pub struct Outlook {
-    groups: Vec<Group>,
+    groups: Vec<WorkGroup>,
     /// Each job counted to the end of its group.
     mean: f64,
     budget: Span,
@@ -48,7 +48,7 @@ pub struct Outlook {
 
 /// A task at one instant.
 #[derive(Clone, Copy, Debug)]
-pub struct Standing<'a> {
+pub struct TaskStanding<'a> {
     /// The demand of its jobs.
     pub outlook: &'a Outlook,
     /// Its period.
@@ -72,7 +72,7 @@ pub struct Progress {
 
 /// The next thing to do.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wish {
+pub struct NeededSpeed {
     /// The speed, as a share of the highest one; at most 1.
     pub speed: f64,
     /// How long the CPU could stand still without a budget coming too late at the highest speed.
@@ -86,7 +86,7 @@ impl Outlook {
     pub fn new(sorted: &[Span], factor: f64, budget: Span) -> Self {
         let count = sorted.len();
         let pieces = PIECES.min(count);
-        let mut groups: Vec<Group> = Vec::with_capacity(pieces);
+        let mut groups: Vec<WorkGroup> = Vec::with_capacity(pieces);
         let mut mean = 0.0;
         let (mut from, mut before) = (Span::ZERO, 1.0);
         for piece in 1..=pieces {
@@ -99,7 +99,7 @@ impl Outlook {
             let beyond = (count - within) as f64 / count as f64;
             if end > from {
                 mean += (end - from).as_ns() as f64 * before;
-                groups.push(Group {
+                groups.push(WorkGroup {
                     from,
                     size: end - from,
                     beyond,
@@ -191,7 +191,7 @@ impl Outlook {
 /// The speed for all of `tasks`, which are in the order of the ends of their periods, and share one
 /// CPU.
 #[must_use]
-pub fn wish(tasks: &[Standing]) -> Wish {
+pub fn wish(tasks: &[TaskStanding]) -> NeededSpeed {
     let mut speed: f64 = 0.0;
     let mut laxity = f64::INFINITY;
     for (number, last) in tasks.iter().enumerate() {
@@ -219,7 +219,7 @@ pub fn wish(tasks: &[Standing]) -> Wish {
             laxity = laxity.min(until - budgets);
         }
     }
-    Wish {
+    NeededSpeed {
         speed: speed.min(1.0),
         laxity: Span::from_ns(laxity.clamp(0.0, u64::MAX as f64) as u64),
     }

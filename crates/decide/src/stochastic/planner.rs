@@ -16,7 +16,7 @@ use super::{Budget, Histogram, Schedule, time_allocations};
 
 /// How plans are made.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub struct PlannerSettings {
     /// How many of the last jobs a profile counts (n); a task's first plan, and each new one, comes
     /// after this number of jobs.
     pub window: usize,
@@ -28,7 +28,7 @@ pub struct Settings {
     pub most_of_user: f64,
 }
 
-impl Default for Settings {
+impl Default for PlannerSettings {
     /// The paper's window, and a number of groups that it does not tell; the kernel's own bound on
     /// reservations, and half of a CPU for a user, as in the service.
     fn default() -> Self {
@@ -64,12 +64,12 @@ pub struct Plan {
 /// Profiles of tasks, in the order in which they came.
 #[derive(Clone, Debug, Default)]
 pub struct Planner {
-    settings: Settings,
-    profiles: Vec<Profile>,
+    settings: PlannerSettings,
+    profiles: Vec<TaskProfile>,
 }
 
 #[derive(Clone, Debug)]
-struct Profile {
+struct TaskProfile {
     task: u32,
     /// The user whose part of the CPU its budget counts for.
     payer: Option<u32>,
@@ -86,7 +86,7 @@ struct Profile {
 impl Planner {
     /// No task yet.
     #[must_use]
-    pub const fn new(settings: Settings) -> Self {
+    pub const fn new(settings: PlannerSettings) -> Self {
         Self {
             settings,
             profiles: Vec::new(),
@@ -97,7 +97,7 @@ impl Planner {
     /// profile begins anew. Its budget counts for the user `payer`; none is charged to no user.
     pub fn enter(&mut self, task: u32, payer: Option<u32>, period: Span, rho: f64) {
         self.leave(task);
-        self.profiles.push(Profile {
+        self.profiles.push(TaskProfile {
             task,
             payer,
             period,
@@ -130,7 +130,7 @@ impl Planner {
     /// A job of `task` has demanded so much, in time at the highest speed. True if that makes plans
     /// due.
     pub fn job(&mut self, task: u32, demanded: Span) -> bool {
-        let Settings { window, groups, .. } = self.settings;
+        let PlannerSettings { window, groups, .. } = self.settings;
         let mut profiles = self.profiles.iter_mut();
         let Some(profile) = profiles.find(|profile| profile.task == task && !profile.is_given)
         else {
@@ -148,7 +148,7 @@ impl Planner {
     /// The plans of all tasks: the time of each depends on the others' budgets (eq. 4).
     #[must_use]
     pub fn plans(&self, speeds: Option<&Ladder>) -> Vec<Planned> {
-        let Settings {
+        let PlannerSettings {
             most, most_of_user, ..
         } = self.settings;
         let mut taken = 0.0;
@@ -196,7 +196,7 @@ impl Planner {
     }
 }
 
-impl Profile {
+impl TaskProfile {
     fn learn(&mut self, groups: usize) {
         self.known = Histogram::of(&self.demand, groups).map(|histogram| {
             let budget = histogram.budget(self.rho);

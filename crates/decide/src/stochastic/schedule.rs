@@ -20,7 +20,7 @@ use super::histogram::{Bound, Budget, Histogram};
 
 /// A job that has computed `after` runs at `speed` from there on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Point {
+pub struct SpeedPoint {
     /// The computed work, in time at the highest speed.
     pub after: Span,
     /// The speed.
@@ -31,7 +31,7 @@ pub struct Point {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     first: Speed,
-    later: Vec<Point>,
+    later: Vec<SpeedPoint>,
 }
 
 /// How a wanted speed becomes one that the CPU has.
@@ -90,18 +90,18 @@ impl Schedule {
             if let Some(below) = below {
                 let slowly = part_at(below.ratio(highest), above.ratio(highest), ratio);
                 if slowly > 0.0 {
-                    points.push(Point {
+                    points.push(SpeedPoint {
                         after: group.from,
                         speed: below,
                     });
-                    points.push(Point {
+                    points.push(SpeedPoint {
                         after: group.from + group.size.scale(slowly),
                         speed: above,
                     });
                     continue;
                 }
             }
-            points.push(Point {
+            points.push(SpeedPoint {
                 after: group.from,
                 speed: above,
             });
@@ -129,13 +129,13 @@ impl Schedule {
         } else {
             unbounded(&groups, time)
         };
-        let points: Vec<Point> = groups
+        let points: Vec<SpeedPoint> = groups
             .iter()
             .zip(ratios)
             .enumerate()
             .map(|(at, (group, ratio))| {
                 let own_begin = differences.own_speeds || at == 0;
-                Point {
+                SpeedPoint {
                     after: if own_begin {
                         group.from
                     } else {
@@ -149,7 +149,7 @@ impl Schedule {
     }
 
     /// Points at which the speed does not grow are left out.
-    fn merged(lowest: Speed, points: &[Point]) -> Self {
+    fn merged(lowest: Speed, points: &[SpeedPoint]) -> Self {
         let mut schedule = Self::uniform(points.first().map_or(lowest, |point| point.speed));
         for point in points {
             if point.speed > schedule.last() {
@@ -164,8 +164,8 @@ impl Schedule {
     }
 
     /// All points, the first at zero.
-    pub fn points(&self) -> impl Iterator<Item = Point> + '_ {
-        let first = Point {
+    pub fn points(&self) -> impl Iterator<Item = SpeedPoint> + '_ {
+        let first = SpeedPoint {
             after: Span::ZERO,
             speed: self.first,
         };
@@ -201,7 +201,7 @@ fn wanted(ratio: f64, speeds: &Ladder) -> Speed {
 
 /// The work between two boundaries.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Group {
+pub(super) struct WorkGroup {
     pub(super) from: Span,
     pub(super) size: Span,
     /// The probability that a job needs more than this group, 1 - F; 1 for the first one, which
@@ -209,7 +209,7 @@ pub(super) struct Group {
     pub(super) beyond: f64,
 }
 
-pub(super) fn groups(bounds: &[Bound]) -> Vec<Group> {
+pub(super) fn groups(bounds: &[Bound]) -> Vec<WorkGroup> {
     let mut groups = groups_as_written(bounds);
     if let Some(first) = groups.first_mut() {
         first.beyond = 1.0;
@@ -218,12 +218,12 @@ pub(super) fn groups(bounds: &[Bound]) -> Vec<Group> {
 }
 
 /// The first one, too, costs what jobs need more than it.
-fn groups_as_written(bounds: &[Bound]) -> Vec<Group> {
+fn groups_as_written(bounds: &[Bound]) -> Vec<WorkGroup> {
     let begins = std::iter::once(Span::ZERO).chain(bounds.iter().map(|bound| bound.demand));
     begins
         .zip(bounds)
         .filter(|(from, bound)| *from < bound.demand)
-        .map(|(from, bound)| Group {
+        .map(|(from, bound)| WorkGroup {
             from,
             size: bound.demand - from,
             beyond: (1.0 - bound.within).max(0.0),
@@ -233,7 +233,7 @@ fn groups_as_written(bounds: &[Bound]) -> Vec<Group> {
 
 /// Eq. 12: the speed of each group as a ratio of the highest one; the highest for a group that no
 /// job needed more than.
-fn unbounded(groups: &[Group], time: Span) -> Vec<f64> {
+fn unbounded(groups: &[WorkGroup], time: Span) -> Vec<f64> {
     let roots = || groups.iter().map(|group| group.beyond.cbrt());
     let sizes = groups.iter().map(|group| group.size.as_ns() as f64);
     let sum: f64 = sizes.zip(roots()).map(|(size, root)| size * root).sum();
@@ -248,7 +248,7 @@ fn unbounded(groups: &[Group], time: Span) -> Vec<f64> {
 
 /// The speed of each group as a ratio of the highest one: from `lowest` to 1, of the least expected
 /// energy among those that fit into `time`; all 1 if even these do not.
-pub(super) fn ideal(groups: &[Group], time: Span, lowest: f64) -> Vec<f64> {
+pub(super) fn ideal(groups: &[WorkGroup], time: Span, lowest: f64) -> Vec<f64> {
     let speeds = |factor: f64| {
         groups.iter().map(move |group| {
             // No job ever needed the last group: it costs no expected energy, so it takes no time.

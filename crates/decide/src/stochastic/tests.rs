@@ -2,7 +2,7 @@ use onbeat_model::{Demand, Ladder, Speed};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use super::schedule::{Differences, Group, Rounding, groups, ideal};
+use super::schedule::{Differences, Rounding, WorkGroup, groups, ideal};
 use super::*;
 
 fn us(us: u64) -> Span {
@@ -160,30 +160,30 @@ fn as_written_jobs_that_are_all_alike_run_at_the_highest_speed() {
 }
 
 /// Eq. 12 as written, for speeds without bounds.
-fn equation_12(groups: &[Group], time: Span) -> Vec<f64> {
+fn equation_12(groups: &[WorkGroup], time: Span) -> Vec<f64> {
     let sum: f64 = groups
         .iter()
         .map(|group| group.size.as_ns() as f64 * group.beyond.cbrt())
         .sum();
-    let speed = |group: &Group| sum / (time.as_ns() as f64 * group.beyond.cbrt());
+    let speed = |group: &WorkGroup| sum / (time.as_ns() as f64 * group.beyond.cbrt());
     groups.iter().map(speed).collect()
 }
 
 /// The sum that eq. 8 minimises.
-fn expected_energy(groups: &[Group], speeds: &[f64]) -> f64 {
+fn expected_energy(groups: &[WorkGroup], speeds: &[f64]) -> f64 {
     let each = groups.iter().zip(speeds);
     each.map(|(group, speed)| group.size.as_ns() as f64 * group.beyond * speed * speed)
         .sum()
 }
 
-fn taken(groups: &[Group], speeds: &[f64]) -> f64 {
+fn taken(groups: &[WorkGroup], speeds: &[f64]) -> f64 {
     let each = groups.iter().zip(speeds);
     each.map(|(group, speed)| group.size.as_ns() as f64 / speed)
         .sum()
 }
 
 /// The least energy of all ways to give each group one of `speeds` within `time`: the slow twin.
-fn brute_force(groups: &[Group], time: Span, speeds: &[f64]) -> Option<f64> {
+fn brute_force(groups: &[WorkGroup], time: Span, speeds: &[f64]) -> Option<f64> {
     let mut best: Option<f64> = None;
     for way in 0..speeds.len().pow(groups.len() as u32) {
         let chosen: Vec<f64> = (0..groups.len() as u32)

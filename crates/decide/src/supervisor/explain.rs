@@ -6,7 +6,7 @@ use std::fmt;
 use onbeat_model::{Bandwidth, TaskId};
 
 use super::level::effective;
-use super::{Grant, Request, Why};
+use super::{Grant, GrantReason, Request};
 
 /// One task that got less than it wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,7 +20,7 @@ pub struct GaveWay {
     /// Its weight.
     pub weight: f64,
     /// For which reason.
-    pub why: Why,
+    pub why: GrantReason,
 }
 
 impl fmt::Display for GaveWay {
@@ -35,11 +35,15 @@ impl fmt::Display for GaveWay {
         } = self;
         write!(f, "task {task} gives way from {wanted} to {granted}: ")?;
         match why {
-            Why::Wanted => write!(f, "its share is shorter than the shortest runtime there is"),
-            Why::TaskCap => write!(f, "no task may have more"),
-            Why::Compressed => write!(f, "among those who want most for their weight ({weight})"),
-            Why::Minimum => write!(f, "no further, this is its guaranteed minimum"),
-            Why::BelowMinimum => write!(f, "not even the guaranteed minima fit the total"),
+            GrantReason::Wanted => {
+                write!(f, "its share is shorter than the shortest runtime there is")
+            }
+            GrantReason::TaskCap => write!(f, "no task may have more"),
+            GrantReason::Compressed => {
+                write!(f, "among those who want most for their weight ({weight})")
+            }
+            GrantReason::Minimum => write!(f, "no further, this is its guaranteed minimum"),
+            GrantReason::BelowMinimum => write!(f, "not even the guaranteed minima fit the total"),
         }
     }
 }

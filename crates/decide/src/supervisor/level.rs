@@ -32,13 +32,13 @@ pub struct Level {
 impl Level {
     /// The highest one at which all `requests` stay within `limits`.
     pub(super) fn highest(requests: &[Request], limits: &Limits) -> Self {
-        let shares: Vec<Share> = requests
+        let shares: Vec<LevelShare> = requests
             .iter()
-            .map(|request| Share::of(request, limits.per_task))
+            .map(|request| LevelShare::of(request, limits.per_task))
             .collect();
         let of_minima = shares.iter().map(|share| share.least).sum::<Bandwidth>() > limits.total;
         let shares = if of_minima {
-            shares.iter().map(Share::only_the_minimum).collect()
+            shares.iter().map(LevelShare::only_the_minimum).collect()
         } else {
             shares
         };
@@ -52,7 +52,7 @@ impl Level {
     /// stay within the total, if it was not among those from which the level was found.
     #[must_use]
     pub fn grant(&self, request: &Request, limits: &Limits) -> Grant {
-        let share = Share::of(request, limits.per_task);
+        let share = LevelShare::of(request, limits.per_task);
         let bandwidth = if self.of_minima {
             share.only_the_minimum().at(self.height)
         } else {
@@ -68,13 +68,13 @@ impl Level {
 
 /// Between what and what a task's share may lie, and how fast it grows with the level.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Share {
+pub(super) struct LevelShare {
     pub(super) least: Bandwidth,
     pub(super) most: Bandwidth,
     weight: f64,
 }
 
-impl Share {
+impl LevelShare {
     pub(super) fn of(request: &Request, per_task: Bandwidth) -> Self {
         let most = request.wanted.bandwidth().min(per_task);
         Self {
@@ -99,7 +99,7 @@ impl Share {
 
 /// The highest level at which all shares together stay within `total`; infinite if they do at any.
 /// Assumes that the least of all together do.
-fn highest_level(shares: &[Share], total: Bandwidth) -> f64 {
+fn highest_level(shares: &[LevelShare], total: Bandwidth) -> f64 {
     if shares.iter().map(|share| share.most).sum::<Bandwidth>() <= total {
         return f64::INFINITY;
     }

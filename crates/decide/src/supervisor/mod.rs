@@ -20,7 +20,7 @@ use onbeat_model::{Bandwidth, Reservation, Span, TaskId};
 
 pub use explain::GaveWay;
 pub use level::Level;
-use level::Share;
+use level::LevelShare;
 
 /// The request of one task.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,7 +55,7 @@ impl Limits {
 
 /// Why a grant is what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum GrantReason {
     /// It is what was wanted.
     Wanted,
     /// No task gets more than the per-task cap.
@@ -77,12 +77,12 @@ pub struct Grant {
     /// shortest runtime.
     pub reservation: Option<Reservation>,
     /// Why it is that.
-    pub why: Why,
+    pub why: GrantReason,
 }
 
 /// All grants.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct SupervisorOutcome {
     /// One grant per request, in the order of the requests.
     pub grants: Vec<Grant>,
     /// The tasks that got less than wanted, in the order in which they gave way; empty if all
@@ -97,31 +97,31 @@ pub struct Outcome {
 /// Assumes that no task asks twice. The sum of the grants is never over the total; granted again
 /// from its own grants the outcome is the same; more weight never gets a task less.
 #[must_use]
-pub fn arbitrate(requests: &[Request], limits: &Limits) -> Outcome {
+pub fn arbitrate(requests: &[Request], limits: &Limits) -> SupervisorOutcome {
     let level = Level::highest(requests, limits);
     let grants: Vec<Grant> = requests
         .iter()
         .map(|request| level.grant(request, limits))
         .collect();
     let gave_way = explain::in_order(requests, &grants);
-    Outcome {
+    SupervisorOutcome {
         grants,
         gave_way,
         level,
     }
 }
 
-fn why(request: &Request, share: &Share, given: Bandwidth) -> Why {
+fn why(request: &Request, share: &LevelShare, given: Bandwidth) -> GrantReason {
     if given >= request.wanted.bandwidth() {
-        Why::Wanted
+        GrantReason::Wanted
     } else if given >= share.most {
-        Why::TaskCap
+        GrantReason::TaskCap
     } else if given > share.least {
-        Why::Compressed
+        GrantReason::Compressed
     } else if given == share.least {
-        Why::Minimum
+        GrantReason::Minimum
     } else {
-        Why::BelowMinimum
+        GrantReason::BelowMinimum
     }
 }
 

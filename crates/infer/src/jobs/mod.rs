@@ -29,7 +29,7 @@ use crate::tuning;
 use onbeat_model::{Burst, Job, Rhythm, Span};
 
 pub use substitutes::{Substitutes, deadline};
-pub use told::Told;
+pub use told::MarkedJobs;
 
 /// Cuts one thread's bursts into jobs, in constant time per burst. See the module for the rule.
 #[derive(Clone, Debug)]

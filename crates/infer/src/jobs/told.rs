@@ -30,7 +30,7 @@ use onbeat_model::{Instant, Job, Mark, Rhythm, Said, Span};
 
 /// Cuts one thread's marks into jobs. See the module for the rule.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct MarkedJobs {
     declared: Option<Span>,
     permille: u32,
     distances: VecDeque<Span>,
@@ -39,21 +39,21 @@ pub struct Told {
     /// Releases since, itself excluded.
     since_anchor: u64,
     release: Option<Instant>,
-    begun: Option<Begun>,
+    begun: Option<OpenJob>,
     /// When the last job ended, and the thread's CPU time then.
     ended: Option<(Instant, Span)>,
     exhausted: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Begun {
+struct OpenJob {
     at: Instant,
     release: Instant,
     woke: Instant,
     executed: Span,
 }
 
-impl Told {
+impl MarkedJobs {
     /// Takes in what the thread said; gives the job that it ends. A job whose period is not known
     /// yet has its deadline at its own end.
     pub fn hear(&mut self, mark: &Mark) -> Option<Job> {
@@ -130,7 +130,7 @@ impl Told {
         }
         self.release = Some(release);
         self.exhausted = false;
-        self.begun = Some(Begun {
+        self.begun = Some(OpenJob {
             at,
             release,
             woke,

@@ -28,7 +28,7 @@ use onbeat_model::{Instant, Span};
 
 /// How a thread stands to a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Standing {
+pub struct PathStanding {
     /// It works in every so many-th job: 1 for each.
     pub every: u32,
     /// In how many of those it was seen.
@@ -118,7 +118,7 @@ impl Contacts {
     /// How the thread stands to the path at `now`; none if it has too little to do with it, or that
     /// is not sure yet.
     #[must_use]
-    pub fn standing(&self, now: Instant) -> Option<Standing> {
+    pub fn standing(&self, now: Instant) -> Option<PathStanding> {
         let heard = now.since(self.since);
         let unheard = now.since(self.last);
         let counts = self.left_out.into_iter().zip(self.early);
@@ -134,7 +134,7 @@ impl Contacts {
             }
             // It takes a step for each job left out, so it is asked for a few of them only.
             let confidence = confidence(seen, of);
-            (confidence >= tuning::sure_of_a_stage()).then_some(Standing {
+            (confidence >= tuning::sure_of_a_stage()).then_some(PathStanding {
                 every,
                 seen,
                 of,

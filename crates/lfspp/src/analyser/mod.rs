@@ -55,7 +55,7 @@ impl Default for Config {
 
 /// Why a set of parameters makes no analyser.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-pub enum ConfigError {
+pub enum ParameterError {
     /// The frequencies are no range.
     #[error(
         "the range from {lowest_hz} Hz to {highest_hz} Hz is none: f_min must be at least 0 and \
@@ -103,26 +103,26 @@ impl Config {
     ///
     /// # Errors
     /// If the parameters are out of their range; the error says which.
-    pub fn bins(&self) -> Result<usize, ConfigError> {
+    pub fn bins(&self) -> Result<usize, ParameterError> {
         let (lowest_hz, highest_hz) = (self.lowest_hz, self.highest_hz);
         if !(lowest_hz >= 0.0 && highest_hz > lowest_hz && highest_hz.is_finite()) {
-            return Err(ConfigError::Range {
+            return Err(ParameterError::Range {
                 lowest_hz,
                 highest_hz,
             });
         }
         let bins = spectrum::bins(lowest_hz, highest_hz, self.step_hz);
         if !(self.step_hz > 0.0 && bins >= 3.0 && bins <= Self::MOST_BINS as f64) {
-            return Err(ConfigError::Step {
+            return Err(ParameterError::Step {
                 step_hz: self.step_hz,
             });
         }
         if self.horizon.is_zero() {
-            return Err(ConfigError::Horizon);
+            return Err(ParameterError::Horizon);
         }
         let sane = |x: f64| x.is_finite() && x >= 0.0;
         if !(sane(self.threshold) && sane(self.tolerance_hz) && self.multiples > 0) {
-            return Err(ConfigError::Heuristic {
+            return Err(ParameterError::Heuristic {
                 threshold: self.threshold,
                 multiples: self.multiples,
                 tolerance_hz: self.tolerance_hz,
@@ -148,7 +148,7 @@ impl Analyser {
     ///
     /// # Errors
     /// If a parameter is out of its range.
-    pub fn new(config: Config) -> Result<Self, ConfigError> {
+    pub fn new(config: Config) -> Result<Self, ParameterError> {
         Ok(Self {
             spectrum: Spectrum::new(config.lowest_hz, config.step_hz, config.bins()?),
             config,

@@ -29,13 +29,13 @@ impl Default for Adaptive {
 /// A job's end is heard within this time: the library calls the middleware, which answers at once.
 const SOON: Span = Span::from_us(100);
 
-pub(super) struct Control {
+pub(super) struct AdaptiveControl {
     scheme: Scheme,
     period: Option<Span>,
     ended: Option<Span>,
 }
 
-impl Control {
+impl AdaptiveControl {
     pub(super) fn new(adaptive: Adaptive) -> Self {
         Self {
             scheme: Scheme::new(adaptive.group, adaptive.parameters),
@@ -45,7 +45,7 @@ impl Control {
     }
 }
 
-impl Controls for Control {
+impl Controls for AdaptiveControl {
     fn marked(&mut self, mark: &Mark) {
         match mark.said {
             Said::RealTimeStarted { period, .. } => {

@@ -28,7 +28,7 @@ impl Default for Lfs {
     }
 }
 
-pub(super) struct Control {
+pub(super) struct LfsControl {
     period: Span,
     binary: Binary,
     task: TaskId,
@@ -37,7 +37,7 @@ pub(super) struct Control {
     next: Instant,
 }
 
-impl Control {
+impl LfsControl {
     pub(super) fn new(lfs: Lfs, task: TaskId, now: Instant) -> Self {
         let mut new = Self {
             period: lfs.server_period,
@@ -62,7 +62,7 @@ impl Control {
     }
 }
 
-impl Controls for Control {
+impl Controls for LfsControl {
     fn exhausted(&mut self, _at: Instant, held: Reservation) {
         self.ran_out = true;
         self.held = Some(held);

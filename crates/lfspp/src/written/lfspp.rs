@@ -45,7 +45,7 @@ pub struct Additions {
     pub tracking: bool,
 }
 
-pub(super) struct Control {
+pub(super) struct LfsPlusPlusControl {
     settings: LfsPlusPlus,
     /// None if the parameters make no spectrum: then nothing is ever found.
     analyser: Option<Analyser>,
@@ -57,7 +57,7 @@ pub(super) struct Control {
     analysed: Instant,
 }
 
-impl Control {
+impl LfsPlusPlusControl {
     pub(super) fn new(settings: LfsPlusPlus, now: Instant) -> Self {
         let parameters = Parameters {
             rate_boost: if settings.additions.raise {
@@ -106,7 +106,7 @@ impl Control {
     }
 }
 
-impl Controls for Control {
+impl Controls for LfsPlusPlusControl {
     fn burst(&mut self, burst: &Burst) {
         if let Some(analyser) = &mut self.analyser {
             analyser.hear_at(burst.woke);

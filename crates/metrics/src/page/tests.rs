@@ -6,7 +6,7 @@ use onbeat_model::{Capacity, Sensor};
 use onbeat_sense::recording::{self, Replay};
 
 use super::*;
-use crate::{ALL, Kind};
+use crate::{ALL, MetricKind};
 
 /// The page in the middle of a recording of a player, while reservations are held.
 fn page() -> String {
@@ -144,7 +144,7 @@ fn names_follow_the_rules_of_prometheus() {
         assert!(metric.name.bytes().all(legal), "{}", metric.name);
         assert_eq!(
             metric.name.ends_with("_total"),
-            metric.kind == Kind::Counter,
+            metric.kind == MetricKind::Counter,
             "{}",
             metric.name
         );

@@ -3,16 +3,16 @@
 use onbeat_infer::recorded;
 use onbeat_model::Rhythm;
 
-use super::windows::Stretch;
-use crate::cli::Method;
+use super::windows::WindowBursts;
+use crate::cli::AnalysisMethod;
 
 /// The rhythms, strongest first.
-pub(super) fn rhythms(stretch: &Stretch, method: Method) -> Vec<Rhythm> {
+pub(super) fn rhythms(stretch: &WindowBursts, method: AnalysisMethod) -> Vec<Rhythm> {
     match method {
-        Method::Default => {
+        AnalysisMethod::Default => {
             recorded::rhythms(&stretch.bursts, stretch.to.since(stretch.from), stretch.to)
         }
-        Method::Lfspp => {
+        AnalysisMethod::Lfspp => {
             let length = stretch.to.since(stretch.from);
             onbeat_lfspp::rhythm(stretch.bursts.iter().copied(), length)
                 .into_iter()

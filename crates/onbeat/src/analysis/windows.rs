@@ -10,7 +10,7 @@ use onbeat_sense::recording::Recording;
 
 /// One thread's bursts in one window.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Stretch {
+pub(super) struct WindowBursts {
     pub(super) task: Task,
     pub(super) from: Instant,
     pub(super) to: Instant,
@@ -21,7 +21,7 @@ pub(super) struct Stretch {
 
 /// All of them, window by window, the threads in the recording's order. Without a `window` the
 /// whole recording is one.
-pub(super) fn windows(recording: &Recording, window: Option<Span>) -> Vec<Stretch> {
+pub(super) fn windows(recording: &Recording, window: Option<Span>) -> Vec<WindowBursts> {
     let places: HashMap<TaskId, usize> = recording
         .tasks
         .iter()
@@ -48,7 +48,7 @@ pub(super) fn windows(recording: &Recording, window: Option<Span>) -> Vec<Stretc
                 ),
                 None => (recording.began, recording.ended),
             };
-            Some(Stretch {
+            Some(WindowBursts {
                 task: *recording.tasks.get(place)?,
                 from,
                 to: end.min(recording.ended),

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap::Args;
 
-use crate::config::{Config, File};
+use crate::config::{Config, ReadSettings};
 
 /// Where settings are written.
 #[derive(Debug, Args)]
@@ -18,17 +18,17 @@ pub(crate) struct ConfigOption {
     /// `power` are for this command alone. The man page lists all keys. A later value wins, and a
     /// flag wins over all.
     #[arg(long = "config", value_name = "FILE|KEY=VALUE")]
-    sources: Vec<Source>,
+    sources: Vec<SettingSource>,
 }
 
 /// A file, or a setting by itself.
 #[derive(Clone, Debug, PartialEq)]
-enum Source {
+enum SettingSource {
     File(PathBuf),
     Setting(String),
 }
 
-impl FromStr for Source {
+impl FromStr for SettingSource {
     type Err = Infallible;
 
     fn from_str(text: &str) -> Result<Self, Infallible> {
@@ -43,11 +43,11 @@ impl FromStr for Source {
 impl ConfigOption {
     /// All settings together.
     pub(crate) fn read(&self) -> anyhow::Result<Config> {
-        let mut file = File::default();
+        let mut file = ReadSettings::default();
         for source in &self.sources {
             match source {
-                Source::File(path) => file.read(path)?,
-                Source::Setting(text) => file.parse(Path::new("--config"), text)?,
+                SettingSource::File(path) => file.read(path)?,
+                SettingSource::Setting(text) => file.parse(Path::new("--config"), text)?,
             }
         }
         file.config()

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use onbeat_metrics::Target;
+use onbeat_metrics::MetricsTarget;
 use onbeat_model::Bandwidth;
 
 use super::config::ConfigOption;
@@ -89,7 +89,7 @@ pub(crate) struct KeepOptions {
     /// An address such as 127.0.0.1:9464 answers GET /metrics. A file is replaced every 5 s, and
     /// removed at the end.
     #[arg(long, value_name = "ADDR|FILE", help_heading = "Output")]
-    pub(crate) metrics: Option<Target>,
+    pub(crate) metrics: Option<MetricsTarget>,
     /// Print no messages and no table at the end
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::{Args, Subcommand};
 use onbeat_daemon::account;
 use onbeat_model::{Bandwidth, Span};
-use onbeat_schedulers::reserve::Group;
+use onbeat_schedulers::reserve::GroupReservation;
 
 use super::{StateDirectory, values};
 
@@ -50,7 +50,7 @@ pub(crate) struct StartArgs {
     pub(crate) name: String,
     /// Setting of the scheduler, such as tick_ns=4000000; may be given several times
     #[arg(long = "set", value_name = "NAME=NUMBER")]
-    pub(crate) settings: Vec<Setting>,
+    pub(crate) settings: Vec<SchedulerSetting>,
     /// A process to schedule, with all its threads and what they start; may be given several times
     /// [default: all tasks]
     #[arg(short, long = "pid", value_name = "PID")]
@@ -61,7 +61,7 @@ pub(crate) struct StartArgs {
     /// A process is named by its number, and shares the budget with what it starts from then on. A
     /// control group is named by its folder below /sys/fs/cgroup.
     #[arg(long = "group", value_name = "WHO=RUNTIME/PERIOD")]
-    pub(crate) groups: Vec<Group>,
+    pub(crate) groups: Vec<GroupReservation>,
     /// Period of a thread for its budget and speeds, such as 1234=30ms or 1234=30ms:demands.csv;
     /// may be given several times (`grace`)
     ///
@@ -184,14 +184,14 @@ impl FromStr for Allowed {
 
 /// A number of a scheduler's, and what it is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Setting {
+pub(crate) struct SchedulerSetting {
     /// Which.
     pub(crate) name: String,
     /// Its value.
     pub(crate) value: u64,
 }
 
-impl FromStr for Setting {
+impl FromStr for SchedulerSetting {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -239,10 +239,10 @@ mod tests {
 
     #[test]
     fn a_setting_is_a_name_and_a_whole_number() {
-        let setting: Setting = "boost.step=3".parse().unwrap();
+        let setting: SchedulerSetting = "boost.step=3".parse().unwrap();
         assert_eq!((setting.name.as_str(), setting.value), ("boost.step", 3));
-        assert!("boost".parse::<Setting>().is_err());
-        assert!("boost=-1".parse::<Setting>().is_err());
-        assert!("boost=".parse::<Setting>().is_err());
+        assert!("boost".parse::<SchedulerSetting>().is_err());
+        assert!("boost=-1".parse::<SchedulerSetting>().is_err());
+        assert!("boost=".parse::<SchedulerSetting>().is_err());
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use onbeat_model::Bandwidth;
-use onbeat_sim::comparison::Way;
+use onbeat_sim::comparison::ComparedWay;
 use onbeat_sim::policy::grace::Scheme;
 use onbeat_sim::policy::linux::Overrun;
 use onbeat_sim::scenario::Ruling;
@@ -71,7 +71,7 @@ pub(crate) struct ComparisonOptions {
         value_delimiter = ',',
         help_heading = "What if"
     )]
-    pub(crate) policies: Vec<Policy>,
+    pub(crate) policies: Vec<RecordedPolicy>,
     /// Number of CPUs, such as 1,2,4 [default: that of the recorded machine, or of this one]
     #[arg(long, value_name = "N", value_delimiter = ',', help_heading = "What if",
           value_parser = clap::value_parser!(u16).range(1..=4096))]
@@ -107,7 +107,7 @@ pub(crate) struct ComparisonOptions {
 
 /// The policy for the recorded threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Policy {
+pub(crate) enum RecordedPolicy {
     /// SCHED_OTHER, as for any program
     Fair,
     /// SCHED_FIFO for periodic threads, the shorter period first
@@ -137,29 +137,29 @@ pub(crate) enum Policy {
     Berate,
 }
 
-impl Policy {
+impl RecordedPolicy {
     /// Whether it is right on a machine of that share of the recorded one's speed.
     pub(crate) fn suits(self, speed: f64) -> bool {
         speed == 1.0 || !matches!(self, Self::Grace | Self::JointForecast)
     }
 }
 
-impl From<Policy> for Way {
-    fn from(policy: Policy) -> Self {
+impl From<RecordedPolicy> for ComparedWay {
+    fn from(policy: RecordedPolicy) -> Self {
         match policy {
-            Policy::Fair => Self::Fair,
-            Policy::Fifo => Self::Fifo,
-            Policy::Rr => Self::RoundRobin,
-            Policy::Plan => Self::Plan,
-            Policy::GrubPa => Self::GrubPa,
-            Policy::Statistical => Self::Statistical,
-            Policy::Onbeat => Self::Onbeat,
-            Policy::OnbeatPower => Self::OnbeatPower,
-            Policy::Grace => Self::Scheme(Scheme::GraceOs),
-            Policy::JointForecast => Self::Scheme(Scheme::JointForecast),
-            Policy::Linux24 => Self::Ruled(Ruling::Linux24),
-            Policy::Best => Self::Ruled(Ruling::Best),
-            Policy::Berate => Self::Ruled(Ruling::Berate),
+            RecordedPolicy::Fair => Self::Fair,
+            RecordedPolicy::Fifo => Self::Fifo,
+            RecordedPolicy::Rr => Self::RoundRobin,
+            RecordedPolicy::Plan => Self::Plan,
+            RecordedPolicy::GrubPa => Self::GrubPa,
+            RecordedPolicy::Statistical => Self::Statistical,
+            RecordedPolicy::Onbeat => Self::Onbeat,
+            RecordedPolicy::OnbeatPower => Self::OnbeatPower,
+            RecordedPolicy::Grace => Self::Scheme(Scheme::GraceOs),
+            RecordedPolicy::JointForecast => Self::Scheme(Scheme::JointForecast),
+            RecordedPolicy::Linux24 => Self::Ruled(Ruling::Linux24),
+            RecordedPolicy::Best => Self::Ruled(Ruling::Best),
+            RecordedPolicy::Berate => Self::Ruled(Ruling::Berate),
         }
     }
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 /// The period analyser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Method {
+pub(crate) enum AnalysisMethod {
     /// onbeat's own analyser: one thread's bursts, with a confidence
     #[default]
     Default,
@@ -40,7 +40,7 @@ pub(crate) enum Pipelines {
     Off,
 }
 
-impl Method {
+impl AnalysisMethod {
     /// The analyser in place of the loop's own.
     pub(crate) fn analyse(self) -> Option<Analyse> {
         match self {

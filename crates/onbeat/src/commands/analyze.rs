@@ -7,12 +7,13 @@ use std::process::ExitCode;
 use onbeat_model::{Instant, TaskId};
 use onbeat_sense::recording::{self, Recording};
 
-use crate::analysis::{self, FEWEST_WAKEUPS, Finding, Line};
+use crate::analysis::{self, AnalysisLine, FEWEST_WAKEUPS, Finding};
 use crate::cli::AnalyzeArgs;
 use crate::commands::keep::write_report;
-use crate::history::History;
+use crate::history::RunHistory;
 use crate::output::{Output, warn};
-use crate::table::{Align, Table};
+use crate::table::TextTable;
+use onbeat_top::Align;
 
 /// Reads, analyses, prints.
 pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
@@ -25,7 +26,11 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
     let mut output = BufWriter::new(io::stdout().lock());
     if args.json {
         for finding in findings {
-            writeln!(output, "{}", serde_json::to_string(&Line::from(&finding))?)?;
+            writeln!(
+                output,
+                "{}",
+                serde_json::to_string(&AnalysisLine::from(&finding))?
+            )?;
         }
     } else {
         let findings: Vec<Finding> = findings.collect();
@@ -43,7 +48,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
 
 /// The bursts and jobs of the recording's threads, as `run --report` and `--perfetto` write them.
 fn write_history(recording: &Recording, args: &AnalyzeArgs) -> anyhow::Result<()> {
-    let history = History::of(recording);
+    let history = RunHistory::of(recording);
     if let Some(path) = &args.report {
         let elapsed_ns = recording.ended.since(recording.began);
         write_report(path, &history.report(elapsed_ns, recording.lost))?;
@@ -54,7 +59,7 @@ fn write_history(recording: &Recording, args: &AnalyzeArgs) -> anyhow::Result<()
     Ok(())
 }
 
-fn table(findings: &[Finding], began: Instant, in_windows: bool) -> Table {
+fn table(findings: &[Finding], began: Instant, in_windows: bool) -> TextTable {
     let mut columns = vec![
         ("from", Align::Right),
         ("thread", Align::Right),
@@ -69,7 +74,7 @@ fn table(findings: &[Finding], began: Instant, in_windows: bool) -> Table {
     if !in_windows {
         columns.remove(0);
     }
-    let mut table = Table::new(&columns);
+    let mut table = TextTable::new(&columns);
     for finding in findings {
         let mut cells = Vec::new();
         if in_windows {

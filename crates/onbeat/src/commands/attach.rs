@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use onbeat_control::Next;
 
-use super::keep::Prepared;
+use super::keep::PreparedRun;
 use super::served;
 use crate::cli::{AttachArgs, KeepOptions};
 use crate::live_view::LiveView;
@@ -26,7 +26,7 @@ pub(super) fn start(
     view: Option<LiveView>,
 ) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
-    let mut keeper = Prepared::new(keep, view)?.hear(true)?;
+    let mut keeper = PreparedRun::new(keep, view)?.hear(true)?;
     for &pid in pids.iter().chain(&keep.also) {
         keeper.track(pid)?;
     }

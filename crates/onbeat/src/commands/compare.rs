@@ -7,22 +7,25 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::ValueEnum;
 use onbeat_model::{Reservation, Span};
-use onbeat_sim::comparison::{self, Machine, Rules, Thread, Threads, Way};
+use onbeat_sim::comparison::{
+    self, BudgetRules, ComparedMachine, ComparedThread, ComparedWay, Threads,
+};
 use onbeat_sim::policy::linux::Class;
-use onbeat_sim::scenario::figures::{Figures, GroupFigures, Quantiles};
-use onbeat_sim::scenario::{Onbeat, Power, Run, Scenario};
+use onbeat_sim::scenario::figures::{GroupFigures, Quantiles, ScenarioFigures};
+use onbeat_sim::scenario::{LoopSettings, Power, Scenario, ScenarioRun};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::cli::{ComparisonOptions, Policy, SimArgs};
+use crate::cli::{ComparisonOptions, RecordedPolicy, SimArgs};
 use crate::commands::sim::{outputs, percent};
 use crate::output::warn;
-use crate::progress::Progress;
-use crate::table::{Align, Table};
+use crate::progress::ProgressLine;
+use crate::table::TextTable;
+use onbeat_top::Align;
 
 /// One line of `sim --from --json`; `docs/formats.md` describes it.
 #[derive(Serialize)]
-struct Line {
+struct CompareLine {
     policy: String,
     cpus: Option<usize>,
     speed: f64,
@@ -50,9 +53,9 @@ struct ThreadLine {
 }
 
 /// One run of all those asked for.
-struct Planned {
-    policy: Policy,
-    machine: Machine,
+struct CompareRun {
+    policy: RecordedPolicy,
+    machine: ComparedMachine,
     scenario: Scenario,
     asked: Vec<Option<Reservation>>,
 }
@@ -68,20 +71,20 @@ pub(super) fn run(args: &SimArgs) -> anyhow::Result<ExitCode> {
             planned.len()
         );
     }
-    let progress = Progress::new(threads.duration * planned.len() as u64, args.quiet);
+    let progress = ProgressLine::new(threads.duration * planned.len() as u64, args.quiet);
     let results = planned
         .par_iter()
         .map(|planned| {
             let mut before = Span::ZERO;
-            let run = Run::new(&planned.scenario).run(outputs(args)?, |over| {
+            let run = ScenarioRun::new(&planned.scenario).run(outputs(args)?, |over| {
                 progress.advance(over - before);
                 before = over;
             });
             run.context("cannot write the jobs or the timeline")
         })
-        .collect::<anyhow::Result<Vec<Figures>>>();
+        .collect::<anyhow::Result<Vec<ScenarioFigures>>>();
     progress.end();
-    let lines: Vec<Line> = std::iter::once(recorded(&threads))
+    let lines: Vec<CompareLine> = std::iter::once(recorded(&threads))
         .chain(
             planned
                 .iter()
@@ -116,9 +119,9 @@ fn read(options: &ComparisonOptions) -> anyhow::Result<Threads> {
     Ok(all.unwrap_or_default())
 }
 
-fn plan(threads: &Threads, options: &ComparisonOptions) -> anyhow::Result<Vec<Planned>> {
+fn plan(threads: &Threads, options: &ComparisonOptions) -> anyhow::Result<Vec<CompareRun>> {
     let policies = if options.policies.is_empty() {
-        Policy::value_variants()
+        RecordedPolicy::value_variants()
     } else {
         &options.policies
     };
@@ -134,12 +137,12 @@ fn plan(threads: &Threads, options: &ComparisonOptions) -> anyhow::Result<Vec<Pl
     let (overrun, reclaim) = options.overrun.server();
     let config = options.config.read()?.without_a_machine("onbeat sim")?;
     let (predictor, parameters) = config.predictor();
-    let rules = Rules {
+    let rules = BudgetRules {
         may_miss: options.misses.as_cpus(),
         rho: config.budgets.rho.as_cpus(),
         overrun,
         reclaim,
-        onbeat: Onbeat {
+        onbeat: LoopSettings {
             predictor,
             parameters,
             sets_speed: false,
@@ -158,7 +161,7 @@ fn plan(threads: &Threads, options: &ComparisonOptions) -> anyhow::Result<Vec<Pl
                     );
                     continue;
                 }
-                let machine = Machine {
+                let machine = ComparedMachine {
                     cpus,
                     speed: speed.as_cpus(),
                     hogs: usize::from(options.hogs),
@@ -168,8 +171,8 @@ fn plan(threads: &Threads, options: &ComparisonOptions) -> anyhow::Result<Vec<Pl
                         ..Power::default()
                     },
                 };
-                let way = Way::from(policy);
-                planned.push(Planned {
+                let way = ComparedWay::from(policy);
+                planned.push(CompareRun {
                     policy,
                     machine,
                     scenario: comparison::scenario(threads, way, &machine, &rules),
@@ -181,7 +184,7 @@ fn plan(threads: &Threads, options: &ComparisonOptions) -> anyhow::Result<Vec<Pl
     Ok(planned)
 }
 
-fn thread_line(thread: &Thread, duration: Span, executed: Span) -> ThreadLine {
+fn thread_line(thread: &ComparedThread, duration: Span, executed: Span) -> ThreadLine {
     ThreadLine {
         tid: thread.task.id.tid,
         comm: thread.task.comm.to_text(),
@@ -198,13 +201,13 @@ fn thread_line(thread: &Thread, duration: Span, executed: Span) -> ThreadLine {
 }
 
 /// How the threads fared when they were recorded.
-fn recorded(threads: &Threads) -> Line {
-    let line = |thread: &Thread| ThreadLine {
+fn recorded(threads: &Threads) -> CompareLine {
+    let line = |thread: &ComparedThread| ThreadLine {
         missed: thread.rhythm.map(|_| thread.seen.missed),
         response_time: thread.seen.response_time,
         ..thread_line(thread, threads.duration, thread.seen.executed)
     };
-    Line {
+    CompareLine {
         policy: "recorded".to_owned(),
         cpus: threads.cpus,
         speed: 1.0,
@@ -217,17 +220,20 @@ fn recorded(threads: &Threads) -> Line {
     }
 }
 
-fn simulated(threads: &Threads, planned: &Planned, figures: &Figures) -> Line {
+fn simulated(threads: &Threads, planned: &CompareRun, figures: &ScenarioFigures) -> CompareLine {
     let groups = figures.tasks.iter().zip(&planned.scenario.groups);
     let each = threads.list.iter().zip(groups).zip(&planned.asked);
-    let line = |thread: &Thread, group: &GroupFigures, class: Class, asked: Option<Reservation>| {
+    let line = |thread: &ComparedThread,
+                group: &GroupFigures,
+                class: Class,
+                asked: Option<Reservation>| {
         let reservation = match class {
             Class::Deadline(deadline) => Some(deadline.reservation),
             _ => None,
         };
         let reserves = matches!(
             planned.policy,
-            Policy::Plan | Policy::GrubPa | Policy::Statistical
+            RecordedPolicy::Plan | RecordedPolicy::GrubPa | RecordedPolicy::Statistical
         );
         ThreadLine {
             jobs: group.jobs,
@@ -241,7 +247,7 @@ fn simulated(threads: &Threads, planned: &Planned, figures: &Figures) -> Line {
     };
     let cpus = planned.machine.cpus;
     let busy: f64 = figures.cpus.iter().map(|cpu| cpu.busy).sum();
-    Line {
+    CompareLine {
         policy: name(planned.policy),
         cpus: Some(cpus),
         speed: planned.machine.speed,
@@ -256,13 +262,13 @@ fn simulated(threads: &Threads, planned: &Planned, figures: &Figures) -> Line {
     }
 }
 
-fn name(policy: Policy) -> String {
+fn name(policy: RecordedPolicy) -> String {
     let value = policy.to_possible_value();
     value.map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-fn table(lines: &[Line]) -> Table {
-    let mut table = Table::new(&[
+fn table(lines: &[CompareLine]) -> TextTable {
+    let mut table = TextTable::new(&[
         ("policy", Align::Left),
         ("CPUs", Align::Right),
         ("speed", Align::Right),
@@ -336,7 +342,7 @@ fn share(missed: Option<u64>, jobs: u64) -> String {
 }
 
 /// The remarks below the table: what its marks mean, and where the recording itself misleads.
-fn tell_the_rest(threads: &Threads, lines: &[Line]) {
+fn tell_the_rest(threads: &Threads, lines: &[CompareLine]) {
     eprintln!(
         "energy: time of one CPU at the full power of the recorded machine; CPU of (all): how busy the CPUs were"
     );

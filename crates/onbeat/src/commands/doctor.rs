@@ -11,7 +11,8 @@ use onbeat_sense::{energy, tracer};
 use serde::Serialize;
 
 use crate::cli::DoctorArgs;
-use crate::table::{Align, Table};
+use crate::table::TextTable;
+use onbeat_top::Align;
 
 /// The output of `doctor --json`; `docs/formats.md` describes it.
 #[derive(Serialize)]
@@ -73,7 +74,7 @@ fn write_for_people(output: &mut impl Write, examination: &Examination<'_>) -> i
         "onbeat {} on Linux {}\n",
         examination.onbeat, examination.kernel
     )?;
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         ("feature", Align::Left),
         ("here", Align::Left),
         ("found", Align::Left),

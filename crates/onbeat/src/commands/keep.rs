@@ -32,7 +32,7 @@ use serde::Serialize;
 use crate::cli::{KeepOptions, Pipelines, StateDirectory, Through};
 use crate::config::Config;
 use crate::guard;
-use crate::history::{Dropped, History, Place, Tap, ThreadHistory};
+use crate::history::{DroppedBursts, RunHistory, Tap, ThreadHistory, ThreadPlace};
 use crate::live_view::LiveView;
 use crate::output::{Output, create};
 use crate::own_time::OwnTime;
@@ -42,7 +42,7 @@ use telling::attend;
 pub(super) use telling::tell;
 
 /// Everything that is ready before the tracer: the outputs, and what protects a program meanwhile.
-pub(crate) struct Prepared<'a> {
+pub(crate) struct PreparedRun<'a> {
     options: &'a KeepOptions,
     config: Config,
     parser: Parser,
@@ -56,12 +56,12 @@ pub(crate) struct Prepared<'a> {
 
 /// Everything that is ready before the first thread is tracked.
 pub(crate) struct Keeper<'a> {
-    prepared: Prepared<'a>,
+    prepared: PreparedRun<'a>,
     sensor: Tracer,
     /// The processes that were asked for.
     targets: Vec<u32>,
     /// If a report or a timeline is wanted.
-    history: Option<RefCell<History>>,
+    history: Option<RefCell<RunHistory>>,
 }
 
 /// How it ended.
@@ -78,11 +78,11 @@ pub(super) struct Closing<'a> {
     /// The energy of the processors meanwhile; none without `[power]`, or if they do not tell.
     energy_uj: Option<u64>,
     /// Where they belonged.
-    cgroups: Vec<Place<'a>>,
+    cgroups: Vec<ThreadPlace<'a>>,
     /// The bursts of the threads.
     history: Vec<ThreadHistory>,
     /// The parts that are not kept.
-    history_dropped: Dropped,
+    history_dropped: DroppedBursts,
     /// The decisions for them.
     decisions: &'a VecDeque<Entry>,
     /// The decisions on the speed of the CPUs.
@@ -96,7 +96,7 @@ impl<'a> Closing<'a> {
         since: &OwnTime,
         elapsed: Span,
         energy_uj: Option<u64>,
-        history: &'a History,
+        history: &'a RunHistory,
     ) -> Self {
         let used = OwnTime::now();
         let loop_cpu = used.cpu - since.cpu;
@@ -115,7 +115,7 @@ impl<'a> Closing<'a> {
     }
 }
 
-impl<'a> Prepared<'a> {
+impl<'a> PreparedRun<'a> {
     /// Opens the outputs. To be called before this process has a second thread.
     pub(crate) fn new(options: &'a KeepOptions, view: Option<LiveView>) -> anyhow::Result<Self> {
         // Without the right onbeat goes on as an ordinary program, and says so once it acts. One

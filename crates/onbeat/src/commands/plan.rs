@@ -10,17 +10,18 @@ use std::process::ExitCode;
 use anyhow::Context;
 use onbeat_decide::least_budget::{least_budget, missed};
 use onbeat_model::{Bandwidth, Capacity, Reservation, Span};
-use onbeat_sim::comparison::{Thread, Threads};
+use onbeat_sim::comparison::{ComparedThread, Threads};
 use serde::Serialize;
 
 use crate::cli::PlanArgs;
 use crate::output::warn;
-use crate::table::{Align, Table};
+use crate::table::TextTable;
+use onbeat_top::Align;
 use without_onbeat::{chrt_for_command, chrt_for_thread, rt_app, rt_app_task};
 
 /// One line of `plan --json`; `docs/formats.md` describes it.
 #[derive(Serialize)]
-struct Line {
+struct PlanLine {
     file: String,
     tid: u32,
     comm: String,
@@ -31,11 +32,11 @@ struct Line {
     missed: usize,
     chrt: String,
     #[serde(skip)]
-    planned: Planned,
+    planned: PlannedThread,
 }
 
 /// A thread that can be served by a reservation.
-struct Planned {
+struct PlannedThread {
     tid: u32,
     comm: String,
     reservation: Reservation,
@@ -63,7 +64,7 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
         }
     }
     if let Some(path) = &args.rt_app {
-        let planned: Vec<&Planned> = lines.iter().map(|line| &line.planned).collect();
+        let planned: Vec<&PlannedThread> = lines.iter().map(|line| &line.planned).collect();
         std::fs::write(path, rt_app(&planned)? + "\n")
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
@@ -91,11 +92,11 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
 /// The smallest reservation for `thread`, or why there is none.
 fn plan(
     threads: &Threads,
-    thread: &Thread,
+    thread: &ComparedThread,
     file: &Path,
     may_miss: f64,
     capacity: &Capacity,
-) -> Result<Line, String> {
+) -> Result<PlanLine, String> {
     let Some(rhythm) = thread.rhythm else {
         return Err("it has no period, so there is nothing to reserve for".into());
     };
@@ -119,7 +120,7 @@ fn plan(
     let is_first = task.id.tid == task.pid;
     let mut sorted = demands.clone();
     sorted.sort_unstable();
-    Ok(Line {
+    Ok(PlanLine {
         file: file.display().to_string(),
         tid: task.id.tid,
         comm: task.comm.to_text(),
@@ -129,7 +130,7 @@ fn plan(
         jobs: demands.len(),
         missed: missed(&demands, runtime),
         chrt: chrt_for_thread(task.id.tid, &reservation),
-        planned: Planned {
+        planned: PlannedThread {
             tid: task.id.tid,
             comm: task.comm.to_text(),
             reservation,
@@ -143,8 +144,8 @@ fn plan(
     })
 }
 
-fn table(lines: &[Line]) -> Table {
-    let mut table = Table::new(&[
+fn table(lines: &[PlanLine]) -> TextTable {
+    let mut table = TextTable::new(&[
         ("thread", Align::Right),
         ("name", Align::Left),
         ("runtime", Align::Right),
@@ -168,7 +169,11 @@ fn table(lines: &[Line]) -> Table {
 }
 
 /// Whether all fit on this machine, and how to use them without onbeat.
-fn tell_the_rest(output: &mut impl Write, lines: &[Line], capacity: &Capacity) -> io::Result<()> {
+fn tell_the_rest(
+    output: &mut impl Write,
+    lines: &[PlanLine],
+    capacity: &Capacity,
+) -> io::Result<()> {
     if lines.is_empty() {
         return writeln!(
             output,

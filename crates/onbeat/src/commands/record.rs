@@ -54,8 +54,8 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
         .map(|gated| gated.open().map_err(|failure| anyhow::anyhow!("{failure}")))
         .transpose()?;
 
-    let mut tally = Tally::new(sensor.now(), args.quiet);
-    let mut session = Session {
+    let mut tally = RecordTally::new(sensor.now(), args.quiet);
+    let mut session = RecordSession {
         child,
         signals,
         ends: args.duration.map(|duration| sensor.now() + duration),
@@ -81,14 +81,14 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The events that can end the recording from outside.
-struct Session {
+struct RecordSession {
     child: Option<Child>,
     signals: Signals,
     ends: Option<Instant>,
     asked_to_end: bool,
 }
 
-impl Session {
+impl RecordSession {
     /// Looks at the program, the signals and the clock. A program that was started is asked to end
     /// first, and recorded to its end; asked a second time, the recording does not wait for it.
     fn is_over(&mut self, now: Instant) -> bool {
@@ -128,7 +128,7 @@ impl Session {
 }
 
 /// The progress so far.
-struct Tally {
+struct RecordTally {
     began: Instant,
     threads: u64,
     bursts: u64,
@@ -136,7 +136,7 @@ struct Tally {
     progress: bool,
 }
 
-impl Tally {
+impl RecordTally {
     fn new(began: Instant, quiet: bool) -> Self {
         Self {
             began,

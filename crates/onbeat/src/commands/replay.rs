@@ -14,11 +14,12 @@ use onbeat_sense::recording::{self, Format, Recording, Replay};
 use super::keep::{Closing, tell, write_report};
 use crate::cli::ReplayArgs;
 use crate::config::Config;
-use crate::history::{History, Tap};
+use crate::history::{RunHistory, Tap};
 use crate::output::{Output, create, warn};
 use crate::own_time::OwnTime;
 use crate::run_table;
-use crate::table::{Align, Table};
+use crate::table::TextTable;
+use onbeat_top::Align;
 
 /// Reads, decides, prints.
 pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
@@ -30,12 +31,12 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let began = recording.began;
     let mut replayed = replayed(recording, args)?;
     let perfetto = Output::of(args.perfetto.as_deref())?;
-    let mut log = Some(Log {
+    let mut log = Some(LogOutput {
         file: args.log.as_deref().map(create).transpose()?,
         output: args.json.then(|| BufWriter::new(io::stdout().lock())),
     });
 
-    let history = RefCell::new(History::default());
+    let history = RefCell::new(RunHistory::default());
     let time = OwnTime::now();
     let mut told = Ok(());
     let mut sensor = Tap {
@@ -77,12 +78,12 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Where decisions are written as JSON lines.
-struct Log {
+struct LogOutput {
     file: Option<BufWriter<File>>,
     output: Option<BufWriter<io::StdoutLock<'static>>>,
 }
 
-impl Write for Log {
+impl Write for LogOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if let Some(file) = &mut self.file {
             file.write_all(bytes)?;
@@ -137,8 +138,8 @@ fn settings(config: Config, recording: &Recording) -> Settings {
 }
 
 /// The decisions on reservations.
-fn table<'a>(decisions: impl IntoIterator<Item = &'a Entry>, began: Instant) -> Table {
-    let mut table = Table::new(&[
+fn table<'a>(decisions: impl IntoIterator<Item = &'a Entry>, began: Instant) -> TextTable {
+    let mut table = TextTable::new(&[
         ("at", Align::Right),
         ("tid", Align::Right),
         ("thread", Align::Left),

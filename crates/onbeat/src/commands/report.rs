@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 
 use crate::cli::ReportArgs;
-use crate::page::{self, Run};
+use crate::page::{self, PageRun};
 
 /// Reads, draws, writes.
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Reads what `--report` wrote.
-pub(super) fn read(path: &Path) -> anyhow::Result<Run> {
+pub(super) fn read(path: &Path) -> anyhow::Result<PageRun> {
     let file = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {file}"))?;
     serde_json::from_str(&text).with_context(|| {

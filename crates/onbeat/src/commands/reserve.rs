@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use anyhow::Context;
 use onbeat_act::{DeadlineActuator, Options, own, task};
 use onbeat_model::{Actuator, Reservation};
-use onbeat_schedulers::reserve::{self, Budget, Reservations, Whom};
+use onbeat_schedulers::reserve::{self, GroupBudget, Reservations, Whom};
 
 use super::served;
-use crate::child::{Child, Gated, Status};
+use crate::child::{Child, Gated, ProgramEnd};
 use crate::cli::{ReserveArgs, Through};
 use crate::guard;
 use crate::signals::Signals;
@@ -47,7 +47,11 @@ fn by_deadline(
 }
 
 /// The whole program has it.
-fn by_group(args: &ReserveArgs, budget: Budget, signals: &Signals) -> anyhow::Result<ExitCode> {
+fn by_group(
+    args: &ReserveArgs,
+    budget: GroupBudget,
+    signals: &Signals,
+) -> anyhow::Result<ExitCode> {
     let gated = Gated::fork(&args.command).context("cannot start a process")?;
     // The kernel takes its time to look through the scheduler, and hogs would make it long.
     if let Err(error) = own::go_first(own::LOWEST) {
@@ -75,7 +79,7 @@ fn start_and_wait(gated: Gated, signals: &Signals) -> ExitCode {
 }
 
 /// Waits for the program's end; signals to onbeat go on to it.
-fn wait(child: &mut Child, signals: &Signals) -> Status {
+fn wait(child: &mut Child, signals: &Signals) -> ProgramEnd {
     loop {
         if let Some(status) = child.ended() {
             return status;

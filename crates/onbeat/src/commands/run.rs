@@ -8,9 +8,9 @@ use onbeat_control::Next;
 use onbeat_sense::identity;
 use onbeat_sense::preparation::Preparation;
 
-use super::keep::Prepared;
+use super::keep::PreparedRun;
 use super::served;
-use crate::child::{self, CannotExecute, Child, Gated, Status};
+use crate::child::{self, CannotExecute, Child, Gated, ProgramEnd};
 use crate::cli::{KeepOptions, RunArgs};
 use crate::live_view::LiveView;
 use crate::signals::{Signal, Signals};
@@ -39,7 +39,7 @@ pub(super) fn start(
         };
         gated.context("cannot start a process")
     };
-    let mut prepared = Prepared::new(keep, view)?;
+    let mut prepared = PreparedRun::new(keep, view)?;
     let kept = match begin_at_once(&mut prepared, keep, command, fork)? {
         Some(Ok(begun)) => take_over(prepared, begun, &signals).map(Ok),
         Some(Err(failure)) => Ok(Err(failure)),
@@ -54,7 +54,7 @@ pub(super) fn start(
 
 /// A program that has begun and is not tracked yet.
 struct Begun {
-    program: Program,
+    program: ChildProgram,
     /// If its children are to be followed.
     orphans: Option<Orphans>,
 }
@@ -62,7 +62,7 @@ struct Begun {
 /// Has the program begin under protection, while its tracer is not loaded yet; none if it has to
 /// wait for the tracer.
 fn begin_at_once(
-    prepared: &mut Prepared<'_>,
+    prepared: &mut PreparedRun<'_>,
     keep: &KeepOptions,
     command: &[OsString],
     fork: impl FnOnce(Preparation) -> anyhow::Result<Gated>,
@@ -80,13 +80,17 @@ fn begin_at_once(
     let orphans = keep.children.then(Orphans::adopt);
     let opened = gated.open();
     Ok(Some(opened.map(|child| Begun {
-        program: Program::new(child),
+        program: ChildProgram::new(child),
         orphans,
     })))
 }
 
 /// Loads the tracer beside a program that has begun, takes it over as it is then, and keeps it.
-fn take_over(prepared: Prepared<'_>, begun: Begun, signals: &Signals) -> anyhow::Result<Program> {
+fn take_over(
+    prepared: PreparedRun<'_>,
+    begun: Begun,
+    signals: &Signals,
+) -> anyhow::Result<ChildProgram> {
     let Begun {
         mut program,
         orphans,
@@ -109,11 +113,11 @@ fn take_over(prepared: Prepared<'_>, begun: Begun, signals: &Signals) -> anyhow:
 
 /// Has the program begin once it is tracked, and keeps it.
 fn start_tracked(
-    prepared: Prepared<'_>,
+    prepared: PreparedRun<'_>,
     keep: &KeepOptions,
     fork: impl FnOnce(Preparation) -> anyhow::Result<Gated>,
     signals: &Signals,
-) -> anyhow::Result<Result<Program, CannotExecute>> {
+) -> anyhow::Result<Result<ChildProgram, CannotExecute>> {
     let mut keeper = prepared.hear(!keep.also.is_empty())?;
     let gated = fork(keeper.preparation())?;
     keeper.track(gated.pid())?;
@@ -123,7 +127,7 @@ fn start_tracked(
     for &pid in &keep.also {
         keeper.track(pid)?;
     }
-    let begin = || Ok(gated.open().map(Program::new));
+    let begin = || Ok(gated.open().map(ChildProgram::new));
     keeper.keep(begin, |program| match program {
         Ok(program) => program.attend(signals),
         Err(_) => Next::Stop,
@@ -131,12 +135,12 @@ fn start_tracked(
 }
 
 /// The program that is run, and how it is to end.
-pub(super) struct Program {
+pub(super) struct ChildProgram {
     child: Child,
     /// Processes whose parent ended before they were tracked, and that are ours since.
     adopted: Vec<u32>,
     interrupts: u32,
-    ended: Option<Status>,
+    ended: Option<ProgramEnd>,
 }
 
 /// Has the processes that the program starts become ours when their parents end, so that they are
@@ -177,7 +181,7 @@ impl Orphans {
     }
 }
 
-impl Program {
+impl ChildProgram {
     pub(super) fn new(child: Child) -> Self {
         Self {
             child,
@@ -246,7 +250,7 @@ impl Program {
     pub(super) fn code(mut self) -> ExitCode {
         self.ended
             .or_else(|| self.child.ended())
-            .unwrap_or(Status::Killed(libc::SIGINT as u8))
+            .unwrap_or(ProgramEnd::Killed(libc::SIGINT as u8))
             .code()
     }
 }

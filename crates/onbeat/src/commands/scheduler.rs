@@ -54,7 +54,7 @@ fn list(json: bool) -> anyhow::Result<ExitCode> {
 
 /// The output of `status --json`; `docs/formats.md` describes it.
 #[derive(Serialize)]
-struct Told {
+struct StatusOutput {
     available: bool,
     state: Option<String>,
     scheduler: Option<String>,
@@ -65,7 +65,7 @@ struct Told {
 
 fn status(json: bool) -> anyhow::Result<ExitCode> {
     let status = kernel::status();
-    let told = Told {
+    let told = StatusOutput {
         available: status.is_some(),
         state: status.as_ref().map(|status| status.state.clone()),
         scheduler: status.as_ref().and_then(|status| status.scheduler.clone()),

@@ -9,14 +9,14 @@ use anyhow::{Context, bail};
 use onbeat_act::{may_reserve, task};
 use onbeat_control::Next;
 use onbeat_model::TaskId;
-use onbeat_top::Seen;
+use onbeat_top::{Align, ThreadSnapshot};
 
-use super::run::Program;
-use crate::child::{Gated, Status};
+use super::run::ChildProgram;
+use crate::child::{Gated, ProgramEnd};
 use crate::cli::{AttachArgs, ReserveArgs, RunArgs, ServiceOption};
-use crate::service::{Held, Wish};
+use crate::service::{ClientRequest, Held};
 use crate::signals::Signals;
-use crate::table::{Align, Table};
+use crate::table::TextTable;
 
 /// How long it is waited for a signal between two looks.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -101,7 +101,7 @@ pub(super) fn reserve(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
     let mut held = Held::nothing_yet(false)?;
     let gated = Gated::fork(&args.command).context("cannot start a process")?;
     let thread = identify(gated.pid())?;
-    let wish = Wish::Reserve {
+    let wish = ClientRequest::Reserve {
         thread,
         reservation,
     };
@@ -124,7 +124,7 @@ fn track(
     signals: &Signals,
 ) -> anyhow::Result<ControlFlow<i32>> {
     let process = identify(pid)?;
-    held.ask(Wish::Track { process, children }, signals)
+    held.ask(ClientRequest::Track { process, children }, signals)
         .with_context(|| format!("cannot track process {pid}"))
 }
 
@@ -133,7 +133,7 @@ fn interrupted(signal: i32) -> ExitCode {
     eprintln!(
         "onbeat: interrupted before the service answered: nothing was started, and nothing is reserved"
     );
-    Status::Killed(u8::try_from(signal).unwrap_or(u8::MAX)).code()
+    ProgramEnd::Killed(u8::try_from(signal).unwrap_or(u8::MAX)).code()
 }
 
 fn start(gated: Gated, signals: &Signals, held: &mut Held) -> ExitCode {
@@ -141,7 +141,7 @@ fn start(gated: Gated, signals: &Signals, held: &mut Held) -> ExitCode {
         Ok(child) => child,
         Err(failure) => return failure.tell(),
     };
-    let mut program = Program::new(child);
+    let mut program = ChildProgram::new(child);
     while program.attend(signals) == Next::Continue {
         held.attend(signals);
         signals.wait_at_most(PAUSE);
@@ -165,7 +165,7 @@ fn close(held: &Held, quiet: bool) {
         ("reserved", Align::Right),
         ("", Align::Left),
     ];
-    let mut table = Table::new(&columns);
+    let mut table = TextTable::new(&columns);
     let mut is_empty = true;
     for application in held.applications() {
         is_empty = false;
@@ -190,7 +190,7 @@ fn close(held: &Held, quiet: bool) {
     }
 }
 
-fn thread_row(seen: &Seen) -> [String; 8] {
+fn thread_row(seen: &ThreadSnapshot) -> [String; 8] {
     let held = seen
         .held
         .map_or("-".to_owned(), |h| h.bandwidth().to_string());

@@ -6,27 +6,28 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use onbeat_model::Span;
-use onbeat_sim::scenario::figures::{Figures, GroupFigures};
-use onbeat_sim::scenario::{self, Outputs, Run, Scenario};
+use onbeat_sim::scenario::figures::{GroupFigures, ScenarioFigures};
+use onbeat_sim::scenario::{self, Outputs, Scenario, ScenarioRun};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::cli::SimArgs;
 use crate::commands::compare;
 use crate::output::create;
-use crate::progress::Progress;
-use crate::table::{Align, Table};
+use crate::progress::ProgressLine;
+use crate::table::TextTable;
+use onbeat_top::Align;
 
 /// One line of `sim --json`; `docs/formats.md` describes it.
 #[derive(Serialize)]
-struct Line<'a> {
+struct SimLine<'a> {
     file: String,
     #[serde(flatten)]
-    figures: &'a Figures,
+    figures: &'a ScenarioFigures,
 }
 
 /// One run of all those asked for.
-struct Planned<'a> {
+struct SimRun<'a> {
     file: &'a Path,
     scenario: &'a Scenario,
     seed: u64,
@@ -42,12 +43,12 @@ pub(crate) fn run(args: &SimArgs) -> anyhow::Result<ExitCode> {
         .iter()
         .map(|file| Ok((file.as_path(), scenario::read(file)?)))
         .collect::<anyhow::Result<Vec<_>>>()?;
-    let planned: Vec<Planned> = scenarios
+    let planned: Vec<SimRun> = scenarios
         .iter()
         .flat_map(|(file, scenario)| {
             let own = (scenario.seed, scenario.seed);
             let (first, last) = args.seed.map_or(own, |seeds| (seeds.first, seeds.last));
-            (first..=last).map(|seed| Planned {
+            (first..=last).map(|seed| SimRun {
                 file,
                 scenario,
                 seed,
@@ -60,22 +61,26 @@ pub(crate) fn run(args: &SimArgs) -> anyhow::Result<ExitCode> {
             planned.len()
         );
     }
-    let progress = Progress::new(
+    let progress = ProgressLine::new(
         planned.iter().map(|p| p.scenario.duration).sum(),
         args.quiet,
     );
     let results = planned
         .par_iter()
         .map(|planned| simulate(planned, args, &progress))
-        .collect::<anyhow::Result<Vec<Figures>>>();
+        .collect::<anyhow::Result<Vec<ScenarioFigures>>>();
     progress.end();
     print(&planned, &results?, args)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn simulate(planned: &Planned, args: &SimArgs, progress: &Progress) -> anyhow::Result<Figures> {
+fn simulate(
+    planned: &SimRun,
+    args: &SimArgs,
+    progress: &ProgressLine,
+) -> anyhow::Result<ScenarioFigures> {
     let mut before = Span::ZERO;
-    let run = Run::new(planned.scenario).seeded(planned.seed);
+    let run = ScenarioRun::new(planned.scenario).seeded(planned.seed);
     let figures = run.run(outputs(args)?, |over| {
         progress.advance(over - before);
         before = over;
@@ -92,12 +97,12 @@ pub(super) fn outputs(args: &SimArgs) -> anyhow::Result<Outputs> {
     })
 }
 
-fn print(planned: &[Planned], results: &[Figures], args: &SimArgs) -> anyhow::Result<()> {
+fn print(planned: &[SimRun], results: &[ScenarioFigures], args: &SimArgs) -> anyhow::Result<()> {
     let mut output = BufWriter::new(io::stdout().lock());
     for (number, (planned, figures)) in planned.iter().zip(results).enumerate() {
         let file = planned.file.display().to_string();
         if args.json {
-            let line = Line { file, figures };
+            let line = SimLine { file, figures };
             writeln!(output, "{}", serde_json::to_string(&line)?)?;
             continue;
         }
@@ -111,8 +116,8 @@ fn print(planned: &[Planned], results: &[Figures], args: &SimArgs) -> anyhow::Re
     Ok(())
 }
 
-fn tasks(figures: &Figures) -> Table {
-    let mut table = Table::new(&[
+fn tasks(figures: &ScenarioFigures) -> TextTable {
+    let mut table = TextTable::new(&[
         ("task", Align::Left),
         ("tasks", Align::Right),
         ("jobs", Align::Right),
@@ -159,7 +164,7 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// The figures of the machine, in words.
-fn machine(figures: &Figures) -> String {
+fn machine(figures: &ScenarioFigures) -> String {
     let cpus = figures.cpus.len();
     let busy: f64 = figures.cpus.iter().map(|cpu| cpu.busy).sum::<f64>() / cpus.max(1) as f64;
     let changes: u64 = figures.cpus.iter().map(|cpu| cpu.speed_changes).sum();

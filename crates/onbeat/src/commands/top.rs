@@ -8,16 +8,16 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use onbeat_model::Span;
 use onbeat_top::{
-    Feed, Feeder, Look, Model, News, Service, ServiceError, Wanted, as_lines, as_table, follow,
-    show,
+    Align, Feed, Feeder, Model, News, ScreenLook, ServiceConnection, ServiceError, WantedThreads,
+    as_lines, as_table, follow, show,
 };
 
 use super::{attach, report, run};
 use crate::cli::TopArgs;
 use crate::live_view::LiveView;
-use crate::replay::{self, Replay};
+use crate::replay::{self, TopReplay};
 use crate::signals::Signals;
-use crate::table::{Align, Table};
+use crate::table::TextTable;
 
 /// The time over which the use is a mean where there is only one look.
 const USED_OVER: Duration = Duration::from_secs(1);
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
 
 fn look_again(path: &Path) -> anyhow::Result<()> {
     let signals = listen()?;
-    let replay = Replay::new(&report::read(path)?);
+    let replay = TopReplay::new(&report::read(path)?);
     let source = path.file_name().unwrap_or_default().to_string_lossy();
     look_at(&source, &signals, move |feeder| {
         replay::follow(replay, &feeder);
@@ -65,8 +65,8 @@ fn look_again(path: &Path) -> anyhow::Result<()> {
 fn look_at_service() -> anyhow::Result<()> {
     // Before the connection starts threads.
     let signals = listen()?;
-    let mut service = Service::connect().map_err(without_service)?;
-    let told = service.look(&Wanted::default());
+    let mut service = ServiceConnection::connect().map_err(without_service)?;
+    let told = service.look(&WantedThreads::default());
     told.map_err(without_service)?;
     look_at("the service", &signals, move |feeder| {
         follow(service, &feeder);
@@ -93,7 +93,7 @@ fn look_at(
     // Ends with the process: it may be waiting for an answer.
     std::thread::spawn(move || follow(feeder));
     let mut model = Model::new(source);
-    let look = Look::of_environment();
+    let look = ScreenLook::of_environment();
     show(&mut model, &feed, &look, || {
         signals.next_that_ends().is_some()
     })
@@ -105,13 +105,15 @@ fn seen_once(args: &TopArgs) -> anyhow::Result<Model> {
     let mut model = Model::new("");
     match &args.from {
         Some(path) => {
-            let mut replay = Replay::new(&report::read(path)?);
+            let mut replay = TopReplay::new(&report::read(path)?);
             for time in [Span::ZERO, replay.length()] {
-                model.hear(News::Snapshot(replay.after(time, &Wanted::default())));
+                model.hear(News::Snapshot(
+                    replay.after(time, &WantedThreads::default()),
+                ));
             }
         }
         None => {
-            let mut service = Service::connect().map_err(without_service)?;
+            let mut service = ServiceConnection::connect().map_err(without_service)?;
             let told = service.look_twice(&mut model, USED_OVER);
             told.map_err(without_service)?;
         }
@@ -131,7 +133,7 @@ fn print_once(args: &TopArgs) -> anyhow::Result<()> {
         .iter()
         .map(|heading| (*heading, align(heading)))
         .collect();
-    let mut table = Table::new(&columns);
+    let mut table = TextTable::new(&columns);
     for row in rows {
         table.row(row);
     }

@@ -10,10 +10,10 @@ use onbeat_sense::bpf::Parser;
 use onbeat_sense::tracer::{Kind, Tracer, Wants};
 
 use super::keep::write_report;
-use super::run::Program;
+use super::run::ChildProgram;
 use crate::child::Gated;
 use crate::cli::WatchArgs;
-use crate::history::{History, RecordedThread};
+use crate::history::{RecordedThread, RunHistory};
 use crate::output::Output;
 use crate::signals::Signals;
 use crate::start_tracer;
@@ -47,10 +47,10 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
         start_tracer::expect(&mut tracer, pid, &program);
     }
     let mut program = match gated.open() {
-        Ok(child) => Program::new(child),
+        Ok(child) => ChildProgram::new(child),
         Err(failure) => return Ok(failure.tell()),
     };
-    let heard = Heard::listen(&mut tracer, &mut program, &signals, !args.quiet)?;
+    let heard = WatchedThreads::listen(&mut tracer, &mut program, &signals, !args.quiet)?;
     if let Some(path) = &args.report {
         write_report(path, &heard.history.report(heard.lasted, heard.lost))?;
     }
@@ -62,24 +62,24 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The threads that were heard.
-struct Heard {
-    history: History,
+struct WatchedThreads {
+    history: RunHistory,
     bursts: u64,
     lost: u64,
     lasted: Span,
 }
 
-impl Heard {
+impl WatchedThreads {
     fn listen(
         tracer: &mut Tracer,
-        program: &mut Program,
+        program: &mut ChildProgram,
         signals: &Signals,
         chatty: bool,
     ) -> anyhow::Result<Self> {
         let began = tracer.now();
         let mut line = TerminalLine::new(chatty, began);
         let mut heard = Self {
-            history: History::default(),
+            history: RunHistory::default(),
             bursts: 0,
             lost: 0,
             lasted: Span::ZERO,
@@ -160,7 +160,7 @@ impl TerminalLine {
         }
     }
 
-    fn show(&mut self, now: Instant, heard: &Heard) {
+    fn show(&mut self, now: Instant, heard: &WatchedThreads) {
         if self.visible && now.since(self.shown) >= LINE_EVERY {
             self.shown = now;
             let (seconds, bursts) = (heard.lasted.as_secs_f64(), heard.bursts);

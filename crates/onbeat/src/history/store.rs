@@ -22,35 +22,35 @@ const FIRST_ROOM: usize = 16;
 /// See the file's head.
 #[derive(Default)]
 pub(super) struct Store {
-    threads: HashMap<TaskId, Thread>,
+    threads: HashMap<TaskId, StoredThread>,
     /// Those of them that have ended, each once, the first one first.
     ended: VecDeque<TaskId>,
     /// The size of the lists.
     bytes: usize,
-    dropped: Dropped,
+    dropped: DroppedBursts,
 }
 
 /// The number of bursts that are not kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Dropped {
+pub(crate) struct DroppedBursts {
     /// Threads of which nothing is.
     threads: u64,
     /// Bursts, theirs and older ones of the others.
     bursts: u64,
 }
 
-pub(super) struct Thread {
+pub(super) struct StoredThread {
     pub(super) task: Task,
     pub(super) bursts: VecDeque<Burst>,
     pub(super) exhausted: VecDeque<Instant>,
 }
 
 impl Store {
-    pub(super) fn threads(&self) -> impl Iterator<Item = &Thread> {
+    pub(super) fn threads(&self) -> impl Iterator<Item = &StoredThread> {
         self.threads.values()
     }
 
-    pub(super) const fn dropped(&self) -> Dropped {
+    pub(super) const fn dropped(&self) -> DroppedBursts {
         self.dropped
     }
 
@@ -99,7 +99,7 @@ impl Store {
             self.bytes -= thread.bytes();
             self.dropped.bursts += thread.bursts.len() as u64;
         }
-        let thread = Thread {
+        let thread = StoredThread {
             task,
             bursts: VecDeque::new(),
             exhausted: VecDeque::new(),
@@ -108,7 +108,7 @@ impl Store {
     }
 
     /// The first of those that have ended and are still there.
-    fn take_ended(&mut self) -> Option<Thread> {
+    fn take_ended(&mut self) -> Option<StoredThread> {
         while let Some(ended) = self.ended.pop_front() {
             if let Some(thread) = self.threads.remove(&ended) {
                 return Some(thread);
@@ -121,8 +121,8 @@ impl Store {
     fn with_room<T>(
         &mut self,
         task: TaskId,
-        list: impl Fn(&mut Thread) -> &mut VecDeque<T>,
-    ) -> Option<&mut Thread> {
+        list: impl Fn(&mut StoredThread) -> &mut VecDeque<T>,
+    ) -> Option<&mut StoredThread> {
         let most = share_of(self.threads.len());
         let of_thread = list(self.threads.get_mut(&task)?);
         let (len, room) = (of_thread.len(), of_thread.capacity());
@@ -153,7 +153,7 @@ impl Store {
     }
 }
 
-impl Thread {
+impl StoredThread {
     /// The size of its lists.
     fn bytes(&self) -> usize {
         self.bursts.capacity() * size_of::<Burst>()
@@ -195,7 +195,7 @@ mod tests {
 
     /// The size of the lists, counted anew.
     fn taken(store: &Store) -> usize {
-        store.threads().map(Thread::bytes).sum()
+        store.threads().map(StoredThread::bytes).sum()
     }
 
     fn id(tid: u32) -> TaskId {
@@ -325,7 +325,7 @@ mod tests {
         works(&mut store, 1, 10_000);
         assert_eq!(kept(&store), 8192);
         let bursts = 10_000 - 8192;
-        assert_eq!(store.dropped(), Dropped { threads: 0, bursts });
+        assert_eq!(store.dropped(), DroppedBursts { threads: 0, bursts });
         works(&mut store, 2, 3);
         assert_eq!(
             store.dropped().bursts,

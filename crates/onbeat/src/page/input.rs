@@ -6,25 +6,25 @@ use serde::Deserialize;
 
 /// The content of a file of `--report`.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Run {
+pub(crate) struct PageRun {
     #[serde(default)]
     pub(crate) applications: Vec<Application>,
-    pub(crate) threads: Vec<Thread>,
+    pub(crate) threads: Vec<PageThread>,
     pub(super) elapsed_ns: u64,
     #[serde(default)]
     pub(super) lost_events: u64,
     pub(super) left_alone: Option<u64>,
     pub(super) loop_cpu: Option<f64>,
     #[serde(default)]
-    pub(super) history: Vec<History>,
+    pub(super) history: Vec<PageHistory>,
     #[serde(default)]
-    pub(super) decisions: Vec<Decision>,
+    pub(super) decisions: Vec<PageDecision>,
     #[serde(default)]
     pub(super) speed_decisions: Vec<SpeedDecision>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Thread {
+pub(crate) struct PageThread {
     pub(crate) tid: u32,
     pub(crate) started_ticks: u64,
     #[serde(default)]
@@ -39,13 +39,13 @@ pub(crate) struct Thread {
     pub(crate) confidence: f64,
     pub(super) jobs: u64,
     pub(super) missed: u64,
-    pub(super) response_time: Option<Quantiles>,
+    pub(super) response_time: Option<PageQuantiles>,
     pub(super) bandwidth_used: Option<f64>,
     pub(super) bandwidth_reserved: Option<f64>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Quantiles {
+pub(super) struct PageQuantiles {
     pub(super) p50_ns: u64,
     pub(super) p95_ns: u64,
     pub(super) p99_ns: u64,
@@ -53,15 +53,15 @@ pub(super) struct Quantiles {
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct History {
+pub(crate) struct PageHistory {
     tid: u32,
     started_ticks: u64,
-    recent_jobs: JobColumns,
+    recent_jobs: PageJobColumns,
     pub(crate) wakeups_ns: Vec<u64>,
 }
 
 #[derive(Debug, Deserialize)]
-struct JobColumns {
+struct PageJobColumns {
     release_ns: Vec<u64>,
     deadline_ns: Vec<u64>,
     ended_ns: Vec<u64>,
@@ -70,7 +70,7 @@ struct JobColumns {
 
 /// One job.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Job {
+pub(crate) struct PageJob {
     pub(crate) release_ns: u64,
     pub(crate) response_ns: u64,
     pub(crate) executed_ns: u64,
@@ -78,18 +78,18 @@ pub(crate) struct Job {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Decision {
+pub(crate) struct PageDecision {
     pub(crate) at_ns: u64,
     tid: u32,
     started_ticks: u64,
     pub(crate) what: String,
     pub(crate) why: String,
-    pub(super) old: Option<Reservation>,
-    pub(crate) new: Option<Reservation>,
+    pub(super) old: Option<PageReservation>,
+    pub(crate) new: Option<PageReservation>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(crate) struct Reservation {
+pub(crate) struct PageReservation {
     pub(crate) runtime_ns: u64,
     pub(crate) period_ns: u64,
 }
@@ -103,9 +103,9 @@ pub(super) struct SpeedDecision {
     pub(super) new_khz: Option<u64>,
 }
 
-impl History {
+impl PageHistory {
     /// As many jobs as all lists hold.
-    pub(crate) fn jobs(&self) -> impl Iterator<Item = Job> {
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = PageJob> {
         let jobs = &self.recent_jobs;
         let ends = jobs
             .deadline_ns
@@ -113,7 +113,7 @@ impl History {
             .zip(&jobs.ended_ns)
             .zip(&jobs.executed_ns);
         jobs.release_ns.iter().zip(ends).map(
-            |(&release_ns, ((&deadline, &ended), &executed_ns))| Job {
+            |(&release_ns, ((&deadline, &ended), &executed_ns))| PageJob {
                 release_ns,
                 response_ns: ended.saturating_sub(release_ns),
                 executed_ns,
@@ -123,9 +123,9 @@ impl History {
     }
 }
 
-impl Run {
+impl PageRun {
     /// The history of `thread`, if that was kept.
-    pub(crate) fn history_of(&self, thread: &Thread) -> Option<&History> {
+    pub(crate) fn history_of(&self, thread: &PageThread) -> Option<&PageHistory> {
         let key = (thread.tid, thread.started_ticks);
         self.history
             .iter()
@@ -133,13 +133,13 @@ impl Run {
     }
 
     /// Something can be drawn of it.
-    pub(super) fn has_history(&self, thread: &Thread) -> bool {
+    pub(super) fn has_history(&self, thread: &PageThread) -> bool {
         self.history_of(thread)
             .is_some_and(|history| !history.wakeups_ns.is_empty())
     }
 
     /// The decisions for `thread`.
-    pub(crate) fn decisions_on(&self, thread: &Thread) -> impl Iterator<Item = &Decision> {
+    pub(crate) fn decisions_on(&self, thread: &PageThread) -> impl Iterator<Item = &PageDecision> {
         let key = (thread.tid, thread.started_ticks);
         self.decisions
             .iter()

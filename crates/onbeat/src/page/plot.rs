@@ -10,19 +10,19 @@ pub(super) struct Plot<'a> {
     pub(super) x_label: &'a str,
     pub(super) y_label: &'a str,
     /// Its marks, the first ones behind the others.
-    pub(super) marks: Vec<Mark<'a>>,
+    pub(super) marks: Vec<ChartMark<'a>>,
     /// The y axis begins at zero and ends here, if nothing is higher.
     pub(super) y_at_least: f64,
 }
 
 /// The figure; `legend` says what it is, in the colour of `class`.
-pub(super) struct Mark<'a> {
+pub(super) struct ChartMark<'a> {
     class: &'a str,
     legend: &'a str,
     shape: Shape,
 }
 
-impl<'a> Mark<'a> {
+impl<'a> ChartMark<'a> {
     pub(super) const fn new(class: &'a str, legend: &'a str, shape: Shape) -> Self {
         Self {
             class,
@@ -68,7 +68,7 @@ impl Shape {
 
 impl Shape {
     /// There is something of it on the plot.
-    fn is_seen(&self, x: &Axis) -> bool {
+    fn is_seen(&self, x: &ChartAxis) -> bool {
         match self {
             Self::Level(_) => true,
             Self::Upright(place) => (x.from..=x.to).contains(place),
@@ -78,13 +78,13 @@ impl Shape {
 }
 
 /// One axis: its range, and where that is on the picture.
-struct Axis {
+struct ChartAxis {
     from: f64,
     to: f64,
     at: (f64, f64),
 }
 
-impl Axis {
+impl ChartAxis {
     fn place(&self, value: f64) -> f64 {
         let share = (value - self.from) / (self.to - self.from);
         self.at.0 + share.clamp(-0.1, 1.1) * (self.at.1 - self.at.0)
@@ -125,12 +125,12 @@ impl Plot<'_> {
             return String::new();
         }
         let highest = points().fold(self.y_at_least, |highest, point| highest.max(point.1));
-        let x = Axis {
+        let x = ChartAxis {
             from,
             to: if to > from { to } else { from + 1.0 },
             at: (LEFT, WIDTH - RIGHT),
         };
-        let y = Axis {
+        let y = ChartAxis {
             from: 0.0,
             to: if highest > 0.0 { highest * 1.05 } else { 1.0 },
             at: (HEIGHT - BOTTOM, TOP),
@@ -155,7 +155,7 @@ impl Plot<'_> {
         text + "</figcaption>\n</figure>\n"
     }
 
-    fn axes(&self, text: &mut String, x: &Axis, y: &Axis) {
+    fn axes(&self, text: &mut String, x: &ChartAxis, y: &ChartAxis) {
         let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
         let (ticks, decimals) = y.ticks();
         for tick in ticks {
@@ -189,8 +189,8 @@ impl Plot<'_> {
     }
 }
 
-impl Mark<'_> {
-    fn draw(&self, text: &mut String, x: &Axis, y: &Axis) {
+impl ChartMark<'_> {
+    fn draw(&self, text: &mut String, x: &ChartAxis, y: &ChartAxis) {
         let class = self.class;
         let points = self.shape.points();
         let each = points.len().div_ceil(MOST_POINTS).max(1);

@@ -3,8 +3,8 @@
 use onbeat_infer::period::spectrum::{Spectrum, bins};
 use onbeat_model::{Instant, Span};
 
-use super::input::{History, Job, Reservation, Run, Thread};
-use super::plot::{Mark, Plot, Shape};
+use super::input::{PageHistory, PageJob, PageReservation, PageRun, PageThread};
+use super::plot::{ChartMark, Plot, Shape};
 use super::{escaped, optional, percent, seconds, span, table};
 
 /// The spectrum is of so much of the history's end.
@@ -20,11 +20,11 @@ const POINTS: usize = 700;
 const MOST_LISTED: usize = 500;
 
 /// Its plots, and what changed and why. Times count from `begin`.
-pub(super) fn section(run: &Run, thread: &Thread, begin: u64) -> String {
+pub(super) fn section(run: &PageRun, thread: &PageThread, begin: u64) -> String {
     let Some(history) = run.history_of(thread) else {
         return String::new();
     };
-    let jobs: Vec<Job> = history.jobs().collect();
+    let jobs: Vec<PageJob> = history.jobs().collect();
     let mut text = format!(
         "<section id=\"thread-{}\">\n<h2>{} <small>thread {}{}{}</small></h2>\n",
         thread.tid,
@@ -54,7 +54,7 @@ fn since(at: u64, begin: u64) -> f64 {
     at.saturating_sub(begin) as f64 / 1e9
 }
 
-fn responses(thread: &Thread, jobs: &[Job], begin: u64) -> String {
+fn responses(thread: &PageThread, jobs: &[PageJob], begin: u64) -> String {
     let dots = |missed: bool| {
         let of = jobs.iter().filter(|job| job.missed == missed);
         Shape::Dots(
@@ -63,11 +63,14 @@ fn responses(thread: &Thread, jobs: &[Job], begin: u64) -> String {
         )
     };
     let mut marks = vec![
-        Mark::new("blue", "a job in time", dots(false)),
-        Mark::new("red", "a job that was late", dots(true)),
+        ChartMark::new("blue", "a job in time", dots(false)),
+        ChartMark::new("red", "a job that was late", dots(true)),
     ];
     if let Some(period) = thread.period_ns {
-        marks.insert(0, Mark::new("grey", "the period", Shape::Level(ms(period))));
+        marks.insert(
+            0,
+            ChartMark::new("grey", "the period", Shape::Level(ms(period))),
+        );
     }
     Plot {
         title: "Response times",
@@ -79,7 +82,7 @@ fn responses(thread: &Thread, jobs: &[Job], begin: u64) -> String {
     .figure()
 }
 
-fn budgets(run: &Run, thread: &Thread, jobs: &[Job], begin: u64) -> String {
+fn budgets(run: &PageRun, thread: &PageThread, jobs: &[PageJob], begin: u64) -> String {
     let demands = jobs
         .iter()
         .map(|job| (since(job.release_ns, begin), ms(job.executed_ns)));
@@ -95,8 +98,8 @@ fn budgets(run: &Run, thread: &Thread, jobs: &[Job], begin: u64) -> String {
         x_label: "time (s)",
         y_label: "CPU time in a period (ms)",
         marks: vec![
-            Mark::new("blue", "what a job took", Shape::Dots(demands.collect())),
-            Mark::new(
+            ChartMark::new("blue", "what a job took", Shape::Dots(demands.collect())),
+            ChartMark::new(
                 "orange",
                 "what was reserved",
                 Shape::Steps(budget.collect()),
@@ -107,7 +110,7 @@ fn budgets(run: &Run, thread: &Thread, jobs: &[Job], begin: u64) -> String {
     .figure()
 }
 
-fn distribution(thread: &Thread, jobs: &[Job]) -> String {
+fn distribution(thread: &PageThread, jobs: &[PageJob]) -> String {
     let mut times: Vec<f64> = jobs.iter().map(|job| ms(job.response_ns)).collect();
     times.sort_by(f64::total_cmp);
     let count = times.len() as f64;
@@ -115,13 +118,17 @@ fn distribution(thread: &Thread, jobs: &[Job]) -> String {
         .iter()
         .zip(1..)
         .map(|(&time, rank)| (time, f64::from(rank) / count * 100.0));
-    let mut marks = vec![Mark::new(
+    let mut marks = vec![ChartMark::new(
         "blue",
         "share of jobs that took no longer",
         Shape::Line(shares.collect()),
     )];
     if let Some(period) = thread.period_ns {
-        marks.push(Mark::new("grey", "the period", Shape::Upright(ms(period))));
+        marks.push(ChartMark::new(
+            "grey",
+            "the period",
+            Shape::Upright(ms(period)),
+        ));
     }
     Plot {
         title: "Distribution of response times",
@@ -134,7 +141,7 @@ fn distribution(thread: &Thread, jobs: &[Job]) -> String {
 }
 
 /// The amplitude spectrum of the wakeups (LFS++, eq. 4).
-fn spectrum(thread: &Thread, history: &History) -> String {
+fn spectrum(thread: &PageThread, history: &PageHistory) -> String {
     let frequency = thread.period_ns.map(|period| 1e9 / period.max(1) as f64);
     let highest_hz = frequency.map_or(HIGHEST_HZ, |hz| {
         (hz * MULTIPLES).clamp(LOWEST_HZ * 2.0, HIGHEST_HZ)
@@ -154,7 +161,7 @@ fn spectrum(thread: &Thread, history: &History) -> String {
             let hz = LOWEST_HZ + (chunk * together) as f64 * STEP_HZ;
             (hz, amplitudes.iter().copied().fold(0.0, f64::max))
         });
-    let mut marks = vec![Mark::new(
+    let mut marks = vec![ChartMark::new(
         "green",
         "amplitude of the wakeups",
         Shape::Line(points.collect()),
@@ -162,7 +169,7 @@ fn spectrum(thread: &Thread, history: &History) -> String {
     if let Some(hz) = frequency {
         marks.insert(
             0,
-            Mark::new("grey", "the thread's frequency", Shape::Upright(hz)),
+            ChartMark::new("grey", "the thread's frequency", Shape::Upright(hz)),
         );
     }
     Plot {
@@ -175,12 +182,12 @@ fn spectrum(thread: &Thread, history: &History) -> String {
     .figure()
 }
 
-fn changes(run: &Run, thread: &Thread, begin: u64) -> String {
+fn changes(run: &PageRun, thread: &PageThread, begin: u64) -> String {
     let all: Vec<_> = run.decisions_on(thread).collect();
     if all.is_empty() {
         return String::new();
     }
-    let reservation = |of: Reservation| {
+    let reservation = |of: PageReservation| {
         let share = of.runtime_ns as f64 / of.period_ns.max(1) as f64;
         format!(
             "{} / {} ({})",

@@ -4,7 +4,7 @@ use super::*;
 
 /// The report of a thread with 50 jobs of 40 ms, the tenth of which is late, and a reservation from
 /// the fifth job on, until another program changed it.
-fn replay() -> Replay {
+fn replay() -> TopReplay {
     let ms = 1_000_000;
     let times = |after: u64| {
         (1..=50)
@@ -43,13 +43,13 @@ fn replay() -> Replay {
             entry(1500, "taken-over", json!(null)),
         ],
     });
-    Replay::new(&serde_json::from_value(report).unwrap())
+    TopReplay::new(&serde_json::from_value(report).unwrap())
 }
 
-fn seen(replay: &mut Replay, ms: u64) -> Seen {
-    let wanted = Wanted {
+fn seen(replay: &mut TopReplay, ms: u64) -> ThreadSnapshot {
+    let wanted = WantedThreads {
         wakeups_of: Some(7),
-        ..Wanted::default()
+        ..WantedThreads::default()
     };
     let snapshot = replay.after(Span::from_ms(ms), &wanted);
     let seen = snapshot.threads.into_iter().next().unwrap();
@@ -89,7 +89,7 @@ fn at_each_moment_it_is_told_what_had_happened_by_then() {
 #[test]
 fn the_sums_of_an_application_are_told_at_the_end() {
     let mut replay = replay();
-    let wanted = Wanted::default();
+    let wanted = WantedThreads::default();
     let early = replay.after(Span::from_ms(1000), &wanted);
     assert!(early.applications.is_empty());
     let end = replay.after(replay.length(), &wanted);
@@ -100,11 +100,11 @@ fn the_sums_of_an_application_are_told_at_the_end() {
 #[test]
 fn a_report_without_history_or_of_nonsense_is_shown_as_far_as_it_goes() {
     let nothing = json!({"threads": [], "elapsed_ns": 0});
-    let mut replay = Replay::new(&serde_json::from_value(nothing).unwrap());
+    let mut replay = TopReplay::new(&serde_json::from_value(nothing).unwrap());
     assert_eq!(replay.length(), Span::ZERO);
     assert!(
         replay
-            .after(Span::MAX, &Wanted::default())
+            .after(Span::MAX, &WantedThreads::default())
             .threads
             .is_empty()
     );
@@ -117,7 +117,7 @@ fn a_report_without_history_or_of_nonsense_is_shown_as_far_as_it_goes() {
         "decisions": [{"at_ns": u64::MAX, "tid": 1, "started_ticks": 0, "what": "changed", "why": "", "old": null,
             "new": {"runtime_ns": 9, "deadline_ns": 0, "period_ns": 0}}],
     });
-    let mut replay = Replay::new(&serde_json::from_value(wild).unwrap());
-    let seen = replay.after(Span::MAX, &Wanted::default()).threads;
+    let mut replay = TopReplay::new(&serde_json::from_value(wild).unwrap());
+    let seen = replay.after(Span::MAX, &WantedThreads::default()).threads;
     assert_eq!((seen[0].state, seen[0].held), (State::Kept, None));
 }

@@ -34,13 +34,13 @@ impl fmt::Display for Whom {
 /// CPU time in every period, before a deadline: a reservation that may be of more than one CPU, as
 /// several can give it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
+pub struct GroupBudget {
     runtime: Span,
     deadline: Span,
     period: Span,
 }
 
-impl Budget {
+impl GroupBudget {
     /// `runtime` in every `period`, before `deadline`.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl Budget {
     }
 }
 
-impl From<Reservation> for Budget {
+impl From<Reservation> for GroupBudget {
     fn from(reservation: Reservation) -> Self {
         Self {
             runtime: reservation.runtime(),
@@ -101,7 +101,7 @@ impl From<Reservation> for Budget {
     }
 }
 
-impl fmt::Display for Budget {
+impl fmt::Display for GroupBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.runtime)?;
         if self.deadline < self.period {
@@ -116,15 +116,15 @@ impl fmt::Display for Budget {
 #[error(
     "{0}: a runtime above zero is needed, and a deadline above zero that is no longer than the period"
 )]
-pub struct NoBudget(Budget);
+pub struct NoBudget(GroupBudget);
 
 /// A group and what is to be reserved for it: `PID=6ms/20ms`, or `/sys/fs/cgroup/...=6ms/20ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct GroupReservation {
     /// Who.
     pub whom: Whom,
     /// What.
-    pub budget: Budget,
+    pub budget: GroupBudget,
 }
 
 /// The error in the text of a group.
@@ -146,7 +146,7 @@ pub enum ParseGroupError {
     NoControlGroup(String),
 }
 
-impl FromStr for Group {
+impl FromStr for GroupReservation {
     type Err = ParseGroupError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -157,7 +157,7 @@ impl FromStr for Group {
                 .map_err(|_| ParseGroupError::Time(text.to_owned()))
         };
         let (runtime, period) = (time(runtime)?, time(period)?);
-        let budget = Budget::new(runtime, period, period)?;
+        let budget = GroupBudget::new(runtime, period, period)?;
         let whom = if whom.starts_with('/') {
             Whom::ControlGroup(id_of(Path::new(whom))?)
         } else {
@@ -182,16 +182,16 @@ mod tests {
 
     #[test]
     fn a_group_is_a_process_or_a_control_group_and_what_it_is_to_have() {
-        let group: Group = "1234=6ms/20ms".parse().unwrap();
+        let group: GroupReservation = "1234=6ms/20ms".parse().unwrap();
         assert_eq!(group.whom, Whom::Process(1234));
         let reservation = Reservation::implicit(Span::from_ms(6), Span::from_ms(20)).unwrap();
         assert_eq!(group.budget, reservation.into());
-        let of_two_cpus: Group = "1234=30ms/20ms".parse().unwrap();
+        let of_two_cpus: GroupReservation = "1234=30ms/20ms".parse().unwrap();
         assert_eq!(of_two_cpus.budget.bandwidth(), Bandwidth::from_cpus(1.5));
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("cgroup.procs"), "").unwrap();
         let text = format!("{}=500us/1ms", folder.path().display());
-        let group: Group = text.parse().unwrap();
+        let group: GroupReservation = text.parse().unwrap();
         assert_eq!(
             group.whom,
             Whom::ControlGroup(fs::metadata(folder.path()).unwrap().ino())
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn what_is_no_group_is_answered_with_what_is_wrong() {
-        let wrong = |text: &str| text.parse::<Group>().unwrap_err();
+        let wrong = |text: &str| text.parse::<GroupReservation>().unwrap_err();
         assert_eq!(wrong("1234"), ParseGroupError::Form);
         assert_eq!(wrong("1234=6ms"), ParseGroupError::Form);
         assert_eq!(wrong("init=6ms/20ms"), ParseGroupError::Form);

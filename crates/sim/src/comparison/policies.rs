@@ -4,17 +4,17 @@ use onbeat_decide::least_budget::least_budget;
 use onbeat_decide::stochastic::Histogram;
 use onbeat_model::{Bandwidth, Demand, Ladder, Name, Reservation, Span, Speed};
 
-use super::{Thread, Threads};
+use super::{ComparedThread, Threads};
 use crate::machine::{Costs, Cpus};
-use crate::policy::grace::{Scheme, Settings};
-use crate::policy::linux::{Class, Config, Deadline, Fair, Fixed, Order, Overrun};
-use crate::scenario::{Group, Onbeat, Power, Ruling, Scenario, Scheduler};
+use crate::policy::grace::{GraceSettings, Scheme};
+use crate::policy::linux::{Class, Config, DeadlineClass, Fair, Fixed, Order, Overrun};
+use crate::scenario::{LoopSettings, Power, Ruling, Scenario, ScenarioScheduler, TaskGroup};
 use crate::workload::{Arrival, Demand as Demands};
 use crate::{Work, Workload};
 
 /// How the threads are scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum ComparedWay {
     /// As any program: the fair share of SCHED_OTHER.
     Fair,
     /// Periodic threads under SCHED_FIFO, the shorter period first (rate-monotonic).
@@ -42,7 +42,7 @@ pub enum Way {
 
 /// The machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Machine {
+pub struct ComparedMachine {
     /// How many CPUs.
     pub cpus: usize,
     /// How fast they are, as a share of the recorded machine's; above zero.
@@ -55,17 +55,17 @@ pub struct Machine {
 
 /// How budgets are made.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rules {
-    /// Which share of its jobs a thread may miss, for [`Way::Plan`].
+pub struct BudgetRules {
+    /// Which share of its jobs a thread may miss, for [`ComparedWay::Plan`].
     pub may_miss: f64,
-    /// Which share of its jobs must stay within the budget, for [`Way::Statistical`].
+    /// Which share of its jobs must stay within the budget, for [`ComparedWay::Statistical`].
     pub rho: f64,
     /// The rule for a thread that needs more than its reservation.
     pub overrun: Overrun,
     /// Whether that is given what other reservations leave (GRUB).
     pub reclaim: bool,
-    /// The loop, for [`Way::Onbeat`].
-    pub onbeat: Onbeat,
+    /// The loop, for [`ComparedWay::Onbeat`].
+    pub onbeat: LoopSettings,
 }
 
 /// In how many groups the distribution of a thread's demands is told: budgets are exact to a
@@ -87,15 +87,17 @@ const NEW_BUDGET_EVERY: usize = 10;
 #[must_use]
 pub fn reservations(
     threads: &Threads,
-    way: Way,
+    way: ComparedWay,
     speed: f64,
-    rules: &Rules,
+    rules: &BudgetRules,
 ) -> Vec<Option<Reservation>> {
-    let budget = |thread: &Thread| {
+    let budget = |thread: &ComparedThread| {
         let jobs = thread.jobs.iter().map(|job| job.demand.as_span());
         match way {
-            Way::Plan | Way::GrubPa => least_budget(&jobs.collect::<Vec<Span>>(), rules.may_miss),
-            Way::Statistical => {
+            ComparedWay::Plan | ComparedWay::GrubPa => {
+                least_budget(&jobs.collect::<Vec<Span>>(), rules.may_miss)
+            }
+            ComparedWay::Statistical => {
                 let mut demand = Demand::new(thread.jobs.len());
                 jobs.for_each(|job| demand.record(job));
                 Some(Histogram::of(&demand, GROUPS)?.budget(rules.rho).demand)
@@ -104,8 +106,12 @@ pub fn reservations(
         }
     };
     // Where the speed varies, runtimes count in time at the recorded one.
-    let slower = if way == Way::GrubPa { 1.0 } else { 1.0 / speed };
-    let reservation = |thread: &Thread| {
+    let slower = if way == ComparedWay::GrubPa {
+        1.0
+    } else {
+        1.0 / speed
+    };
+    let reservation = |thread: &ComparedThread| {
         let period = thread.rhythm?.period;
         let runtime = budget(thread)?.scale(slower).max(SHORTEST);
         Reservation::implicit(runtime, period).ok()
@@ -122,18 +128,23 @@ pub fn reservations(
 /// # Panics
 /// If `machine.speed` is not above zero.
 #[must_use]
-pub fn scenario(threads: &Threads, way: Way, machine: &Machine, rules: &Rules) -> Scenario {
+pub fn scenario(
+    threads: &Threads,
+    way: ComparedWay,
+    machine: &ComparedMachine,
+    rules: &BudgetRules,
+) -> Scenario {
     let classes = classes(threads, way, machine, rules);
     let scheduler = scheduler(way, rules);
-    let partitioned = matches!(scheduler, Scheduler::Grace(_));
+    let partitioned = matches!(scheduler, ScenarioScheduler::Grace(_));
     let domains = if partitioned {
         spread(threads, machine.cpus)
     } else {
         vec![0; threads.list.len()]
     };
     let list = threads.list.iter().zip(classes).zip(domains);
-    let mut groups: Vec<Group> = list
-        .map(|((thread, class), domain)| Group {
+    let mut groups: Vec<TaskGroup> = list
+        .map(|((thread, class), domain)| TaskGroup {
             name: thread.task.comm,
             count: 1,
             class,
@@ -147,7 +158,7 @@ pub fn scenario(threads: &Threads, way: Way, machine: &Machine, rules: &Rules) -
             tracked: true,
         })
         .collect();
-    let hog = |count, domain| Group {
+    let hog = |count, domain| TaskGroup {
         name: Name::from("hog"),
         count,
         class: Class::Fair(Fair::nice(0)),
@@ -162,9 +173,9 @@ pub fn scenario(threads: &Threads, way: Way, machine: &Machine, rules: &Rules) -
     } else if machine.hogs > 0 {
         groups.push(hog(machine.hogs, 0));
     }
-    let sets_speed = way == Way::OnbeatPower;
+    let sets_speed = way == ComparedWay::OnbeatPower;
     let cpus = cpus(machine);
-    let grub_pa = (way == Way::GrubPa).then(|| cpus.speeds.highest());
+    let grub_pa = (way == ComparedWay::GrubPa).then(|| cpus.speeds.highest());
     Scenario {
         seed: 0,
         duration: threads.duration,
@@ -177,33 +188,35 @@ pub fn scenario(threads: &Threads, way: Way, machine: &Machine, rules: &Rules) -
         },
         power: machine.power,
         groups,
-        onbeat: matches!(way, Way::Onbeat | Way::OnbeatPower).then_some(Onbeat {
-            sets_speed,
-            ..rules.onbeat
-        }),
+        onbeat: matches!(way, ComparedWay::Onbeat | ComparedWay::OnbeatPower).then_some(
+            LoopSettings {
+                sets_speed,
+                ..rules.onbeat
+            },
+        ),
         feedback: None,
     }
 }
 
-fn scheduler(way: Way, rules: &Rules) -> Scheduler {
+fn scheduler(way: ComparedWay, rules: &BudgetRules) -> ScenarioScheduler {
     match way {
-        Way::Scheme(scheme) => Scheduler::Grace(Settings {
+        ComparedWay::Scheme(scheme) => ScenarioScheduler::Grace(GraceSettings {
             scheme,
             rho: rules.rho,
             profile: NEW_BUDGET_EVERY,
             update_every: Some(NEW_BUDGET_EVERY),
             margin: true,
-            ..Settings::default()
+            ..GraceSettings::default()
         }),
-        Way::Ruled(ruling) => Scheduler::Ruled(ruling),
-        _ => Scheduler::Linux,
+        ComparedWay::Ruled(ruling) => ScenarioScheduler::Ruled(ruling),
+        _ => ScenarioScheduler::Linux,
     }
 }
 
 /// The CPU of each thread where it has to have one: the thread that needs most chooses first, and
 /// takes the least busy CPU.
 fn spread(threads: &Threads, cpus: usize) -> Vec<usize> {
-    let needs = |thread: &Thread| thread.jobs.iter().map(|job| job.demand.as_span()).sum();
+    let needs = |thread: &ComparedThread| thread.jobs.iter().map(|job| job.demand.as_span()).sum();
     let mut by_need: Vec<(Span, usize)> = threads.list.iter().map(needs).zip(0..).collect();
     by_need.sort_unstable_by(|a, b| b.cmp(a));
     let mut busy = vec![Span::ZERO; cpus.max(1)];
@@ -216,7 +229,7 @@ fn spread(threads: &Threads, cpus: usize) -> Vec<usize> {
     domains
 }
 
-fn cpus(machine: &Machine) -> Cpus {
+fn cpus(machine: &ComparedMachine) -> Cpus {
     let khz = |share: f64| (share * RECORDED_KHZ as f64).round() as u64;
     let steps = (1..=STEPS).map(|step| khz(machine.speed * step as f64 / STEPS as f64));
     // Work counts in time at the recorded speed, so that is among them where it is the highest.
@@ -230,10 +243,15 @@ fn cpus(machine: &Machine) -> Cpus {
     }
 }
 
-fn classes(threads: &Threads, way: Way, machine: &Machine, rules: &Rules) -> Vec<Class> {
+fn classes(
+    threads: &Threads,
+    way: ComparedWay,
+    machine: &ComparedMachine,
+    rules: &BudgetRules,
+) -> Vec<Class> {
     let fair = Class::Fair(Fair::nice(0));
-    let by = |of: &dyn Fn(&Thread, Span) -> Class| {
-        let class = |thread: &Thread| {
+    let by = |of: &dyn Fn(&ComparedThread, Span) -> Class| {
+        let class = |thread: &ComparedThread| {
             thread
                 .rhythm
                 .map_or(fair, |rhythm| of(thread, rhythm.period))
@@ -241,10 +259,12 @@ fn classes(threads: &Threads, way: Way, machine: &Machine, rules: &Rules) -> Vec
         threads.list.iter().map(class).collect()
     };
     match way {
-        Way::Fair | Way::Onbeat | Way::OnbeatPower | Way::Scheme(_) | Way::Ruled(_) => {
-            by(&|_, _| fair)
-        }
-        Way::Fifo => {
+        ComparedWay::Fair
+        | ComparedWay::Onbeat
+        | ComparedWay::OnbeatPower
+        | ComparedWay::Scheme(_)
+        | ComparedWay::Ruled(_) => by(&|_, _| fair),
+        ComparedWay::Fifo => {
             let rhythms = threads.list.iter().filter_map(|thread| thread.rhythm);
             let mut periods: Vec<Span> = rhythms.map(|rhythm| rhythm.period).collect();
             periods.sort_unstable();
@@ -257,20 +277,20 @@ fn classes(threads: &Threads, way: Way, machine: &Machine, rules: &Rules) -> Vec
                 })
             })
         }
-        Way::RoundRobin => by(&|_, _| {
+        ComparedWay::RoundRobin => by(&|_, _| {
             Class::Fixed(Fixed {
                 priority: HIGHEST_PRIORITY,
                 order: Order::RoundRobin,
             })
         }),
-        Way::Plan | Way::GrubPa | Way::Statistical => {
+        ComparedWay::Plan | ComparedWay::GrubPa | ComparedWay::Statistical => {
             let mut free = Bandwidth::from_cpus(ADMISSIBLE * machine.cpus as f64);
             let asked = reservations(threads, way, machine.speed, rules);
             let class = |asked: Option<Reservation>| {
                 let fits = asked.filter(|asked| asked.bandwidth() <= free);
                 fits.map_or(fair, |reservation| {
                     free = free - reservation.bandwidth();
-                    Class::Deadline(Deadline {
+                    Class::Deadline(DeadlineClass {
                         reservation,
                         overrun: rules.overrun,
                         reclaim: rules.reclaim,

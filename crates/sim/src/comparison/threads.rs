@@ -10,8 +10,8 @@ use onbeat_sense::recording::{self, ReadError, Recording};
 
 use crate::Work;
 use crate::scenario::figures::Quantiles;
-use crate::scenario::recorded::{Row, rows};
-use crate::workload::{JobSpec, NEVER, Shared};
+use crate::scenario::recorded::{RecordedRow, rows};
+use crate::workload::{JobSpec, NEVER, SharedList};
 
 /// Why a recording cannot be simulated.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +50,7 @@ pub enum Unusable {
 #[derive(Clone, Debug, Default)]
 pub struct Threads {
     /// Each of them that ran.
-    pub list: Vec<Thread>,
+    pub list: Vec<ComparedThread>,
     /// From the recording's begin to the last deadline.
     pub duration: Span,
     /// How many CPUs the machine had on which it was made, if the recording says so.
@@ -63,21 +63,21 @@ pub struct Threads {
 
 /// One thread.
 #[derive(Clone, Debug)]
-pub struct Thread {
+pub struct ComparedThread {
     /// The thread.
     pub task: Task,
     /// Its rhythm; none if it was not periodic. Each of its bursts is a job then, without a
     /// deadline.
     pub rhythm: Option<Rhythm>,
     /// Its jobs; times count from the recording's begin.
-    pub jobs: Shared<JobSpec>,
+    pub jobs: SharedList<JobSpec>,
     /// How they fared in the recording.
-    pub seen: Seen,
+    pub seen: RecordedFigures,
 }
 
 /// How the jobs of a thread fared in the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct RecordedFigures {
     /// Those that ended after the next one's release.
     pub missed: u64,
     /// From release to end.
@@ -135,7 +135,7 @@ impl Threads {
         let mut tasks: Vec<(Task, Vec<Burst>)> = Vec::new();
         let (mut began, mut ended) = (NEVER, Instant::ZERO);
         let mut at = Instant::ZERO;
-        for Row {
+        for RecordedRow {
             task: name,
             release,
             demand,
@@ -169,9 +169,9 @@ impl Threads {
         began: Instant,
         ended: Instant,
     ) -> Self {
-        let list: Vec<Thread> = tasks
+        let list: Vec<ComparedThread> = tasks
             .filter(|(_, bursts)| bursts.iter().any(|burst| !burst.executed.is_zero()))
-            .map(|(task, bursts)| Thread::of(task, bursts, began, ended))
+            .map(|(task, bursts)| ComparedThread::of(task, bursts, began, ended))
             .collect();
         let deadlines = list.iter().flat_map(|thread| thread.jobs.iter());
         let last = deadlines
@@ -219,7 +219,7 @@ fn jobs_csv(path: &Path) -> Result<Option<String>, Unusable> {
     Ok(names_demands.then_some(text))
 }
 
-impl Thread {
+impl ComparedThread {
     fn of(task: Task, mut bursts: Vec<Burst>, began: Instant, ended: Instant) -> Self {
         bursts.sort_by_key(|burst| burst.woke);
         let rhythm = recorded::rhythms(&bursts, ended.since(began), ended)
@@ -229,7 +229,7 @@ impl Thread {
             .map(|rhythm| recorded::jobs(&bursts, rhythm))
             .unwrap_or_default();
         let responses = found.iter().map(|recorded| recorded.job.response_time());
-        let seen = Seen {
+        let seen = RecordedFigures {
             missed: found
                 .iter()
                 .filter(|recorded| recorded.job.missed())
@@ -261,7 +261,7 @@ fn work(executed: Span) -> Work {
     Work::at_full_speed(executed.max(Span::from_ns(1)))
 }
 
-fn periodic(found: &[Recorded], began: Instant) -> Shared<JobSpec> {
+fn periodic(found: &[Recorded], began: Instant) -> SharedList<JobSpec> {
     let mut busy_until = Instant::ZERO;
     let jobs = found.iter().map(|&Recorded { job, blocked }| {
         let release = from(began, job.release);

@@ -63,7 +63,7 @@ pub struct Costs {
 
 /// The figures of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Account {
+pub struct CpuAccount {
     /// For how long it ran tasks, at each speed that it has had.
     pub busy: Vec<(Speed, Span)>,
     /// For how long it had nothing to run, at each of the same speeds.
@@ -72,7 +72,7 @@ pub struct Account {
     pub speed_changes: u64,
 }
 
-impl Account {
+impl CpuAccount {
     /// For how long it ran tasks.
     #[must_use]
     pub fn busy_time(&self) -> Span {
@@ -88,7 +88,7 @@ impl Account {
 
 /// The speed of a CPU, and those that it can have.
 #[derive(Debug)]
-struct Clock {
+struct SpeedState {
     now: Speed,
     full: Speed,
     limit: Speed,
@@ -96,7 +96,7 @@ struct Clock {
     continuous: bool,
 }
 
-impl Clock {
+impl SpeedState {
     fn computed_in(&self, span: Span) -> Work {
         if self.now == self.full {
             return Work::at_full_speed(span);
@@ -128,9 +128,9 @@ pub(super) struct Cpu {
     pub(super) stops_at_slice_end: bool,
     /// It stops for no other reason than that its task notifies.
     pub(super) stops_to_notify: bool,
-    clock: Clock,
+    clock: SpeedState,
     costs: Costs,
-    pub(super) account: Account,
+    pub(super) account: CpuAccount,
     /// The place of the present speed in the account.
     at_speed: usize,
 }
@@ -145,7 +145,7 @@ impl Cpu {
             held_up_until: Instant::ZERO,
             stops_at_slice_end: false,
             stops_to_notify: false,
-            clock: Clock {
+            clock: SpeedState {
                 now: speed,
                 full: cpus.speeds.highest(),
                 limit: speed,
@@ -153,7 +153,7 @@ impl Cpu {
                 continuous: cpus.continuous,
             },
             costs: cpus.costs,
-            account: Account {
+            account: CpuAccount {
                 busy: vec![(speed, Span::ZERO)],
                 idle: vec![(speed, Span::ZERO)],
                 speed_changes: 0,

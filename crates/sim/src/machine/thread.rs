@@ -6,7 +6,7 @@ use crate::workload::{JobSpec, Notifies, Workload};
 use crate::{CpuIndex, Work};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum RunState {
     /// Waits for its next job, or inside one for something else than a CPU.
     Blocked,
     Ready,
@@ -15,7 +15,7 @@ pub(super) enum State {
 }
 
 #[derive(Debug)]
-pub(super) struct Job {
+pub(super) struct SimulatedJob {
     pub(super) number: u64,
     pub(super) release: Instant,
     pub(super) deadline: Instant,
@@ -31,7 +31,7 @@ pub(super) struct Job {
     pause: Span,
 }
 
-impl Job {
+impl SimulatedJob {
     fn new(number: u64, spec: &JobSpec, now: Instant) -> Self {
         let mut job = Self {
             number,
@@ -77,24 +77,24 @@ pub(super) struct CurrentBurst {
 }
 
 #[derive(Debug)]
-pub(super) struct Thread {
+pub(super) struct SimulatedThread {
     pub(super) id: TaskId,
     pub(super) workload: Workload,
-    pub(super) state: State,
+    pub(super) state: RunState,
     pub(super) next: Option<JobSpec>,
-    pub(super) job: Option<Job>,
+    pub(super) job: Option<SimulatedJob>,
     pub(super) executed: Span,
     pub(super) burst: CurrentBurst,
     pub(super) computed_since_it_cried: Work,
     jobs_begun: u64,
 }
 
-impl Thread {
+impl SimulatedThread {
     pub(super) fn new(id: TaskId, workload: Workload) -> Self {
         Self {
             id,
             workload,
-            state: State::Blocked,
+            state: RunState::Blocked,
             next: None,
             job: None,
             executed: Span::ZERO,
@@ -105,7 +105,7 @@ impl Thread {
     }
 
     pub(super) fn begin(&mut self, spec: &JobSpec, now: Instant) {
-        self.job = Some(Job::new(self.jobs_begun, spec, now));
+        self.job = Some(SimulatedJob::new(self.jobs_begun, spec, now));
         self.jobs_begun += 1;
     }
 
@@ -136,7 +136,7 @@ impl Thread {
     }
 
     pub(super) fn wake(&mut self, now: Instant, expiry: Option<Instant>) {
-        self.state = State::Ready;
+        self.state = RunState::Ready;
         self.burst = CurrentBurst {
             woke: now,
             expiry,
@@ -184,7 +184,7 @@ impl Thread {
     }
 
     pub(super) fn run_on(&mut self, cpu: CpuIndex, now: Instant) {
-        self.state = State::Running(cpu);
+        self.state = RunState::Running(cpu);
         self.burst.first_ran.get_or_insert(now);
         if let Some(job) = &mut self.job
             && !std::mem::replace(&mut job.has_started, true)

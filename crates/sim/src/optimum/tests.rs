@@ -4,8 +4,8 @@ use proptest::test_runner::RngSeed;
 
 use super::*;
 
-fn job(release: u64, deadline: u64, work: u64) -> Job {
-    Job {
+fn job(release: u64, deadline: u64, work: u64) -> KnownJob {
+    KnownJob {
         release: Instant::from_ns(release),
         deadline: Instant::from_ns(deadline),
         work: Work::at_full_speed(Span::from_ns(work)),
@@ -118,7 +118,7 @@ fn jobs(most: usize, work: u32) -> impl Strategy<Value = Vec<(usize, usize, u32)
     prop::collection::vec(job, 1..=most)
 }
 
-fn in_slots(drawn: &[(usize, usize, u32)]) -> Vec<Job> {
+fn in_slots(drawn: &[(usize, usize, u32)]) -> Vec<KnownJob> {
     let at = |slot: usize| slot as u64 * SLOT;
     drawn
         .iter()

@@ -24,14 +24,14 @@ use onbeat_decide::stochastic::joint::Outlook;
 use onbeat_model::{Instant, Ladder, Span, Speed};
 use onbeat_policies::grace as rules;
 
-use super::{Pace, Policy, Slice};
+use super::{CpuPace, Policy, Slice};
 use crate::machine::Calendar;
 use crate::{CpuIndex, TaskIndex, Work};
-use plans::Known;
+use plans::KnownDemand;
 pub use scheme::Scheme;
-use scheme::Speeds;
-pub use settings::{Class, Settings};
-use task::Task;
+use scheme::SchemeSpeeds;
+pub use settings::{GraceClass, GraceSettings};
+use task::GraceTask;
 
 /// The purpose of a timer: in its token, beside the task.
 const ZERO_LAG: u64 = 1 << 62;
@@ -39,18 +39,18 @@ const ZERO_LAG: u64 = 1 << 62;
 /// The policy.
 #[derive(Debug)]
 pub struct Grace {
-    settings: Settings,
+    settings: GraceSettings,
     speeds: Ladder,
-    tasks: Vec<Task>,
-    cpus: Vec<Cpu>,
+    tasks: Vec<GraceTask>,
+    cpus: Vec<GraceCpu>,
 }
 
 /// The key of the rules, and among equal ones the uncertainty, the greatest first.
-type Place = (u64, Reverse<Span>);
+type GraceKey = (u64, Reverse<Span>);
 
 #[derive(Debug, Default)]
-struct Cpu {
-    queue: BTreeSet<(Place, TaskIndex)>,
+struct GraceCpu {
+    queue: BTreeSet<(GraceKey, TaskIndex)>,
     running: Option<TaskIndex>,
     picked_at: Instant,
     shares: u64,
@@ -67,21 +67,23 @@ impl Grace {
     /// order.
     #[must_use]
     pub fn new(
-        settings: Settings,
+        settings: GraceSettings,
         speeds: Ladder,
         cpus: usize,
-        tasks: impl IntoIterator<Item = (Class, CpuIndex)>,
+        tasks: impl IntoIterator<Item = (GraceClass, CpuIndex)>,
     ) -> Self {
         let full = speeds.highest();
         let tasks = tasks
             .into_iter()
-            .map(|(class, cpu)| Task::new(class, cpu.min(cpus.saturating_sub(1)), &settings, full))
+            .map(|(class, cpu)| {
+                GraceTask::new(class, cpu.min(cpus.saturating_sub(1)), &settings, full)
+            })
             .collect();
         Self {
             settings,
             speeds,
             tasks,
-            cpus: (0..cpus).map(|_| Cpu::default()).collect(),
+            cpus: (0..cpus).map(|_| GraceCpu::default()).collect(),
         }
     }
 
@@ -97,7 +99,7 @@ impl Grace {
     pub fn all_known(&self) -> bool {
         let mut tasks = self.tasks.iter();
         tasks.all(|task| {
-            task.gone || task.class == Class::BestEffort || task.rules.plan().budget() > 0
+            task.gone || task.class == GraceClass::BestEffort || task.rules.plan().budget() > 0
         })
     }
 
@@ -123,7 +125,7 @@ impl Grace {
 
     /// Takes note of what `task` claims now.
     fn claims(&mut self, task: TaskIndex, now: Instant) {
-        let in_use = self.settings.scheme.speeds() == Speeds::InUse;
+        let in_use = self.settings.scheme.speeds() == SchemeSpeeds::InUse;
         let share = self.tasks[task].claim(in_use, now);
         let before = std::mem::replace(&mut self.tasks[task].claim.share, share);
         let cpu = &mut self.cpus[self.tasks[task].cpu];
@@ -134,22 +136,22 @@ impl Grace {
     /// others'.
     fn replan(&mut self, cpu: CpuIndex, calendar: &mut Calendar) {
         let settings = &self.settings;
-        let known: Vec<Known> = self
+        let known: Vec<KnownDemand> = self
             .tasks
             .iter()
             .enumerate()
             .filter(|(_, task)| task.cpu == cpu && !task.gone && task.jobs >= settings.profile)
             .filter_map(|(number, task)| match task.class {
-                Class::RealTime { period, rho } => {
+                GraceClass::RealTime { period, rho } => {
                     let rho = rho.unwrap_or(settings.rho);
                     let stretched = task.promise.margin.as_ref().map_or(1.0, Margin::factor);
-                    Known::of(number, (&task.demand, stretched), period, rho, settings)
+                    KnownDemand::of(number, (&task.demand, stretched), period, rho, settings)
                 }
-                Class::BestEffort => None,
+                GraceClass::BestEffort => None,
             })
             .collect();
         let unknown = self.tasks.iter().any(|task| {
-            let real_time = task.class != Class::BestEffort;
+            let real_time = task.class != GraceClass::BestEffort;
             task.cpu == cpu && !task.gone && real_time && task.jobs < settings.profile
         });
         self.cpus[cpu].uniform_khz = plans::uniform_khz(&known, settings, &self.speeds);
@@ -158,8 +160,8 @@ impl Grace {
             self.tasks[task].rules.set_plan(&plan);
             self.claims(task, calendar.now());
         }
-        if self.settings.scheme.speeds() == Speeds::Joint {
-            for (task, budget) in known.iter().map(Known::budget) {
+        if self.settings.scheme.speeds() == SchemeSpeeds::Joint {
+            for (task, budget) in known.iter().map(KnownDemand::budget) {
                 let sorted = self.tasks[task].demand.sorted();
                 self.tasks[task].promise.outlook = Some(Outlook::new(sorted, 1.0, budget));
                 self.tasks[task].promise.lasting = budget;
@@ -169,7 +171,7 @@ impl Grace {
     }
 
     fn plan_is_due(&self, task: TaskIndex) -> bool {
-        let Task { class, jobs, .. } = self.tasks[task];
+        let GraceTask { class, jobs, .. } = self.tasks[task];
         let Some(more) = jobs.checked_sub(self.settings.profile) else {
             return false;
         };
@@ -177,7 +179,7 @@ impl Grace {
             .settings
             .update_every
             .is_some_and(|n| more.is_multiple_of(n.max(1)));
-        class != Class::BestEffort && (more == 0 || again)
+        class != GraceClass::BestEffort && (more == 0 || again)
     }
 }
 
@@ -282,7 +284,7 @@ impl Policy for Grace {
         if period_end_ns > before {
             entity.job.held = Span::from_ns(entity.rules.left());
         }
-        if entity.class != Class::BestEffort && (period_end_ns > before || before == 0) {
+        if entity.class != GraceClass::BestEffort && (period_end_ns > before || before == 0) {
             calendar.set_timer(Instant::from_ns(period_end_ns), task as u64);
         }
         self.claims(task, calendar.now());
@@ -298,7 +300,8 @@ impl Policy for Grace {
         entity.jobs += 1;
         let cpu = entity.cpu;
         entity.find_zero_lag();
-        if self.settings.scheme.speeds() == Speeds::InUse && entity.claim.zero_lag > calendar.now()
+        if self.settings.scheme.speeds() == SchemeSpeeds::InUse
+            && entity.claim.zero_lag > calendar.now()
         {
             calendar.set_timer(entity.claim.zero_lag, task as u64 | ZERO_LAG);
         }
@@ -324,10 +327,10 @@ impl Policy for Grace {
         self.replan(self.tasks[task].cpu, calendar);
     }
 
-    fn pace(&mut self, cpu: CpuIndex, task: Option<(TaskIndex, Work)>) -> Option<Pace> {
+    fn pace(&mut self, cpu: CpuIndex, task: Option<(TaskIndex, Work)>) -> Option<CpuPace> {
         let (task, _) = task?;
-        let Task { rules, class, .. } = &self.tasks[task];
-        if *class == Class::BestEffort {
+        let GraceTask { rules, class, .. } = &self.tasks[task];
+        if *class == GraceClass::BestEffort {
             return None;
         }
         let hurries = self.cpus[cpu]
@@ -335,7 +338,7 @@ impl Policy for Grace {
             .then_some(self.speeds.highest().as_khz());
         let (khz, until) = match hurries.or_else(|| rules.speed()) {
             Some(khz) => (khz, rules.until()),
-            None if self.settings.scheme.speeds() == Speeds::Joint => {
+            None if self.settings.scheme.speeds() == SchemeSpeeds::Joint => {
                 let pace = self.joint_pace(task);
                 self.cpus[cpu].joint_khz = pace.0;
                 pace
@@ -348,7 +351,7 @@ impl Policy for Grace {
             }
         };
         let until = until.filter(|_| self.settings.tick.is_zero());
-        Some(Pace {
+        Some(CpuPace {
             speed: Speed::from_khz(khz)?,
             until: until.map(|more| Work::at_full_speed(Span::from_ns(rules.done() + more))),
         })

@@ -25,7 +25,7 @@ use crate::indexed_min::Least;
 use crate::machine::Calendar;
 use crate::{CpuIndex, TaskIndex};
 use bandwidth::Contention;
-pub use deadline::Deadline;
+pub use deadline::DeadlineClass;
 pub use fair::Fair;
 pub use fixed::{Fixed, Order};
 pub use server::Overrun;
@@ -34,7 +34,7 @@ pub use server::Overrun;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// SCHED_DEADLINE.
-    Deadline(Deadline),
+    Deadline(DeadlineClass),
     /// SCHED_FIFO or SCHED_RR.
     Fixed(Fixed),
     /// SCHED_OTHER.
@@ -102,19 +102,19 @@ impl Config {
 pub struct Linux {
     config: Config,
     entities: Vec<Entity>,
-    domains: Vec<Domain>,
-    cpus: Vec<Cpu>,
+    domains: Vec<CpuDomain>,
+    cpus: Vec<CpuState>,
 }
 
 #[derive(Debug)]
 struct Entity {
     domain: usize,
-    state: State,
+    state: EntityState,
     class: Scheduled,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum EntityState {
     Blocked,
     Queued,
     /// Ready, but its server has no budget.
@@ -125,29 +125,29 @@ enum State {
 /// A task's class with what the class keeps of it.
 #[derive(Debug)]
 enum Scheduled {
-    Deadline(deadline::Entity),
-    Fixed(fixed::Entity),
-    Fair(fair::Entity),
+    Deadline(deadline::DeadlineEntity),
+    Fixed(fixed::FixedEntity),
+    Fair(fair::FairEntity),
 }
 
 #[derive(Debug)]
-struct Domain {
+struct CpuDomain {
     cpus: Vec<CpuIndex>,
-    deadline: deadline::Queue,
-    fixed: fixed::Queue,
+    deadline: deadline::DeadlineQueue,
+    fixed: fixed::FixedQueue,
     contention: Contention,
     /// The ranks of its CPUs, the least urgent first.
     ranks: Least<Reverse<Rank>>,
 }
 
 #[derive(Debug)]
-struct Cpu {
+struct CpuState {
     domain: usize,
     /// Its place among the CPUs of its domain.
     place: usize,
     rank: Rank,
     task: Option<TaskIndex>,
-    fair: fair::Queue,
+    fair: fair::FairQueue,
 }
 
 impl Linux {
@@ -158,23 +158,23 @@ impl Linux {
     /// If a task's domain is not in the configuration.
     #[must_use]
     pub fn new(config: Config, tasks: impl IntoIterator<Item = (Class, usize)>) -> Self {
-        let mut domains: Vec<Domain> = Vec::new();
+        let mut domains: Vec<CpuDomain> = Vec::new();
         let count = config
             .domains
             .iter()
             .flatten()
             .max()
             .map_or(0, |&cpu| cpu + 1);
-        let mut cpus: Vec<Cpu> = (0..count).map(|_| Cpu::in_domain(0)).collect();
+        let mut cpus: Vec<CpuState> = (0..count).map(|_| CpuState::in_domain(0)).collect();
         for (number, members) in config.domains.iter().enumerate() {
             for (place, &cpu) in members.iter().enumerate() {
                 cpus[cpu].domain = number;
                 cpus[cpu].place = place;
             }
-            domains.push(Domain {
+            domains.push(CpuDomain {
                 cpus: members.clone(),
-                deadline: deadline::Queue::default(),
-                fixed: fixed::Queue::default(),
+                deadline: deadline::DeadlineQueue::default(),
+                fixed: fixed::FixedQueue::default(),
                 contention: Contention::of(members.len(), config.fair_server)
                     .and_speed(config.grub_pa.is_some()),
                 ranks: Least::new(members.len(), Reverse(Rank::Idle)),
@@ -188,7 +188,7 @@ impl Linux {
                 }
                 Entity {
                     domain,
-                    state: State::Blocked,
+                    state: EntityState::Blocked,
                     class: Scheduled::new(class, &config),
                 }
             })
@@ -242,9 +242,9 @@ impl Linux {
     pub fn set_class(&mut self, task: TaskIndex, class: Class, calendar: &mut Calendar) {
         let Entity { domain, state, .. } = self.entities[task];
         match state {
-            State::Queued => self.dequeue(task),
-            State::Running => self.leave_fair(task),
-            State::Blocked | State::Throttled => {}
+            EntityState::Queued => self.dequeue(task),
+            EntityState::Running => self.leave_fair(task),
+            EntityState::Blocked | EntityState::Throttled => {}
         }
         let contention = &mut self.domains[domain].contention;
         let scheduled = &mut self.entities[task].class;
@@ -265,8 +265,8 @@ impl Linux {
             }
         };
         match state {
-            State::Queued => self.enqueue(task, calendar),
-            State::Throttled if !stays_throttled => self.enqueue(task, calendar),
+            EntityState::Queued => self.enqueue(task, calendar),
+            EntityState::Throttled if !stays_throttled => self.enqueue(task, calendar),
             _ => {}
         }
         for &cpu in &self.domains[domain].cpus {
@@ -278,7 +278,7 @@ impl Linux {
     fn enqueue(&mut self, task: TaskIndex, calendar: &mut Calendar) {
         let entity = &mut self.entities[task];
         let domain = &mut self.domains[entity.domain];
-        entity.state = State::Queued;
+        entity.state = EntityState::Queued;
         match &mut entity.class {
             Scheduled::Deadline(deadline) => {
                 if deadline.server.is_new() {

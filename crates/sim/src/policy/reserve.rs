@@ -13,7 +13,7 @@ use crate::{CpuIndex, TaskIndex, Work};
 
 /// The parameters of a task for the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ReservePlace {
     /// It belongs to this group.
     Member(usize),
     /// It has no reservation, and this weight; 100 is that of nice 0.
@@ -25,11 +25,11 @@ pub enum Place {
 pub struct Reserve {
     params: Params,
     groups: Vec<Queued>,
-    tasks: Vec<Entity>,
+    tasks: Vec<ReserveEntity>,
     rest: BTreeSet<(u64, u64, TaskIndex)>,
     passed: Span,
     came: u64,
-    cpus: Vec<Cpu>,
+    cpus: Vec<ReserveCpu>,
 }
 
 #[derive(Debug)]
@@ -39,15 +39,15 @@ struct Queued {
 }
 
 #[derive(Debug)]
-struct Entity {
-    place: Place,
+struct ReserveEntity {
+    place: ReservePlace,
     rest: Rest,
     /// The time that it has run since it was last put behind the others of its group.
     turn: Span,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Cpu {
+struct ReserveCpu {
     urgency: Urgency,
     /// The part that it took of the budget of its task's group, and has run since.
     portion: Span,
@@ -73,7 +73,7 @@ impl Reserve {
         params: Params,
         cpus: usize,
         groups: &[Reservation],
-        tasks: impl IntoIterator<Item = Place>,
+        tasks: impl IntoIterator<Item = ReservePlace>,
     ) -> Self {
         let queued = |reservation: &Reservation| {
             let mut group = Group::default();
@@ -84,7 +84,7 @@ impl Reserve {
                 queue: VecDeque::new(),
             }
         };
-        let entity = |place| Entity {
+        let entity = |place| ReserveEntity {
             place,
             rest: Rest::default(),
             turn: Span::ZERO,
@@ -96,7 +96,7 @@ impl Reserve {
             rest: BTreeSet::new(),
             passed: Span::ZERO,
             came: 0,
-            cpus: vec![Cpu::default(); cpus],
+            cpus: vec![ReserveCpu::default(); cpus],
         }
     }
 
@@ -123,12 +123,12 @@ impl Reserve {
 
     fn enqueue(&mut self, task: TaskIndex, calendar: &mut Calendar) {
         match self.tasks[task].place {
-            Place::Member(group) => {
+            ReservePlace::Member(group) => {
                 self.tasks[task].turn = Span::ZERO;
                 self.groups[group].queue.push_back(task);
                 self.urge_for(group, calendar);
             }
-            Place::Weight(_) => {
+            ReservePlace::Weight(_) => {
                 self.came += 1;
                 let rest = &mut self.tasks[task].rest;
                 if let Some(&(first, ..)) = self.rest.first() {
@@ -142,10 +142,10 @@ impl Reserve {
     }
 
     fn settle(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar) {
-        let Cpu { portion, ran, .. } = std::mem::take(&mut self.cpus[cpu]);
+        let ReserveCpu { portion, ran, .. } = std::mem::take(&mut self.cpus[cpu]);
         self.cpus[cpu].urgency = Urgency::Looking;
         match self.tasks[task].place {
-            Place::Member(number) => {
+            ReservePlace::Member(number) => {
                 self.tasks[task].turn += ran;
                 let waits = self.groups[number]
                     .group
@@ -154,7 +154,7 @@ impl Reserve {
                     calendar.set_timer(at, number as u64);
                 }
             }
-            Place::Weight(weight) => {
+            ReservePlace::Weight(weight) => {
                 self.tasks[task].rest.charge(weight, ran);
             }
         }
@@ -174,26 +174,26 @@ impl Policy for Reserve {
     fn ready(&mut self, task: TaskIndex, calendar: &mut Calendar) {
         let entity = &mut self.tasks[task];
         match entity.place {
-            Place::Member(number) => {
+            ReservePlace::Member(number) => {
                 if let Some(at) = self.groups[number].group.wake(calendar.now()) {
                     calendar.set_timer(at, number as u64);
                 }
             }
-            Place::Weight(_) => entity.rest.wake(&self.params, self.passed),
+            ReservePlace::Weight(_) => entity.rest.wake(&self.params, self.passed),
         }
         self.enqueue(task, calendar);
     }
 
     fn blocked(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar) {
         self.settle(task, cpu, calendar);
-        if let Place::Member(number) = self.tasks[task].place {
+        if let ReservePlace::Member(number) = self.tasks[task].place {
             self.groups[number].group.block();
         }
     }
 
     fn put_back(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar) {
         self.settle(task, cpu, calendar);
-        if let Place::Member(number) = self.tasks[task].place {
+        if let ReservePlace::Member(number) = self.tasks[task].place {
             let is_turn = self.tasks[task].turn < Span::from_ns(self.params.slice_ns);
             let Queued { group, queue } = &mut self.groups[number];
             if group.waits() {
@@ -210,7 +210,7 @@ impl Policy for Reserve {
     fn pick(&mut self, cpu: CpuIndex, _desk: &mut Calendar) -> Option<TaskIndex> {
         if let Some(number) = self.most_urgent() {
             let Queued { group, queue } = &mut self.groups[number];
-            self.cpus[cpu] = Cpu {
+            self.cpus[cpu] = ReserveCpu {
                 urgency: Urgency::Deadline(group.deadline()),
                 portion: group.take(&self.params),
                 ran: Span::ZERO,
@@ -221,17 +221,17 @@ impl Policy for Reserve {
             self.passed = self.passed.max(Span::from_ns(passed));
             task
         });
-        self.cpus[cpu] = Cpu {
+        self.cpus[cpu] = ReserveCpu {
             urgency: picked.map_or(Urgency::Idle, |_| Urgency::Rest),
-            ..Cpu::default()
+            ..ReserveCpu::default()
         };
         picked
     }
 
     fn slice(&mut self, task: TaskIndex, cpu: CpuIndex, now: Instant) -> Slice {
         let until = match self.tasks[task].place {
-            Place::Member(_) => now + self.cpus[cpu].portion,
-            Place::Weight(_) => now + Span::from_ns(self.params.slice_ns),
+            ReservePlace::Member(_) => now + self.cpus[cpu].portion,
+            ReservePlace::Weight(_) => now + Span::from_ns(self.params.slice_ns),
         };
         Slice {
             until: Some(until),

@@ -24,7 +24,7 @@ pub struct Ruled<R: Rules> {
     /// The tasks that are ready, by key, then by who came first.
     queue: BTreeSet<(u64, u64, TaskIndex)>,
     arrivals: u64,
-    cpus: Vec<Cpu>,
+    cpus: Vec<RuledCpu>,
     tick: Span,
     interruptions: Option<Interruptions>,
     heard: u64,
@@ -42,7 +42,7 @@ struct Interruptions {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Cpu {
+struct RuledCpu {
     task: Option<TaskIndex>,
     charged_to: Instant,
     /// It is about to pick, for a task with this key that became ready at this instant.
@@ -61,7 +61,7 @@ impl<R: Rules> Ruled<R> {
             tasks,
             queue: BTreeSet::new(),
             arrivals: 0,
-            cpus: vec![Cpu::default(); cpus],
+            cpus: vec![RuledCpu::default(); cpus],
             tick: Span::ZERO,
             interruptions: None,
             heard: 0,
@@ -108,7 +108,7 @@ impl<R: Rules> Ruled<R> {
 
     /// The key of what `cpu` runs, charged as far as the clock is, or will run at this instant.
     fn present_key(&mut self, cpu: CpuIndex, now: Instant) -> Option<u64> {
-        let Cpu {
+        let RuledCpu {
             task,
             charged_to,
             called_for,
@@ -165,7 +165,7 @@ impl<R: Rules> Policy for Ruled<R> {
         }
         let (.., task) = self.queue.pop_first()?;
         self.rules.pick(&mut self.tasks[task], calendar.now());
-        self.cpus[cpu] = Cpu {
+        self.cpus[cpu] = RuledCpu {
             task: Some(task),
             charged_to: calendar.now(),
             called_for: None,

@@ -2,27 +2,29 @@
 
 use onbeat_decide::predictor::Parameters;
 use onbeat_lfspp::Config;
-use onbeat_lfspp::written::{Adaptive, Lfs, LfsPlusPlus, Method};
+use onbeat_lfspp::written::{Adaptive, Lfs, LfsPlusPlus, WrittenController};
 
-use super::file::{Feedback, File};
+use super::file::{Feedback, ScenarioFile};
 use super::task::above_zero;
 
 /// The controller that `written` names; the error says what to write instead.
-pub(super) fn method(file: &File, written: &Feedback) -> Result<Method, String> {
+pub(super) fn method(file: &ScenarioFile, written: &Feedback) -> Result<WrittenController, String> {
     if file.onbeat.is_some() {
         return Err("one loop at a time: leave out [onbeat] or [feedback]".into());
     }
-    match Method::named(&written.method) {
-        Some(Method::Lfs(usual)) => lfs(usual, written).map(Method::Lfs),
-        Some(Method::LfsPlusPlus(usual)) => lfspp(usual, written).map(Method::LfsPlusPlus),
-        Some(Method::Adaptive(usual)) => Ok(Method::Adaptive(Adaptive {
+    match WrittenController::named(&written.method) {
+        Some(WrittenController::Lfs(usual)) => lfs(usual, written).map(WrittenController::Lfs),
+        Some(WrittenController::LfsPlusPlus(usual)) => {
+            lfspp(usual, written).map(WrittenController::LfsPlusPlus)
+        }
+        Some(WrittenController::Adaptive(usual)) => Ok(WrittenController::Adaptive(Adaptive {
             group: written.group.unwrap_or(usual.group),
             parameters: parameters(usual.parameters, written)?,
         })),
         None => Err(format!(
             "no method '{}': write one of {}",
             written.method,
-            Method::NAMES.join(", ")
+            WrittenController::NAMES.join(", ")
         )),
     }
 }

@@ -1,18 +1,18 @@
 //! The results: the figures of each group of tasks and of the CPUs. Serialised, it is what
 //! `onbeat sim --json` prints.
 
-use onbeat_control::Times;
+use onbeat_control::TimeHistogram;
 use onbeat_model::{Instant, Span};
 use serde::Serialize;
 
 use super::{Power, Scenario};
-use crate::machine::Account;
+use crate::machine::CpuAccount;
 use crate::observe::Completion;
 use crate::{Observer, TaskIndex};
 
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Figures {
+pub struct ScenarioFigures {
     /// The random sequence.
     pub seed: u64,
     /// For how long was simulated.
@@ -105,7 +105,7 @@ pub struct SpeedFigures {
 }
 
 impl CpuFigures {
-    pub(super) fn of(account: &Account) -> Self {
+    pub(super) fn of(account: &CpuAccount) -> Self {
         let (busy, idle) = (account.busy_time(), account.idle_time());
         let speeds = account.busy.iter().zip(&account.idle);
         Self {
@@ -139,19 +139,19 @@ impl CpuFigures {
 #[derive(Debug)]
 pub(super) struct Tally {
     group_of: Vec<usize>,
-    groups: Vec<Sums>,
+    groups: Vec<GroupSums>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Sums {
+struct GroupSums {
     jobs: u64,
     missed: u64,
     /// A quantile is within 1%.
-    responses: Times<7>,
+    responses: TimeHistogram<7>,
     exhaustions: u64,
 }
 
-impl Sums {
+impl GroupSums {
     fn quantiles(&self) -> Option<Quantiles> {
         Some(Quantiles {
             p50_ns: self.responses.quantile(0.50)?,
@@ -169,11 +169,11 @@ impl Tally {
             group_of: groups
                 .flat_map(|(number, group)| std::iter::repeat_n(number, group.count))
                 .collect(),
-            groups: vec![Sums::default(); scenario.groups.len()],
+            groups: vec![GroupSums::default(); scenario.groups.len()],
         }
     }
 
-    fn sums(&mut self, task: TaskIndex) -> &mut Sums {
+    fn sums(&mut self, task: TaskIndex) -> &mut GroupSums {
         &mut self.groups[self.group_of[task]]
     }
 

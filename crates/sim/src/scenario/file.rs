@@ -10,9 +10,9 @@ use super::Power;
 
 /// A length of time with its unit, as in `"40ms"`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Time(pub Span);
+pub struct ScenarioTime(pub Span);
 
-impl<'de> Deserialize<'de> for Time {
+impl<'de> Deserialize<'de> for ScenarioTime {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse().map(Self).map_err(serde::de::Error::custom)
@@ -22,32 +22,32 @@ impl<'de> Deserialize<'de> for Time {
 /// The whole file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct File {
+pub struct ScenarioFile {
     /// For how long to simulate.
-    pub duration: Spanned<Time>,
+    pub duration: Spanned<ScenarioTime>,
     /// Which random sequence; 0 if left out.
     #[serde(default)]
     pub seed: u64,
     /// The scheduler; Linux if left out.
-    pub policy: Option<Spanned<Policy>>,
+    pub policy: Option<Spanned<PolicyKey>>,
     /// The knobs of the policy `grace`.
-    pub grace: Option<Spanned<Grace>>,
+    pub grace: Option<Spanned<GraceTable>>,
     /// The machine; one CPU if left out.
     #[serde(default)]
-    pub machine: Machine,
+    pub machine: MachineTable,
     /// If there, onbeat's main loop runs on the machine.
-    pub onbeat: Option<Onbeat>,
+    pub onbeat: Option<OnbeatTable>,
     /// If there, a controller of the papers as written does.
     pub feedback: Option<Spanned<Feedback>>,
     /// The tasks.
     #[serde(rename = "task")]
-    pub tasks: Vec<Spanned<Task>>,
+    pub tasks: Vec<Spanned<TaskEntry>>,
 }
 
 /// `policy`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Policy {
+pub enum PolicyKey {
     /// As the kernel does.
     #[default]
     Linux,
@@ -66,7 +66,7 @@ pub enum Policy {
 /// `[grace]`. A key that is left out is as in `grace::Settings`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Grace {
+pub struct GraceTable {
     /// The name of one of the schemes.
     pub scheme: Option<String>,
     /// The share of jobs that are to meet their deadline.
@@ -87,9 +87,9 @@ pub struct Grace {
     /// `up`, `two` or `exact`.
     pub rounding: Option<String>,
     /// How often budgets and speeds are looked at.
-    pub tick: Option<Time>,
+    pub tick: Option<ScenarioTime>,
     /// The share that the scheme `joint` keeps free.
-    pub reserve: Option<Time>,
+    pub reserve: Option<ScenarioTime>,
     /// How far from the lower of two speeds to the higher one it stays at the lower.
     pub lower_until: Option<f64>,
 }
@@ -97,26 +97,26 @@ pub struct Grace {
 /// `[machine]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Machine {
+pub struct MachineTable {
     /// How many CPUs.
     pub cpus: Spanned<usize>,
     /// Whether tasks go to any CPU.
     pub scheduling: Scheduling,
     /// How often the scheduler's tick comes, at which budgets and slices are enforced; exactly if
     /// left out.
-    pub tick: Time,
+    pub tick: ScenarioTime,
     /// The governor of the CPUs' speed, where nothing else sets it.
-    pub governor: Governor,
+    pub governor: GovernorKey,
     /// The share of each CPU that the kernel keeps for fair tasks.
     pub fair_server: Spanned<f64>,
     /// The time that going from one task to another takes.
-    pub switch_cost: Time,
+    pub switch_cost: ScenarioTime,
     /// The same as work: the time that it takes at the highest speed.
-    pub switch_work: Time,
+    pub switch_work: ScenarioTime,
     /// The time that going from one speed to another takes.
-    pub speed_change_cost: Time,
+    pub speed_change_cost: ScenarioTime,
     /// The same as work at the new speed.
-    pub speed_change_work: Time,
+    pub speed_change_work: ScenarioTime,
     /// The speeds of the CPUs in MHz; demands are in time at the highest.
     pub speeds_mhz: Spanned<Vec<u64>>,
     /// Every speed between the lowest and the highest can be had.
@@ -124,27 +124,27 @@ pub struct Machine {
     /// Runtimes of reservations count in time at the highest speed.
     pub runtimes_follow_speed: bool,
     /// How long a SCHED_RR task runs in one go.
-    pub round: Spanned<Time>,
+    pub round: Spanned<ScenarioTime>,
     /// The power of the CPUs.
     pub power: Power,
 }
 
-impl Default for Machine {
+impl Default for MachineTable {
     fn default() -> Self {
         Self {
             cpus: Spanned::new(0..0, 1),
             scheduling: Scheduling::Global,
-            tick: Time::default(),
-            governor: Governor::default(),
+            tick: ScenarioTime::default(),
+            governor: GovernorKey::default(),
             fair_server: Spanned::new(0..0, 0.0),
-            switch_cost: Time::default(),
-            switch_work: Time::default(),
-            speed_change_cost: Time::default(),
-            speed_change_work: Time::default(),
+            switch_cost: ScenarioTime::default(),
+            switch_work: ScenarioTime::default(),
+            speed_change_cost: ScenarioTime::default(),
+            speed_change_work: ScenarioTime::default(),
             speeds_mhz: Spanned::new(0..0, vec![1000]),
             continuous: false,
             runtimes_follow_speed: false,
-            round: Spanned::new(0..0, Time(Span::from_ms(100))),
+            round: Spanned::new(0..0, ScenarioTime(Span::from_ms(100))),
             power: Power::default(),
         }
     }
@@ -153,7 +153,7 @@ impl Default for Machine {
 /// `machine.governor`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Governor {
+pub enum GovernorKey {
     /// The highest speed.
     #[default]
     Performance,
@@ -174,7 +174,7 @@ pub enum Scheduling {
 /// `[onbeat]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Onbeat {
+pub struct OnbeatTable {
     /// `percentile`, `rate`, `mean-sigma` or `binary`.
     pub predictor: Option<Spanned<String>>,
     /// It sets the speed of the CPUs, too.
@@ -198,9 +198,9 @@ pub struct Feedback {
     /// j: how many of those may need more.
     pub above: Option<usize>,
     /// S: from one sample of `lfs++` to the next.
-    pub sampling: Option<Time>,
+    pub sampling: Option<ScenarioTime>,
     /// The period of the server of `lfs`.
-    pub server_period: Option<Time>,
+    pub server_period: Option<ScenarioTime>,
     /// After how many jobs the coding scheme of `adaptive` repeats.
     pub group: Option<usize>,
     /// alpha of the analyser of `lfs++`.
@@ -218,7 +218,7 @@ pub struct Feedback {
 /// One `[[task]]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Task {
+pub struct TaskEntry {
     /// Its name.
     pub name: String,
     /// How many of the kind there are.
@@ -227,25 +227,25 @@ pub struct Task {
     /// On a partitioned machine: its CPU.
     pub cpu: Option<usize>,
     /// When its jobs are released.
-    pub arrival: Arrival,
+    pub arrival: ArrivalKey,
     /// How long the first job waits.
     #[serde(default)]
-    pub phase: Time,
+    pub phase: ScenarioTime,
     /// How much later than its release a periodic job may begin.
     #[serde(default)]
-    pub jitter: Time,
+    pub jitter: ScenarioTime,
     /// The demand of its jobs; may be left out where a recording tells.
-    pub demand: Option<Demand>,
+    pub demand: Option<DemandKey>,
     /// When a job is due after its release; the period if left out.
-    pub deadline: Option<Time>,
+    pub deadline: Option<ScenarioTime>,
     /// In how many bursts a job computes.
     #[serde(default = "one_burst")]
     pub bursts: u32,
     /// For how long it blocks between two of them.
     #[serde(default)]
-    pub pause: Time,
+    pub pause: ScenarioTime,
     /// The parameters for the policy `linux`; fair with nice 0 if left out.
-    pub scheduling: Option<Class>,
+    pub scheduling: Option<SchedulingKey>,
     /// The share of its jobs that are to meet their deadline. Under the policy `linux` it marks its
     /// jobs then, and says this share.
     pub rho: Option<f64>,
@@ -266,7 +266,7 @@ pub enum Mdn {
     /// Late or not, whenever it has computed for this time.
     Often {
         /// For how long.
-        every: Time,
+        every: ScenarioTime,
     },
 }
 
@@ -295,44 +295,44 @@ const fn yes() -> bool {
 /// `task.arrival`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Arrival {
+pub enum ArrivalKey {
     /// On the beats of this period.
-    Periodic(Time),
+    Periodic(ScenarioTime),
     /// On the beats of this period, which begins anew where a job was late.
-    Paced(Time),
+    Paced(ScenarioTime),
     /// At random, at this mean interval.
-    Poisson(Time),
+    Poisson(ScenarioTime),
     /// This time after the job before was done.
-    After(Time),
+    After(ScenarioTime),
     /// As soon as the job before is done.
     Always,
     /// When the bursts of a recording began.
-    Recorded(Recorded),
+    Recorded(RecordedKey),
 }
 
 /// `task.demand`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Demand {
+pub enum DemandKey {
     /// Always the same.
-    Constant(Time),
+    Constant(ScenarioTime),
     /// Between these two.
-    Uniform(Time, Time),
+    Uniform(ScenarioTime, ScenarioTime),
     /// Normally distributed.
     Normal {
         /// Around this.
-        mean: Time,
+        mean: ScenarioTime,
         /// With this standard deviation.
-        deviation: Time,
+        deviation: ScenarioTime,
         /// And never more than this.
-        most: Option<Time>,
+        most: Option<ScenarioTime>,
     },
     /// Exponentially distributed with this mean.
-    Exponential(Time),
+    Exponential(ScenarioTime),
     /// Frames of a film.
     Frames {
         /// The mean demands of the frames of a group of pictures, in order.
-        group: Vec<Time>,
+        group: Vec<ScenarioTime>,
         /// The standard deviation of the logarithm of a frame's own factor.
         #[serde(default)]
         variation: f64,
@@ -346,7 +346,7 @@ pub enum Demand {
     /// Frames as the workload of the experiments has them.
     Decoder {
         /// Their mean demand.
-        mean: Time,
+        mean: ScenarioTime,
         /// Which film.
         seed: u64,
         /// How different they are, in permille of the default.
@@ -354,7 +354,7 @@ pub enum Demand {
         variation: u32,
     },
     /// The demands of the jobs of a recording, again and again.
-    Recorded(Recorded),
+    Recorded(RecordedKey),
     /// More than can ever be done.
     Endless,
 }
@@ -362,7 +362,7 @@ pub enum Demand {
 /// Which recording, and what of it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Recorded {
+pub struct RecordedKey {
     /// The file, from the folder of the scenario.
     pub file: PathBuf,
     /// The thread's name or number; may be left out where there is one only.
@@ -372,18 +372,18 @@ pub struct Recorded {
 /// `task.scheduling`.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Class {
+pub enum SchedulingKey {
     /// SCHED_DEADLINE.
     Deadline {
         /// The budget.
-        runtime: Time,
+        runtime: ScenarioTime,
         /// At this interval.
-        period: Time,
+        period: ScenarioTime,
         /// Before this; the period if left out.
-        deadline: Option<Time>,
+        deadline: Option<ScenarioTime>,
         /// The rule for a budget that is used up.
         #[serde(default)]
-        overrun: Overrun,
+        overrun: OverrunKey,
         /// It may use what others leave.
         #[serde(default)]
         reclaim: bool,
@@ -396,7 +396,7 @@ pub enum Class {
     Nice(i8),
 }
 
-impl Default for Class {
+impl Default for SchedulingKey {
     fn default() -> Self {
         Self::Nice(0)
     }
@@ -405,7 +405,7 @@ impl Default for Class {
 /// `overrun`.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Overrun {
+pub enum OverrunKey {
     /// The task waits.
     #[default]
     Hard,

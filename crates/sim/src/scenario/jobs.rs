@@ -6,13 +6,13 @@ use crate::observe::Completion;
 use crate::{Observer, TaskIndex};
 
 /// Writes the rows. The first error ends the writing; [`finish`](Self::finish) tells it.
-pub struct Jobs<W> {
+pub struct JobWriter<W> {
     output: W,
     names: Vec<String>,
     failed: Option<io::Error>,
 }
 
-impl<W: Write> Jobs<W> {
+impl<W: Write> JobWriter<W> {
     /// Writes the heading; `names` are those of the tasks, in their order.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl<W: Write> Jobs<W> {
     }
 }
 
-impl<W: Write> Observer for Jobs<W> {
+impl<W: Write> Observer for JobWriter<W> {
     fn job(&mut self, job: &Completion) {
         if self.failed.is_none() {
             self.failed = self.row(job).err();

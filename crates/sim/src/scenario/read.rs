@@ -4,14 +4,14 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use onbeat_decide::predictor::{Kind, Parameters};
-use onbeat_lfspp::written::Method;
+use onbeat_lfspp::written::WrittenController;
 use onbeat_model::{Bandwidth, Ladder, Name, Speed};
 use toml::Spanned;
 
-use super::file::{self, File};
+use super::file::{self, ScenarioFile};
 use super::recorded;
 use super::scheduler::Ruling;
-use super::{Group, Onbeat, Scenario, Scheduler, feedback, scheduler, task};
+use super::{LoopSettings, Scenario, ScenarioScheduler, TaskGroup, feedback, scheduler, task};
 use crate::Work;
 use crate::machine::{Costs, Cpus};
 use crate::policy::linux::Config;
@@ -63,18 +63,18 @@ pub fn read(path: impl AsRef<Path>) -> Result<Scenario, ScenarioError> {
 /// # Errors
 /// As [`read`].
 pub fn parse(text: &str, path: &Path) -> Result<Scenario, ScenarioError> {
-    let reader = Reader { text, path };
-    let file: File = toml::from_str(text)
+    let reader = ScenarioReader { text, path };
+    let file: ScenarioFile = toml::from_str(text)
         .map_err(|error| reader.wrong(&error.span().unwrap_or(0..0), error.message().to_owned()))?;
     reader.scenario(&file)
 }
 
-struct Reader<'a> {
+struct ScenarioReader<'a> {
     text: &'a str,
     path: &'a Path,
 }
 
-impl Reader<'_> {
+impl ScenarioReader<'_> {
     fn wrong(&self, at: &Range<usize>, problem: impl Into<String>) -> ScenarioError {
         let before = self.text.as_bytes().get(..at.start).unwrap_or_default();
         ScenarioError::Wrong {
@@ -84,7 +84,7 @@ impl Reader<'_> {
         }
     }
 
-    fn scenario(&self, file: &File) -> Result<Scenario, ScenarioError> {
+    fn scenario(&self, file: &ScenarioFile) -> Result<Scenario, ScenarioError> {
         let duration = file.duration.get_ref().0;
         if duration.is_zero() {
             let problem = "a duration of nothing: write one above zero, as in \"60s\"";
@@ -92,7 +92,7 @@ impl Reader<'_> {
         }
         let cpus = self.cpus(&file.machine)?;
         let config = self.config(&file.machine, &cpus)?;
-        let scheduler = Scheduler::of(file).map_err(|problem| {
+        let scheduler = ScenarioScheduler::of(file).map_err(|problem| {
             let policy = file.policy.as_ref().map(Spanned::span);
             let at = policy.or(file.grace.as_ref().map(Spanned::span));
             self.wrong(&at.unwrap_or(0..0), problem)
@@ -122,7 +122,7 @@ impl Reader<'_> {
         })
     }
 
-    fn cpus(&self, machine: &file::Machine) -> Result<Cpus, ScenarioError> {
+    fn cpus(&self, machine: &file::MachineTable) -> Result<Cpus, ScenarioError> {
         let count = *machine.cpus.get_ref();
         if count == 0 || count > MOST_CPUS {
             let problem = format!("{count} CPUs: write a number from 1 to {MOST_CPUS}");
@@ -149,7 +149,7 @@ impl Reader<'_> {
         })
     }
 
-    fn config(&self, machine: &file::Machine, cpus: &Cpus) -> Result<Config, ScenarioError> {
+    fn config(&self, machine: &file::MachineTable, cpus: &Cpus) -> Result<Config, ScenarioError> {
         let config = match machine.scheduling {
             file::Scheduling::Global => Config::global(cpus.count),
             file::Scheduling::Partitioned => Config::partitioned(cpus.count),
@@ -168,14 +168,14 @@ impl Reader<'_> {
         Ok(Config {
             tick: machine.tick.0,
             fair_server: Bandwidth::from_cpus(fair_server),
-            grub_pa: (machine.governor == file::Governor::Schedutil).then(|| cpus.highest()),
+            grub_pa: (machine.governor == file::GovernorKey::Schedutil).then(|| cpus.highest()),
             round,
             runtimes_follow_speed: machine.runtimes_follow_speed,
             ..config
         })
     }
 
-    fn onbeat(&self, onbeat: &file::Onbeat) -> Result<Onbeat, ScenarioError> {
+    fn onbeat(&self, onbeat: &file::OnbeatTable) -> Result<LoopSettings, ScenarioError> {
         let predictor = match &onbeat.predictor {
             None => Kind::default(),
             Some(name) => Kind::ALL
@@ -188,7 +188,7 @@ impl Reader<'_> {
                     self.wrong(&name.span(), problem)
                 })?,
         };
-        Ok(Onbeat {
+        Ok(LoopSettings {
             predictor,
             parameters: Parameters::default(),
             sets_speed: onbeat.power,
@@ -196,7 +196,7 @@ impl Reader<'_> {
         })
     }
 
-    fn feedback(&self, file: &File) -> Result<Option<Method>, ScenarioError> {
+    fn feedback(&self, file: &ScenarioFile) -> Result<Option<WrittenController>, ScenarioError> {
         let Some(written) = &file.feedback else {
             return Ok(None);
         };
@@ -208,10 +208,10 @@ impl Reader<'_> {
 
     fn group(
         &self,
-        task: &Spanned<file::Task>,
+        task: &Spanned<file::TaskEntry>,
         config: &Config,
-        scheduler: &Scheduler,
-    ) -> Result<Group, ScenarioError> {
+        scheduler: &ScenarioScheduler,
+    ) -> Result<TaskGroup, ScenarioError> {
         let (at, task) = (task.span(), task.get_ref());
         let wrong = |problem: String| self.wrong(&at, format!("task '{}': {problem}", task.name));
         let domains = config.domains.len();
@@ -237,17 +237,19 @@ impl Reader<'_> {
         };
         let scheduling = task.scheduling.unwrap_or_default();
         match scheduler {
-            Scheduler::Ruled(_) if task.rho.is_some() => {
+            ScenarioScheduler::Ruled(_) if task.rho.is_some() => {
                 let problem = "rho is for the policies grace and linux: leave it out";
                 return Err(wrong(problem.into()));
             }
-            Scheduler::Grace(_) if task.scheduling.is_some() => {
+            ScenarioScheduler::Grace(_) if task.scheduling.is_some() => {
                 return Err(wrong(
                     "scheduling is for the policy linux: leave it out".into(),
                 ));
             }
-            Scheduler::Ruled(Ruling::Reserve) => task::for_reserve(&scheduling).map_err(wrong)?,
-            Scheduler::Ruled(_) if !matches!(scheduling, file::Class::Nice(_)) => {
+            ScenarioScheduler::Ruled(Ruling::Reserve) => {
+                task::for_reserve(&scheduling).map_err(wrong)?
+            }
+            ScenarioScheduler::Ruled(_) if !matches!(scheduling, file::SchedulingKey::Nice(_)) => {
                 return Err(wrong(
                     "under this policy scheduling is a nice value, as in { nice = 0 }".into(),
                 ));
@@ -262,15 +264,15 @@ impl Reader<'_> {
             workload = workload.with_deadline(deadline.0);
         }
         let rho = scheduler::share("rho", task.rho).map_err(wrong)?;
-        if let (Scheduler::Linux, Some(rho)) = (scheduler, rho) {
+        if let (ScenarioScheduler::Linux, Some(rho)) = (scheduler, rho) {
             workload = workload.marking((rho * 1000.0).round() as u32);
         }
-        Ok(Group {
+        Ok(TaskGroup {
             name: Name::from(task.name.as_str()),
             count: task.count,
             class: task::class(&scheduling).map_err(wrong)?,
             nice: match scheduling {
-                file::Class::Nice(nice) => nice,
+                file::SchedulingKey::Nice(nice) => nice,
                 _ => 0,
             },
             rho,
@@ -280,10 +282,10 @@ impl Reader<'_> {
         })
     }
 
-    fn jobs(&self, task: &file::Task) -> Result<(Arrival, Demand), String> {
+    fn jobs(&self, task: &file::TaskEntry) -> Result<(Arrival, Demand), String> {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let trace = match &task.arrival {
-            file::Arrival::Recorded(recorded) => Some(recorded::load(folder, recorded)?),
+            file::ArrivalKey::Recorded(recorded) => Some(recorded::load(folder, recorded)?),
             _ => None,
         };
         let demand = match (&task.demand, &trace) {

@@ -6,20 +6,20 @@ use std::path::Path;
 use onbeat_model::{Event, Instant, Span, TaskId};
 use onbeat_sense::recording;
 
-use super::file::Recorded;
+use super::file::RecordedKey;
 use crate::Work;
-use crate::workload::Shared;
+use crate::workload::SharedList;
 
 /// The behaviour of a thread: each burst a job.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Trace {
+pub(super) struct RecordedBursts {
     /// From the first one on.
-    pub(super) releases: Shared<Instant>,
-    pub(super) demands: Shared<Work>,
+    pub(super) releases: SharedList<Instant>,
+    pub(super) demands: SharedList<Work>,
 }
 
 /// Loads what `recorded` names, from `folder`; the error says what to do.
-pub(super) fn load(folder: &Path, recorded: &Recorded) -> Result<Trace, String> {
+pub(super) fn load(folder: &Path, recorded: &RecordedKey) -> Result<RecordedBursts, String> {
     let path = folder.join(&recorded.file);
     if path.extension().is_some_and(|extension| extension == "csv") {
         let text = std::fs::read_to_string(&path)
@@ -58,11 +58,11 @@ pub(super) fn load(folder: &Path, recorded: &Recorded) -> Result<Trace, String> 
     Ok(trace(rows))
 }
 
-fn trace(mut rows: Vec<(Instant, Span)>) -> Trace {
+fn trace(mut rows: Vec<(Instant, Span)>) -> RecordedBursts {
     rows.sort_by_key(|row| row.0);
     let first = rows.first().map_or(Instant::ZERO, |row| row.0);
     let least = Span::from_ns(1);
-    Trace {
+    RecordedBursts {
         releases: rows
             .iter()
             .map(|row| Instant::ZERO + row.0.since(first))
@@ -85,7 +85,7 @@ pub fn parse_demands(text: &str) -> Result<usize, String> {
 
 /// A row of CSV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Row<'a> {
+pub(crate) struct RecordedRow<'a> {
     /// The value of the column `task`, if there is one.
     pub(crate) task: &'a str,
     /// The value of `release_ns`, if there is such a column.
@@ -94,7 +94,7 @@ pub(crate) struct Row<'a> {
 }
 
 /// Jobs that follow each other where nothing says when they were released.
-pub(super) fn csv(text: &str) -> Result<Trace, String> {
+pub(super) fn csv(text: &str) -> Result<RecordedBursts, String> {
     let mut at = Instant::ZERO;
     let rows = rows(text)?.into_iter().map(|row| {
         let release = row.release.unwrap_or(at);
@@ -106,7 +106,7 @@ pub(super) fn csv(text: &str) -> Result<Trace, String> {
 
 /// Rows with a heading: `demand_ns` (or `executed_ns`), and `release_ns` and `task` if there are
 /// such. The error begins with the number of its line.
-pub(crate) fn rows(text: &str) -> Result<Vec<Row<'_>>, String> {
+pub(crate) fn rows(text: &str) -> Result<Vec<RecordedRow<'_>>, String> {
     let mut lines = text
         .lines()
         .enumerate()
@@ -130,7 +130,7 @@ pub(crate) fn rows(text: &str) -> Result<Vec<Row<'_>>, String> {
                 format!("{number}: '{cell}' is no time in whole nanoseconds: correct it")
             })
         };
-        rows.push(Row {
+        rows.push(RecordedRow {
             task: task.map_or("", cell),
             release: release.map(time).transpose()?.map(Instant::from_ns),
             demand: Span::from_ns(time(demand)?),

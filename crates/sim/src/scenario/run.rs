@@ -5,14 +5,16 @@ use std::io::{self, Write};
 use onbeat_control::{
     Controller, Decision, EstimationSettings, Next, PowerSettings, Settings, drive,
 };
-use onbeat_lfspp::written::{self, Method};
+use onbeat_lfspp::written::{self, WrittenController};
 use onbeat_model::{Follow, Instant, Sensor, Span, Task, TaskId};
 use onbeat_policies::reserve::Params;
 use onbeat_policies::{Berate, Best, Linux24, Rules};
 
-use super::figures::{CpuFigures, Figures, Tally};
+use super::figures::{CpuFigures, ScenarioFigures, Tally};
 use super::scheduler::Ruling;
-use super::{Group, Jobs, Onbeat, Scenario, Scheduler, Timeline, scheduler};
+use super::{
+    JobWriter, LoopSettings, Scenario, ScenarioScheduler, ScenarioTimeline, TaskGroup, scheduler,
+};
 use crate::loop_adapter::{FIRST_TID, Heard, SimulatedSensor, seams};
 use crate::policy::Policy;
 use crate::policy::grace::Grace;
@@ -33,13 +35,13 @@ pub struct Outputs {
 type Details = (
     Tally,
     (
-        Option<Jobs<Box<dyn Write>>>,
-        Option<Timeline<Box<dyn Write>>>,
+        Option<JobWriter<Box<dyn Write>>>,
+        Option<ScenarioTimeline<Box<dyn Write>>>,
     ),
 );
 
 /// One run of a scenario.
-pub struct Run<'a> {
+pub struct ScenarioRun<'a> {
     scenario: &'a Scenario,
     seed: u64,
     tasks: Vec<Task>,
@@ -48,7 +50,7 @@ pub struct Run<'a> {
 /// How much virtual time passes between two reports of progress.
 const STEP: Span = Span::from_ms(100);
 
-impl<'a> Run<'a> {
+impl<'a> ScenarioRun<'a> {
     /// A run of `scenario` with its own seed.
     #[must_use]
     pub fn new(scenario: &'a Scenario) -> Self {
@@ -81,36 +83,38 @@ impl<'a> Run<'a> {
     ///
     /// # Errors
     /// If an output cannot be written.
-    pub fn run(&self, outputs: Outputs, progress: impl FnMut(Span)) -> io::Result<Figures> {
+    pub fn run(&self, outputs: Outputs, progress: impl FnMut(Span)) -> io::Result<ScenarioFigures> {
         let names = self.names();
         let jobs = outputs
             .jobs
-            .map(|output| Jobs::new(output, names.clone()))
+            .map(|output| JobWriter::new(output, names.clone()))
             .transpose()?;
         let cpus = self.scenario.cpus.count;
         let timeline = outputs
             .timeline
-            .map(|output| Timeline::new(output, cpus, names));
+            .map(|output| ScenarioTimeline::new(output, cpus, names));
         let details = (Tally::of(self.scenario), (jobs, timeline));
-        if let (Scheduler::Linux, Some(method)) =
+        if let (ScenarioScheduler::Linux, Some(method)) =
             (&self.scenario.scheduler, &self.scenario.feedback)
         {
             return self.with_feedback(method, details, progress);
         }
         match (&self.scenario.scheduler, &self.scenario.onbeat) {
-            (Scheduler::Linux, Some(onbeat)) => self.with_onbeat(onbeat, details, progress),
-            (Scheduler::Linux, None) => self.alone(self.linux(), details, progress),
-            (Scheduler::Ruled(Ruling::Linux24), _) => {
+            (ScenarioScheduler::Linux, Some(onbeat)) => self.with_onbeat(onbeat, details, progress),
+            (ScenarioScheduler::Linux, None) => self.alone(self.linux(), details, progress),
+            (ScenarioScheduler::Ruled(Ruling::Linux24), _) => {
                 self.alone(self.ruled(Linux24::default()), details, progress)
             }
-            (Scheduler::Ruled(Ruling::Best), _) => {
+            (ScenarioScheduler::Ruled(Ruling::Best), _) => {
                 self.alone(self.ruled(Best::default()), details, progress)
             }
-            (Scheduler::Ruled(Ruling::Berate), _) => {
+            (ScenarioScheduler::Ruled(Ruling::Berate), _) => {
                 self.alone(self.ruled(Berate::default()), details, progress)
             }
-            (Scheduler::Ruled(Ruling::Reserve), _) => self.alone(self.reserve(), details, progress),
-            (Scheduler::Grace(settings), _) => {
+            (ScenarioScheduler::Ruled(Ruling::Reserve), _) => {
+                self.alone(self.reserve(), details, progress)
+            }
+            (ScenarioScheduler::Grace(settings), _) => {
                 let speeds = self.scenario.cpus.speeds.clone();
                 let tasks = self.each(scheduler::grace_class);
                 let policy = Grace::new(settings.clone(), speeds, cpus, tasks);
@@ -133,7 +137,7 @@ impl<'a> Run<'a> {
     }
 
     /// The value of `of` for the group of each task.
-    fn each<T: Clone>(&self, of: impl Fn(&Group) -> T) -> impl Iterator<Item = T> {
+    fn each<T: Clone>(&self, of: impl Fn(&TaskGroup) -> T) -> impl Iterator<Item = T> {
         let groups = self.scenario.groups.iter();
         groups.flat_map(move |group| std::iter::repeat_n(of(group), group.count))
     }
@@ -190,7 +194,7 @@ impl<'a> Run<'a> {
         policy: P,
         details: Details,
         mut progress: impl FnMut(Span),
-    ) -> io::Result<Figures> {
+    ) -> io::Result<ScenarioFigures> {
         let mut machine = self.machine(policy, details);
         while machine.now() < self.ends() {
             let until = (machine.now() + STEP).min(self.ends());
@@ -202,10 +206,10 @@ impl<'a> Run<'a> {
 
     fn with_onbeat(
         &self,
-        onbeat: &Onbeat,
+        onbeat: &LoopSettings,
         details: Details,
         mut progress: impl FnMut(Span),
-    ) -> io::Result<Figures> {
+    ) -> io::Result<ScenarioFigures> {
         let observer = (Heard::new(self.tasks.clone()), details);
         let machine = self.machine(self.linux(), observer);
         let ladder = if onbeat.sets_speed {
@@ -245,10 +249,10 @@ impl<'a> Run<'a> {
     /// The papers' servers are hard (LFS++, section 3.2).
     fn with_feedback(
         &self,
-        method: &Method,
+        method: &WrittenController,
         details: Details,
         mut progress: impl FnMut(Span),
-    ) -> io::Result<Figures> {
+    ) -> io::Result<ScenarioFigures> {
         let observer = (Heard::new(self.tasks.clone()), details);
         let machine = self.machine(self.linux(), observer);
         let (mut sensor, actuator) = seams(machine, self.scenario.cpus.count, None, self.ends());
@@ -273,7 +277,11 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn close_seams(&self, sensor: SimulatedSensor<Details>, changes: u64) -> io::Result<Figures> {
+    fn close_seams(
+        &self,
+        sensor: SimulatedSensor<Details>,
+        changes: u64,
+    ) -> io::Result<ScenarioFigures> {
         let Some(machine) = sensor.into_machine() else {
             return Err(io::Error::other("the simulated machine is still in use"));
         };
@@ -285,7 +293,7 @@ impl<'a> Run<'a> {
         mut machine: Machine<P, O>,
         details: impl FnOnce(O) -> Details,
         changes: Option<u64>,
-    ) -> io::Result<Figures> {
+    ) -> io::Result<ScenarioFigures> {
         let cpus: Vec<CpuFigures> = machine.accounts().map(CpuFigures::of).collect();
         let count = self.tasks.len();
         let executed: Vec<Span> = (0..count).map(|task| machine.executed(task)).collect();
@@ -293,13 +301,13 @@ impl<'a> Run<'a> {
         let (jobs, switches) = (machine.jobs_done(), machine.switches());
         let (_, observer) = machine.finish();
         let (mut tally, (csv, timeline)) = details(observer);
-        csv.map(Jobs::finish).transpose()?;
-        timeline.map(Timeline::finish).transpose()?;
+        csv.map(JobWriter::finish).transpose()?;
+        timeline.map(ScenarioTimeline::finish).transpose()?;
         for (task, late) in late.into_iter().enumerate() {
             tally.late(task, late);
         }
         let full_khz = self.scenario.cpus.speeds.highest().as_khz();
-        Ok(Figures {
+        Ok(ScenarioFigures {
             seed: self.seed,
             duration_ns: self.scenario.duration,
             tasks: tally.figures(self.scenario, &executed),

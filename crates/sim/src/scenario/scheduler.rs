@@ -3,21 +3,21 @@
 use onbeat_decide::stochastic::schedule::Rounding;
 use onbeat_model::Reservation;
 
-use super::Group;
-use super::file::{File, Grace as Written, Policy};
+use super::TaskGroup;
+use super::file::{GraceTable as Written, PolicyKey, ScenarioFile};
 use crate::CpuIndex;
-use crate::policy::grace::{Class, Scheme, Settings};
+use crate::policy::grace::{GraceClass, GraceSettings, Scheme};
 use crate::policy::linux;
-use crate::policy::reserve::Place;
+use crate::policy::reserve::ReservePlace;
 
 /// A policy.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Scheduler {
+pub enum ScenarioScheduler {
     /// As the kernel does.
     #[default]
     Linux,
     /// GRACE-OS, or a scheme beside it.
-    Grace(Settings),
+    Grace(GraceSettings),
     /// A policy of `schedulers/`.
     Ruled(Ruling),
 }
@@ -35,19 +35,19 @@ pub enum Ruling {
     Reserve,
 }
 
-impl Scheduler {
+impl ScenarioScheduler {
     /// The scheduler that `file` names; the error says what to write instead.
-    pub(super) fn of(file: &File) -> Result<Self, String> {
+    pub(super) fn of(file: &ScenarioFile) -> Result<Self, String> {
         let policy = file
             .policy
             .as_ref()
-            .map_or(Policy::Linux, |policy| *policy.get_ref());
-        if policy != Policy::Grace && file.grace.is_some() {
+            .map_or(PolicyKey::Linux, |policy| *policy.get_ref());
+        if policy != PolicyKey::Grace && file.grace.is_some() {
             return Err(
                 "[grace] is for another policy: write policy = \"grace\" at the top".into(),
             );
         }
-        if policy != Policy::Linux && (file.onbeat.is_some() || file.feedback.is_some()) {
+        if policy != PolicyKey::Linux && (file.onbeat.is_some() || file.feedback.is_some()) {
             return Err(
                 "only the policy linux has reservations: leave out [onbeat] and [feedback]".into(),
             );
@@ -63,17 +63,17 @@ impl Scheduler {
             Ok(Self::Ruled(ruling))
         };
         match policy {
-            Policy::Linux => Ok(Self::Linux),
-            Policy::Linux24 => ruled(Ruling::Linux24),
-            Policy::Best => ruled(Ruling::Best),
-            Policy::Berate => ruled(Ruling::Berate),
-            Policy::Reserve => ruled(Ruling::Reserve),
-            Policy::Grace if *file.machine.cpus.get_ref() > 1 && !is_partitioned => Err(
+            PolicyKey::Linux => Ok(Self::Linux),
+            PolicyKey::Linux24 => ruled(Ruling::Linux24),
+            PolicyKey::Best => ruled(Ruling::Best),
+            PolicyKey::Berate => ruled(Ruling::Berate),
+            PolicyKey::Reserve => ruled(Ruling::Reserve),
+            PolicyKey::Grace if *file.machine.cpus.get_ref() > 1 && !is_partitioned => Err(
                 "under the policy grace each task has its CPU: write scheduling = \"partitioned\" \
                      under [machine]"
                     .into(),
             ),
-            Policy::Grace => {
+            PolicyKey::Grace => {
                 let written = file.grace.as_ref().map(|grace| grace.get_ref().clone());
                 settings(&written.unwrap_or_default()).map(Self::Grace)
             }
@@ -81,8 +81,8 @@ impl Scheduler {
     }
 }
 
-fn settings(written: &Written) -> Result<Settings, String> {
-    let default = Settings::default();
+fn settings(written: &Written) -> Result<GraceSettings, String> {
+    let default = GraceSettings::default();
     let scheme = match &written.scheme {
         None => default.scheme,
         Some(name) => Scheme::ALL
@@ -104,7 +104,7 @@ fn settings(written: &Written) -> Result<Settings, String> {
         Some(0) => Err(format!("{what} = 0: write a number above zero")),
         number => Ok(number.unwrap_or(default)),
     };
-    Ok(Settings {
+    Ok(GraceSettings {
         scheme,
         rho: share("rho", written.rho)?.unwrap_or(default.rho),
         groups: at_least_one("groups", written.groups, default.groups)?,
@@ -132,15 +132,15 @@ pub(super) fn share(what: &str, number: Option<f64>) -> Result<Option<f64>, Stri
 
 /// The reservations of the policy reserve, one for each group that has one, and what the tasks of
 /// each group are to it.
-pub(super) fn reserve_places(groups: &[Group]) -> (Vec<Reservation>, Vec<Place>) {
+pub(super) fn reserve_places(groups: &[TaskGroup]) -> (Vec<Reservation>, Vec<ReservePlace>) {
     let mut reservations = Vec::new();
-    let place = |group: &Group| match group.class {
+    let place = |group: &TaskGroup| match group.class {
         linux::Class::Deadline(deadline) => {
             reservations.push(deadline.reservation);
-            Place::Member(reservations.len() - 1)
+            ReservePlace::Member(reservations.len() - 1)
         }
-        linux::Class::Fair(fair) => Place::Weight(u64::from(fair.weight) * 100 / 1024),
-        linux::Class::Fixed(_) => Place::Weight(100),
+        linux::Class::Fair(fair) => ReservePlace::Weight(u64::from(fair.weight) * 100 / 1024),
+        linux::Class::Fixed(_) => ReservePlace::Weight(100),
     };
     let places = groups.iter().map(place).collect();
     (reservations, places)
@@ -148,11 +148,11 @@ pub(super) fn reserve_places(groups: &[Group]) -> (Vec<Reservation>, Vec<Place>)
 
 /// The parameters of the tasks of `group` for the policy grace, and their CPU: real-time if they
 /// have a period.
-pub(super) fn grace_class(group: &Group) -> (Class, CpuIndex) {
+pub(super) fn grace_class(group: &TaskGroup) -> (GraceClass, CpuIndex) {
     let class = group
         .workload
         .period()
-        .map_or(Class::BestEffort, |period| Class::RealTime {
+        .map_or(GraceClass::BestEffort, |period| GraceClass::RealTime {
             period,
             rho: group.rho,
         });

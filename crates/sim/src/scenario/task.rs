@@ -7,12 +7,12 @@ use std::sync::Arc;
 use onbeat_model::{Instant, Reservation, Span};
 
 use super::file;
-use super::recorded::{self, Trace};
+use super::recorded::{self, RecordedBursts};
 use crate::Work;
-use crate::policy::linux::{Class, Deadline, Fair, Fixed, Order, Overrun};
+use crate::policy::linux::{Class, DeadlineClass, Fair, Fixed, Order, Overrun};
 use crate::workload::{Arrival, Demand, Film, Frames, Notifies};
 
-pub(super) fn above_zero(what: &str, time: file::Time) -> Result<Span, String> {
+pub(super) fn above_zero(what: &str, time: file::ScenarioTime) -> Result<Span, String> {
     if time.0.is_zero() {
         return Err(format!(
             "{what} is nothing: write a time above zero, as in \"20ms\""
@@ -21,28 +21,31 @@ pub(super) fn above_zero(what: &str, time: file::Time) -> Result<Span, String> {
     Ok(time.0)
 }
 
-pub(super) fn arrival(task: &file::Task, trace: Option<Trace>) -> Result<Arrival, String> {
+pub(super) fn arrival(
+    task: &file::TaskEntry,
+    trace: Option<RecordedBursts>,
+) -> Result<Arrival, String> {
     let first = Instant::ZERO + task.phase.0;
     Ok(match (&task.arrival, trace) {
-        (file::Arrival::Periodic(period), _) => Arrival::Periodic {
+        (file::ArrivalKey::Periodic(period), _) => Arrival::Periodic {
             period: above_zero("its period", *period)?,
             next: first,
             jitter: task.jitter.0,
         },
-        (file::Arrival::Paced(period), _) => Arrival::Paced {
+        (file::ArrivalKey::Paced(period), _) => Arrival::Paced {
             period: above_zero("its period", *period)?,
             next: first,
             timer: Span::ZERO,
         },
-        (file::Arrival::Poisson(mean), _) => Arrival::Poisson {
+        (file::ArrivalKey::Poisson(mean), _) => Arrival::Poisson {
             mean: above_zero("its mean time between jobs", *mean)?,
             last: first,
         },
-        (file::Arrival::After(pause), _) => Arrival::After {
+        (file::ArrivalKey::After(pause), _) => Arrival::After {
             pause: above_zero("its pause", *pause)?,
             first: Some(first),
         },
-        (file::Arrival::Recorded(_), Some(trace)) => Arrival::Recorded {
+        (file::ArrivalKey::Recorded(_), Some(trace)) => Arrival::Recorded {
             releases: trace.releases.iter().map(|&at| at + task.phase.0).collect(),
             over: 0,
         },
@@ -50,16 +53,18 @@ pub(super) fn arrival(task: &file::Task, trace: Option<Trace>) -> Result<Arrival
     })
 }
 
-pub(super) fn demand(demand: &file::Demand, folder: &Path) -> Result<Demand, String> {
+pub(super) fn demand(demand: &file::DemandKey, folder: &Path) -> Result<Demand, String> {
     Ok(match demand {
-        file::Demand::Constant(time) => Demand::constant(above_zero("its demand", *time)?),
-        file::Demand::Uniform(least, most) if least.0 <= most.0 => Demand::Uniform(least.0, most.0),
-        file::Demand::Uniform(..) => {
+        file::DemandKey::Constant(time) => Demand::constant(above_zero("its demand", *time)?),
+        file::DemandKey::Uniform(least, most) if least.0 <= most.0 => {
+            Demand::Uniform(least.0, most.0)
+        }
+        file::DemandKey::Uniform(..) => {
             return Err(
                 "a uniform demand goes from the least to the most, as in [\"2ms\", \"4ms\"]".into(),
             );
         }
-        file::Demand::Normal {
+        file::DemandKey::Normal {
             mean,
             deviation,
             most,
@@ -68,10 +73,10 @@ pub(super) fn demand(demand: &file::Demand, folder: &Path) -> Result<Demand, Str
             deviation: deviation.0,
             most: most.map_or(Span::MAX, |most| most.0),
         },
-        file::Demand::Exponential(mean) => {
+        file::DemandKey::Exponential(mean) => {
             Demand::Exponential(above_zero("its mean demand", *mean)?)
         }
-        file::Demand::Frames {
+        file::DemandKey::Frames {
             group,
             variation,
             scene_variation,
@@ -90,7 +95,7 @@ pub(super) fn demand(demand: &file::Demand, folder: &Path) -> Result<Demand, Str
                 *scene_change,
             ))
         }
-        file::Demand::Decoder {
+        file::DemandKey::Decoder {
             mean,
             seed,
             variation,
@@ -98,12 +103,14 @@ pub(super) fn demand(demand: &file::Demand, folder: &Path) -> Result<Demand, Str
             let film = Film::of_seed(*seed).varied(*variation);
             Demand::Decoder(above_zero("the mean of its demand", *mean)?, film)
         }
-        file::Demand::Recorded(recorded) => trace_demand(&recorded::load(folder, recorded)?, true),
-        file::Demand::Endless => Demand::Constant(Work::ENDLESS),
+        file::DemandKey::Recorded(recorded) => {
+            trace_demand(&recorded::load(folder, recorded)?, true)
+        }
+        file::DemandKey::Endless => Demand::Constant(Work::ENDLESS),
     })
 }
 
-pub(super) fn notifies(task: &file::Task) -> Result<Notifies, String> {
+pub(super) fn notifies(task: &file::TaskEntry) -> Result<Notifies, String> {
     Ok(match task.mdn {
         file::Mdn::WhenLate(false) => Notifies::Never,
         file::Mdn::WhenLate(true) => Notifies::WhenLate,
@@ -114,7 +121,7 @@ pub(super) fn notifies(task: &file::Task) -> Result<Notifies, String> {
     })
 }
 
-pub(super) fn trace_demand(trace: &Trace, repeat: bool) -> Demand {
+pub(super) fn trace_demand(trace: &RecordedBursts, repeat: bool) -> Demand {
     Demand::Recorded {
         demands: Arc::clone(&trace.demands),
         over: 0,
@@ -124,11 +131,11 @@ pub(super) fn trace_demand(trace: &Trace, repeat: bool) -> Demand {
 
 /// The parameters of a task for Linux. Whether the policy reserve has such a class: a hard
 /// reservation, or a nice value.
-pub(super) fn for_reserve(class: &file::Class) -> Result<(), String> {
+pub(super) fn for_reserve(class: &file::SchedulingKey) -> Result<(), String> {
     match class {
-        file::Class::Nice(_)
-        | file::Class::Deadline {
-            overrun: file::Overrun::Hard,
+        file::SchedulingKey::Nice(_)
+        | file::SchedulingKey::Deadline {
+            overrun: file::OverrunKey::Hard,
             reclaim: false,
             ..
         } => Ok(()),
@@ -138,7 +145,7 @@ pub(super) fn for_reserve(class: &file::Class) -> Result<(), String> {
     }
 }
 
-pub(super) fn class(class: &file::Class) -> Result<Class, String> {
+pub(super) fn class(class: &file::SchedulingKey) -> Result<Class, String> {
     let fixed = |priority: u8, order| {
         if (1..=99).contains(&priority) {
             Ok(Class::Fixed(Fixed { priority, order }))
@@ -149,11 +156,13 @@ pub(super) fn class(class: &file::Class) -> Result<Class, String> {
         }
     };
     match *class {
-        file::Class::Fifo(priority) => fixed(priority, Order::Fifo),
-        file::Class::Rr(priority) => fixed(priority, Order::RoundRobin),
-        file::Class::Nice(nice) if (-20..=19).contains(&nice) => Ok(Class::Fair(Fair::nice(nice))),
-        file::Class::Nice(nice) => Err(format!("there is no nice {nice}: write -20 to 19")),
-        file::Class::Deadline {
+        file::SchedulingKey::Fifo(priority) => fixed(priority, Order::Fifo),
+        file::SchedulingKey::Rr(priority) => fixed(priority, Order::RoundRobin),
+        file::SchedulingKey::Nice(nice) if (-20..=19).contains(&nice) => {
+            Ok(Class::Fair(Fair::nice(nice)))
+        }
+        file::SchedulingKey::Nice(nice) => Err(format!("there is no nice {nice}: write -20 to 19")),
+        file::SchedulingKey::Deadline {
             runtime,
             period,
             deadline,
@@ -162,11 +171,11 @@ pub(super) fn class(class: &file::Class) -> Result<Class, String> {
         } => {
             let deadline = deadline.unwrap_or(period).0;
             let reservation = Reservation::new(runtime.0, deadline, period.0);
-            Ok(Class::Deadline(Deadline {
+            Ok(Class::Deadline(DeadlineClass {
                 reservation: reservation.map_err(|error| error.to_string())?,
                 overrun: match overrun {
-                    file::Overrun::Hard => Overrun::Hard,
-                    file::Overrun::Soft => Overrun::Soft,
+                    file::OverrunKey::Hard => Overrun::Hard,
+                    file::OverrunKey::Soft => Overrun::Soft,
                 },
                 reclaim,
             }))

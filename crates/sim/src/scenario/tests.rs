@@ -22,8 +22,10 @@ fn scenario(text: &str) -> Scenario {
     parse(text, Path::new("test.toml")).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn run(scenario: &Scenario) -> Figures {
-    Run::new(scenario).run(Outputs::default(), |_| {}).unwrap()
+fn run(scenario: &Scenario) -> ScenarioFigures {
+    ScenarioRun::new(scenario)
+        .run(Outputs::default(), |_| {})
+        .unwrap()
 }
 
 #[test]
@@ -51,7 +53,7 @@ fn a_reserved_player_beside_a_hog_misses_nothing_and_nothing_is_left_idle() {
 fn a_seed_gives_the_same_figures_each_time_and_another_others() {
     let scenario = scenario(PLAYER);
     assert_eq!(run(&scenario), run(&scenario));
-    let other = Run::new(&scenario).seeded(8);
+    let other = ScenarioRun::new(&scenario).seeded(8);
     let other = other.run(Outputs::default(), |_| {}).unwrap();
     assert_ne!(run(&scenario).tasks, other.tasks);
 }

@@ -11,19 +11,19 @@ use crate::observe::{Completion, Stretch};
 use crate::{CpuIndex, Observer, TaskIndex};
 
 /// Writes the timeline. The first error ends the writing; [`finish`](Self::finish) tells it.
-pub struct Timeline<W> {
+pub struct ScenarioTimeline<W> {
     timeline: onbeat_timeline::Timeline<W>,
     cpus: Vec<Track>,
-    tasks: Vec<Task>,
+    tasks: Vec<TaskLane>,
 }
 
-struct Task {
+struct TaskLane {
     name: String,
     jobs: Lanes,
     budget: Track,
 }
 
-impl<W: Write> Timeline<W> {
+impl<W: Write> ScenarioTimeline<W> {
     /// Writes the names of the tracks.
     pub fn new(output: W, cpus: CpuIndex, names: Vec<String>) -> Self {
         let mut timeline = onbeat_timeline::Timeline::new(output);
@@ -35,7 +35,7 @@ impl<W: Write> Timeline<W> {
             .into_iter()
             .map(|name| {
                 let group = timeline.group(&name);
-                Task {
+                TaskLane {
                     name,
                     jobs: Lanes::new(group, "jobs"),
                     budget: timeline.track(group, "budget"),
@@ -58,7 +58,7 @@ impl<W: Write> Timeline<W> {
     }
 }
 
-impl<W: Write> Observer for Timeline<W> {
+impl<W: Write> Observer for ScenarioTimeline<W> {
     fn ran(&mut self, stretch: &Stretch) {
         if let (Some(&cpu), Some(task)) = (self.cpus.get(stretch.cpu), self.tasks.get(stretch.task))
         {

@@ -5,7 +5,7 @@ use rand::Rng;
 use rand_distr::{Distribution, Exp1};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::Shared;
+use super::SharedList;
 
 /// When the jobs of a task are released.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ pub enum Arrival {
     /// At the times of a recording.
     Recorded {
         /// The times, in ascending order.
-        releases: Shared<Instant>,
+        releases: SharedList<Instant>,
         /// How many of them are over.
         over: usize,
     },

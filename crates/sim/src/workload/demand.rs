@@ -5,7 +5,7 @@ use rand::Rng;
 use rand_distr::{Distribution, Exp1, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{Film, Shared};
+use super::{Film, SharedList};
 use crate::Work;
 
 /// How much each job of a task has to compute.
@@ -35,7 +35,7 @@ pub enum Demand {
     /// The demands of the jobs of a recording, one after the other.
     Recorded {
         /// The demands.
-        demands: Shared<Work>,
+        demands: SharedList<Work>,
         /// How many of them are over.
         over: usize,
         /// Begin again at the end.
@@ -105,7 +105,7 @@ fn around(mean: Span, deviation: Span, z: f64) -> Span {
 #[derive(Clone, Debug)]
 pub struct Frames {
     /// The mean demand of each frame of the group, in order.
-    pub group: Shared<Span>,
+    pub group: SharedList<Span>,
     /// The standard deviation of the logarithm of a frame's own factor.
     pub variation: f64,
     /// The same of a scene's.
@@ -120,7 +120,7 @@ impl Frames {
     /// At the begin of a film of such groups.
     #[must_use]
     pub const fn new(
-        group: Shared<Span>,
+        group: SharedList<Span>,
         variation: f64,
         scene_variation: f64,
         scene_change: f64,

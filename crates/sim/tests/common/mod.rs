@@ -2,7 +2,7 @@
 
 use onbeat_model::{Instant, Reservation, Span, TaskId};
 use onbeat_sim::observe::Completion;
-use onbeat_sim::policy::linux::{Class, Config, Deadline, Fixed, Linux, Order};
+use onbeat_sim::policy::linux::{Class, Config, DeadlineClass, Fixed, Linux, Order};
 use onbeat_sim::workload::{Arrival, Demand};
 use onbeat_sim::{Cpus, Machine, Observer, TaskIndex, Work, Workload};
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
@@ -66,7 +66,7 @@ impl Task {
     pub(crate) fn deadline_class(&self) -> Class {
         let (runtime, period) = self.server.unwrap_or((self.period, self.period));
         let reservation = Reservation::implicit(Span::from_us(runtime), Span::from_us(period));
-        Class::Deadline(Deadline::hard(reservation.unwrap()))
+        Class::Deadline(DeadlineClass::hard(reservation.unwrap()))
     }
 }
 

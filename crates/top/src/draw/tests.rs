@@ -1,6 +1,6 @@
 //! The screen, at the sizes that people have.
 
-use onbeat_control::{Application, Done};
+use onbeat_control::{Application, DoneJob};
 use onbeat_model::{Bandwidth, Instant, Name, Reservation, Span, Task, TaskId};
 use proptest::prelude::*;
 use ratatui::Terminal;
@@ -8,14 +8,14 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::*;
-use crate::keys::Answer;
-use crate::{News, Seen, Snapshot, State};
+use crate::keys::KeyEffect;
+use crate::{News, Snapshot, State, ThreadSnapshot};
 
-const PLAIN: Look = Look {
+const PLAIN: ScreenLook = ScreenLook {
     has_colour: false,
     has_unicode: false,
 };
-const RICH: Look = Look {
+const RICH: ScreenLook = ScreenLook {
     has_colour: true,
     has_unicode: true,
 };
@@ -26,17 +26,17 @@ fn at(ms: u64) -> Instant {
 }
 
 /// A thread with a period of `10 + tid` milliseconds that is kept; each third job is late.
-fn kept(tid: u32, name: &str, now: u64) -> Seen {
+fn kept(tid: u32, name: &str, now: u64) -> ThreadSnapshot {
     let period = Span::from_ms(10 + u64::from(tid));
     let jobs = now / 20;
     let is_late = |n: u64| n.is_multiple_of(3);
-    let job = |n: u64| Done {
+    let job = |n: u64| DoneJob {
         ended: at(n * 20),
         response: if is_late(n) { period * 2 } else { period / 4 },
         executed: Span::from_ms(1 + n % 3),
         missed: is_late(n),
     };
-    Seen {
+    ThreadSnapshot {
         task: Task {
             id: TaskId {
                 tid,
@@ -62,8 +62,8 @@ fn kept(tid: u32, name: &str, now: u64) -> Seen {
     }
 }
 
-fn watched(tid: u32, name: &str) -> Seen {
-    Seen {
+fn watched(tid: u32, name: &str) -> ThreadSnapshot {
+    ThreadSnapshot {
         state: State::Watched,
         period: None,
         confidence: 0.0,
@@ -77,7 +77,7 @@ fn watched(tid: u32, name: &str) -> Seen {
     }
 }
 
-fn snapshot(now: u64, threads: Vec<Seen>) -> Snapshot {
+fn snapshot(now: u64, threads: Vec<ThreadSnapshot>) -> Snapshot {
     let wakeups = (0..100).map(|beat| at(beat * 20)).collect();
     Snapshot {
         at: at(now),
@@ -90,7 +90,7 @@ fn snapshot(now: u64, threads: Vec<Seen>) -> Snapshot {
 }
 
 /// A model that heard of these threads for two and a half seconds.
-fn model(threads: impl Fn(u64) -> Vec<Seen>) -> Model {
+fn model(threads: impl Fn(u64) -> Vec<ThreadSnapshot>) -> Model {
     let mut model = Model::new("the service");
     for now in (0..10).map(|turn| 1000 + turn * 250) {
         model.hear(News::Snapshot(snapshot(now, threads(now))));
@@ -101,11 +101,11 @@ fn model(threads: impl Fn(u64) -> Vec<Seen>) -> Model {
 fn press(model: &mut Model, keys: &[KeyCode]) {
     for &code in keys {
         let key = KeyEvent::new(code, KeyModifiers::NONE);
-        assert_eq!(model.key(key), Answer::GoOn, "{code:?}");
+        assert_eq!(model.key(key), KeyEffect::GoOn, "{code:?}");
     }
 }
 
-fn lines(model: &Model, look: &Look, (width, height): (u16, u16)) -> Vec<String> {
+fn lines(model: &Model, look: &ScreenLook, (width, height): (u16, u16)) -> Vec<String> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal
         .draw(|frame| draw(model, look, frame.area(), frame.buffer_mut()))
@@ -176,7 +176,7 @@ fn application(pid: u32, name: &str, executed: Span) -> Application {
 
 /// Two applications with two threads each.
 fn two_applications(now: u64) -> Snapshot {
-    let of = |application, seen| Seen {
+    let of = |application, seen| ThreadSnapshot {
         application,
         ..seen
     };
@@ -247,7 +247,7 @@ fn an_application_with_its_sums_stands_above_its_threads() {
 fn a_thread_that_works_for_another_one_shows_on_whose_path() {
     let model = model(|now| {
         let path = "stage 2 of player's 25 Hz path".to_owned();
-        vec![Seen {
+        vec![ThreadSnapshot {
             path,
             ..kept(41, "Xvfb", now)
         }]
@@ -473,12 +473,12 @@ fn q_and_control_c_quit_wherever_one_is() {
     for keys in [&[][..], &[KeyCode::Enter], &[KeyCode::Char('p')]] {
         let mut model = model(|now| vec![kept(40, "player", now)]);
         press(&mut model, keys);
-        assert_eq!(model.key(quit), Answer::Quit);
-        assert_eq!(model.key(interrupt), Answer::Quit);
+        assert_eq!(model.key(quit), KeyEffect::Quit);
+        assert_eq!(model.key(interrupt), KeyEffect::Quit);
     }
     let mut model = Model::new("the service");
     press(&mut model, &[KeyCode::Char('/')]);
-    assert_eq!(model.key(interrupt), Answer::Quit);
+    assert_eq!(model.key(interrupt), KeyEffect::Quit);
 }
 
 #[test]
@@ -513,7 +513,7 @@ proptest! {
         let mut model = Model::new("the service");
         let area = Rect::new(0, 0, width, height);
         for (turn, key) in (0..).zip(keys.into_iter().chain([0])) {
-            let crowd = (0..threads).map(|tid| Seen {
+            let crowd = (0..threads).map(|tid| ThreadSnapshot {
                 executed: Span::from_ns(wild),
                 period: Some(Span::from_ns(wild.rotate_left(tid))),
                 missed: wild,

@@ -84,7 +84,7 @@ fn a_band_has_two_ends_in_order() {
 /// The application of Fig. 10, on the paper's two speeds.
 fn of_figure_10() -> (PowerManager, [Request; 1]) {
     let manager = PowerManager::new(
-        Rule::Band(Band::default()),
+        ProtocolRule::Band(Band::default()),
         ladder(&[1500, 2400]),
         mhz(2400),
     );
@@ -96,7 +96,7 @@ fn a_fall_waits_for_the_longest_period_after_the_budgets() {
     let (mut manager, tasks) = of_figure_10();
     assert_eq!(
         manager.sampled(share(0.16), &tasks, &LIMITS),
-        Some(Step::RaiseBudgets(mhz(1500)))
+        Some(SpeedStep::RaiseBudgets(mhz(1500)))
     );
     assert_eq!(manager.budgets_for(), mhz(1500));
     assert_eq!(manager.due(at(50), &tasks, &LIMITS), None, "not in force");
@@ -105,7 +105,7 @@ fn a_fall_waits_for_the_longest_period_after_the_budgets() {
     assert_eq!(manager.due(at(149), &tasks, &LIMITS), None);
     assert_eq!(
         manager.due(at(150), &tasks, &LIMITS),
-        Some(Step::Fall(mhz(1500)))
+        Some(SpeedStep::Fall(mhz(1500)))
     );
     manager.switched(mhz(1500));
     assert_eq!(manager.present(), mhz(1500));
@@ -114,9 +114,9 @@ fn a_fall_waits_for_the_longest_period_after_the_budgets() {
 
 #[test]
 fn a_rise_is_made_at_once_and_ends_a_fall_on_its_way() {
-    let mut manager = PowerManager::new(Rule::Band(Band::default()), six(), mhz(800));
+    let mut manager = PowerManager::new(ProtocolRule::Band(Band::default()), six(), mhz(800));
     let idle = manager.sampled(share(0.1), &[], &LIMITS);
-    assert_eq!(idle, Some(Step::RaiseBudgets(mhz(700))));
+    assert_eq!(idle, Some(SpeedStep::RaiseBudgets(mhz(700))));
     manager.budgets_in_force(at(0), Span::from_ms(100));
     assert_eq!(
         manager.sampled(share(0.6), &[], &LIMITS),
@@ -126,7 +126,7 @@ fn a_rise_is_made_at_once_and_ends_a_fall_on_its_way() {
     assert_eq!(manager.budgets_for(), mhz(700));
     assert_eq!(
         manager.sampled(share(0.9), &[], &LIMITS),
-        Some(Step::Rise(mhz(1000)))
+        Some(SpeedStep::Rise(mhz(1000)))
     );
     manager.switched(mhz(1000));
     assert_eq!(manager.due(at(999), &[], &LIMITS), None);
@@ -145,13 +145,16 @@ fn a_fall_is_given_up_when_the_load_comes_back() {
 
 #[test]
 fn a_fall_that_would_overload_is_dismissed() {
-    let mut manager =
-        PowerManager::new(Rule::Band(Band::default()), ladder(&[500, 1000]), mhz(1000));
+    let mut manager = PowerManager::new(
+        ProtocolRule::Band(Band::default()),
+        ladder(&[500, 1000]),
+        mhz(1000),
+    );
     // They reserve much more than they use.
     let tasks = [task(1, 30, 100), task(2, 12, 40)];
     assert_eq!(
         manager.sampled(share(0.1), &tasks, &LIMITS),
-        Some(Step::Dismiss(Dismissed {
+        Some(SpeedStep::Dismiss(Dismissed {
             to: mhz(500),
             projected: share(1.2)
         }))
@@ -178,7 +181,7 @@ fn a_fall_is_dismissed_when_more_is_wanted_meanwhile() {
     let projected = share(1.09);
     assert_eq!(
         manager.due(at(60), &both, &LIMITS),
-        Some(Step::Dismiss(Dismissed {
+        Some(SpeedStep::Dismiss(Dismissed {
             to: mhz(1500),
             projected
         }))
@@ -217,15 +220,15 @@ prop_compose! {
     }
 }
 
-fn any_rule() -> impl Strategy<Value = Rule> {
+fn any_rule() -> impl Strategy<Value = ProtocolRule> {
     let uniform = |best_effort| {
-        Rule::Uniform(Uniform {
+        ProtocolRule::Uniform(Uniform {
             best_effort,
             cpus: 1,
         })
     };
     prop_oneof![
-        any_band().prop_map(Rule::Band),
+        any_band().prop_map(ProtocolRule::Band),
         (0.0f64..0.5).prop_map(uniform)
     ]
 }
@@ -287,24 +290,24 @@ proptest! {
                 _ => manager.due(now, &tasks, &LIMITS),
             };
             match step {
-                Some(Step::RaiseBudgets(to)) => {
+                Some(SpeedStep::RaiseBudgets(to)) => {
                     prop_assert!(to < before && manager.budgets_for() == to);
                     prop_assert!(projected_fit(&tasks, &LIMITS, before, to).is_ok());
                     in_force = None;
                 }
-                Some(Step::Rise(to)) => {
+                Some(SpeedStep::Rise(to)) => {
                     prop_assert!(to > before && ladder.speeds().any(|speed| speed == to));
-                    prop_assert!(to == ladder.highest() || matches!(rule, Rule::Uniform(_)));
+                    prop_assert!(to == ladder.highest() || matches!(rule, ProtocolRule::Uniform(_)));
                     manager.switched(to);
                 }
-                Some(Step::Fall(to)) => {
+                Some(SpeedStep::Fall(to)) => {
                     prop_assert!(to < before && ladder.speeds().any(|speed| speed == to));
                     let (since, longest) = in_force.expect("budgets were in force");
                     prop_assert!(now >= since + longest);
                     prop_assert!(projected_fit(&tasks, &LIMITS, to, to).is_ok());
                     manager.switched(to);
                 }
-                Some(Step::Dismiss(dismissed)) => {
+                Some(SpeedStep::Dismiss(dismissed)) => {
                     prop_assert!(dismissed.to < before);
                     prop_assert_eq!(manager.budgets_for(), before);
                 }

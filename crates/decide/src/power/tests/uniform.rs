@@ -8,7 +8,7 @@ fn uniform(best_effort: f64, present: u64) -> PowerManager {
         best_effort,
         cpus: 1,
     };
-    PowerManager::new(Rule::Uniform(uniform), six(), mhz(present))
+    PowerManager::new(ProtocolRule::Uniform(uniform), six(), mhz(present))
 }
 
 #[test]
@@ -55,18 +55,26 @@ fn the_uniform_speed_falls_over_several_steps_after_the_budgets_and_rises_before
     let mut manager = uniform(0.0, 1000);
     let tasks = [task(1, 35, 100)];
     let fall = manager.sampled(share(1.0), &tasks, &LIMITS);
-    assert_eq!(fall, Some(Step::RaiseBudgets(mhz(500))), "a hog counts not");
+    assert_eq!(
+        fall,
+        Some(SpeedStep::RaiseBudgets(mhz(500))),
+        "a hog counts not"
+    );
     let raised = [task(1, 70, 100)];
     assert_eq!(manager.sampled(share(1.0), &raised, &LIMITS), None);
     manager.budgets_in_force(at(0), Span::from_ms(100));
     assert_eq!(manager.due(at(99), &raised, &LIMITS), None);
     let fallen = manager.due(at(100), &raised, &LIMITS);
-    assert_eq!(fallen, Some(Step::Fall(mhz(500))));
+    assert_eq!(fallen, Some(SpeedStep::Fall(mhz(500))));
     manager.switched(mhz(500));
     assert_eq!(manager.pressed(&raised, &LIMITS), None);
     let more = [raised[0], task(2, 50, 100)];
     let rise = manager.pressed(&more, &LIMITS);
-    assert_eq!(rise, Some(Step::Rise(mhz(600))), "not at the next sample");
+    assert_eq!(
+        rise,
+        Some(SpeedStep::Rise(mhz(600))),
+        "not at the next sample"
+    );
 }
 
 #[test]
@@ -76,11 +84,11 @@ fn the_uniform_speed_falls_no_further_than_to_what_was_wanted_since_the_last_loo
     let less = [task(1, 20, 100)];
     assert_eq!(manager.pressed(&less, &LIMITS), None);
     let first = manager.sampled(share(0.5), &less, &LIMITS);
-    assert_eq!(first, Some(Step::RaiseBudgets(mhz(700))));
+    assert_eq!(first, Some(SpeedStep::RaiseBudgets(mhz(700))));
     manager.switched(mhz(700));
     let at_700 = [task(1, 28, 100)];
     let second = manager.sampled(share(0.5), &at_700, &LIMITS);
-    assert_eq!(second, Some(Step::RaiseBudgets(mhz(300))));
+    assert_eq!(second, Some(SpeedStep::RaiseBudgets(mhz(300))));
 }
 
 #[test]
@@ -88,10 +96,10 @@ fn a_fall_to_the_uniform_speed_ends_higher_when_more_is_wanted_meanwhile() {
     let mut manager = uniform(0.1, 1000);
     let tasks = [task(1, 25, 100)];
     let fall = manager.sampled(share(0.3), &tasks, &LIMITS);
-    assert_eq!(fall, Some(Step::RaiseBudgets(mhz(500))));
+    assert_eq!(fall, Some(SpeedStep::RaiseBudgets(mhz(500))));
     let more = [task(1, 50, 100), task(2, 60, 100)];
     let other = manager.sampled(share(0.3), &more, &LIMITS);
-    assert_eq!(other, Some(Step::RaiseBudgets(mhz(700))));
+    assert_eq!(other, Some(SpeedStep::RaiseBudgets(mhz(700))));
     let too_much = [task(1, 70, 100), task(2, 75, 100)];
     assert_eq!(manager.sampled(share(0.3), &too_much, &LIMITS), None);
     assert_eq!(manager.budgets_for(), mhz(1000));

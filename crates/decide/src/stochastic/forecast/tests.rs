@@ -52,15 +52,15 @@ fn a_job_of_nothing_is_no_division_by_it() {
 
 /// The twin: everything from all jobs so far, as the opening words say it, and nothing kept.
 fn from_the_beginning(jobs: &[f64]) -> Option<f64> {
-    let rules: Vec<Rule> = MEANS
+    let rules: Vec<ForecastRule> = MEANS
         .into_iter()
-        .map(Rule::Mean)
-        .chain((2..=LONGEST).map(Rule::Season))
+        .map(ForecastRule::Mean)
+        .chain((2..=LONGEST).map(ForecastRule::Season))
         .collect();
     let mean = |jobs: &[f64]| jobs.iter().sum::<f64>() / jobs.len() as f64;
-    let by = |rule: Rule, jobs: &[f64]| match rule {
-        Rule::Mean(of) => (jobs.len() >= of).then(|| mean(&jobs[jobs.len() - of..])),
-        Rule::Season(group) => (jobs.len() >= group + LEVEL).then(|| {
+    let by = |rule: ForecastRule, jobs: &[f64]| match rule {
+        ForecastRule::Mean(of) => (jobs.len() >= of).then(|| mean(&jobs[jobs.len() - of..])),
+        ForecastRule::Season(group) => (jobs.len() >= group + LEVEL).then(|| {
             let before = &jobs[..jobs.len() - group];
             let level = mean(&jobs[jobs.len() - LEVEL..]);
             let level_before = mean(&before[before.len() - LEVEL..]);

@@ -13,8 +13,8 @@ fn outlook(jobs: &[u64]) -> Outlook {
     Outlook::new(&sorted, 1.0, sorted[sorted.len() - 1])
 }
 
-fn new_job(outlook: &Outlook, ends_in: Span) -> Standing<'_> {
-    Standing {
+fn new_job(outlook: &Outlook, ends_in: Span) -> TaskStanding<'_> {
+    TaskStanding {
         outlook,
         period: us(30_000),
         ends_in,
@@ -54,7 +54,7 @@ fn a_deadline_that_is_near_counts_more_than_one_behind_it() {
 #[test]
 fn who_waits_for_his_next_release_counts_from_there_on() {
     let (idle, busy) = (outlook(&[3000]), outlook(&[2000]));
-    let waits = Standing {
+    let waits = TaskStanding {
         job: None,
         ..new_job(&idle, us(5_000))
     };

@@ -28,7 +28,7 @@ fn start(period: u64) -> Mark {
 }
 
 /// One job from its wakeup for `long`, beginning a millisecond after the wakeup.
-fn job(told: &mut Told, woke: u64, long: u64, executed: &mut u64) -> Job {
+fn job(told: &mut MarkedJobs, woke: u64, long: u64, executed: &mut u64) -> Job {
     let begun = mark(Said::JobBegan, woke + 1, woke, *executed);
     assert_eq!(told.hear(&begun), None);
     *executed += long;
@@ -38,7 +38,7 @@ fn job(told: &mut Told, woke: u64, long: u64, executed: &mut u64) -> Job {
 
 #[test]
 fn jobs_lie_between_the_marks_and_are_released_by_the_wakeup() {
-    let (mut told, mut cpu) = (Told::default(), 100);
+    let (mut told, mut cpu) = (MarkedJobs::default(), 100);
     for n in 0..20 {
         let job = job(&mut told, 1000 + 40 * n, 7, &mut cpu);
         assert_eq!(job.release, ms(1000 + 40 * n));
@@ -55,7 +55,7 @@ fn jobs_lie_between_the_marks_and_are_released_by_the_wakeup() {
 
 #[test]
 fn a_thread_that_is_behind_keeps_its_period_and_its_deadlines() {
-    let (mut told, mut cpu) = (Told::default(), 0);
+    let (mut told, mut cpu) = (MarkedJobs::default(), 0);
     for n in 0..5 {
         job(&mut told, 40 * n, 10, &mut cpu);
     }
@@ -80,7 +80,7 @@ fn a_thread_that_is_behind_keeps_its_period_and_its_deadlines() {
 
 #[test]
 fn a_period_that_is_told_counts_at_once_and_only_as_long_as_it_agrees_with_what_is_seen() {
-    let (mut told, mut cpu) = (Told::default(), 0);
+    let (mut told, mut cpu) = (MarkedJobs::default(), 0);
     told.hear(&start(40));
     assert_eq!(told.rhythm(), None);
     job(&mut told, 100, 5, &mut cpu);
@@ -88,7 +88,7 @@ fn a_period_that_is_told_counts_at_once_and_only_as_long_as_it_agrees_with_what_
 
     assert_eq!(told.overruns().map(|o| (o * 1000.0).round()), Some(50.0));
 
-    let (mut liar, mut cpu) = (Told::default(), 0);
+    let (mut liar, mut cpu) = (MarkedJobs::default(), 0);
     liar.hear(&start(1));
     for n in 0..5 {
         job(&mut liar, 100 + 40 * n, 5, &mut cpu);
@@ -98,7 +98,7 @@ fn a_period_that_is_told_counts_at_once_and_only_as_long_as_it_agrees_with_what_
 
 #[test]
 fn a_thread_that_says_only_where_jobs_end_has_jobs_from_its_wakeups() {
-    let mut told = Told::default();
+    let mut told = MarkedJobs::default();
     let ended = |n: u64| mark(Said::JobEnded, 40 * n + 8, 40 * n, 7 * n);
     assert_eq!(told.hear(&ended(1)), None, "the first is only a beginning");
     for n in 2..10 {
@@ -111,9 +111,9 @@ fn a_thread_that_says_only_where_jobs_end_has_jobs_from_its_wakeups() {
 
 #[test]
 fn what_a_thread_does_between_its_jobs_counts_but_not_after_a_pause() {
-    let (mut told, mut cpu) = (Told::default(), 0);
+    let (mut told, mut cpu) = (MarkedJobs::default(), 0);
     told.hear(&start(40));
-    let took = |told: &mut Told, woke, cpu: &mut u64| {
+    let took = |told: &mut MarkedJobs, woke, cpu: &mut u64| {
         *cpu += 3;
         job(told, woke, 5, cpu).executed
     };
@@ -124,7 +124,7 @@ fn what_a_thread_does_between_its_jobs_counts_but_not_after_a_pause() {
 
 #[test]
 fn an_interrupted_job_says_so_and_the_next_does_not() {
-    let mut told = Told::default();
+    let mut told = MarkedJobs::default();
     told.hear(&mark(Said::JobBegan, 1, 0, 0));
     told.exhausted();
     let interrupted = told.hear(&mark(Said::JobEnded, 9, 0, 5)).unwrap();
@@ -135,7 +135,7 @@ fn an_interrupted_job_says_so_and_the_next_does_not() {
 
 #[test]
 fn a_wakeup_after_its_mark_and_marks_out_of_order_do_no_harm() {
-    let mut told = Told::default();
+    let mut told = MarkedJobs::default();
     let begin = |at, woke| mark(Said::JobBegan, at, woke, 0);
     let end = |at, woke| mark(Said::JobEnded, at, woke, 0);
     for (begun, ended) in [
@@ -154,7 +154,7 @@ fn a_wakeup_after_its_mark_and_marks_out_of_order_do_no_harm() {
 
 #[test]
 fn whatever_is_said_jobs_are_possible() {
-    let mut told = Told::default();
+    let mut told = MarkedJobs::default();
     let mut x: u64 = 3;
     let (mut at, mut cpu) = (0, 0);
     for _ in 0..20_000 {
@@ -201,7 +201,7 @@ fn a_period_that_no_reservation_serves_is_not_heard() {
         Span::from_ns(u64::MAX),
     ];
     for period in absurd {
-        let (mut told, mut cpu) = (Told::default(), 0);
+        let (mut told, mut cpu) = (MarkedJobs::default(), 0);
         told.hear(&mark(started(period), 1, 0, 0));
         let first = job(&mut told, 100, 5, &mut cpu);
         assert_eq!((told.rhythm(), told.deadline()), (None, None), "{period}");
@@ -217,7 +217,7 @@ fn a_period_that_no_reservation_serves_is_not_heard() {
         );
     }
     for period in [Span::from_us(100), Span::from_secs(10)] {
-        let (mut told, mut cpu) = (Told::default(), 0);
+        let (mut told, mut cpu) = (MarkedJobs::default(), 0);
         told.hear(&mark(started(period), 1, 0, 0));
         job(&mut told, 100, 5, &mut cpu);
         assert_eq!(told.rhythm().map(|rhythm| rhythm.period), Some(period));
@@ -226,7 +226,7 @@ fn a_period_that_no_reservation_serves_is_not_heard() {
 
 #[test]
 fn jobs_faster_than_any_reservation_have_no_rhythm() {
-    let mut told = Told::default();
+    let mut told = MarkedJobs::default();
     let at = |us: u64, said| Mark {
         at: Instant::ZERO + Span::from_us(us),
         woke: Instant::ZERO + Span::from_us(us),
@@ -242,7 +242,7 @@ fn jobs_faster_than_any_reservation_have_no_rhythm() {
 #[test]
 fn a_share_of_jobs_in_time_is_between_half_of_them_and_all() {
     let overruns = |permille| {
-        let mut told = Told::default();
+        let mut told = MarkedJobs::default();
         let period = Span::from_ms(40);
         told.hear(&mark(Said::RealTimeStarted { period, permille }, 1, 0, 0));
         told.overruns().map(|overruns| (overruns * 1000.0).round())

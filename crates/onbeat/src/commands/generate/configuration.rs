@@ -26,18 +26,18 @@ fn page_of(example: &str) -> Roff {
         }
         for part in lines.chunk_by(|one, next| kind(one) == kind(next)) {
             match part.first().map(|line| kind(line)) {
-                Some(Kind::Comment) => {
+                Some(LineKind::Comment) => {
                     let words: Vec<&str> = part.iter().map(|line| line[1..].trim()).collect();
                     page.control("PP", []).text([roman(words.join(" "))]);
                 }
-                Some(Kind::Value) => {
+                Some(LineKind::Value) => {
                     page.control("RS", []).control("EX", []);
                     for line in part {
                         page.text([roman(*line)]);
                     }
                     page.control("EE", []).control("RE", []);
                 }
-                Some(Kind::Nothing) | None => {}
+                Some(LineKind::Nothing) | None => {}
             }
         }
     }
@@ -47,19 +47,19 @@ fn page_of(example: &str) -> Roff {
 }
 
 #[derive(PartialEq)]
-enum Kind {
+enum LineKind {
     Comment,
     Value,
     Nothing,
 }
 
-fn kind(line: &str) -> Kind {
+fn kind(line: &str) -> LineKind {
     if line.starts_with("#:") {
-        Kind::Value
+        LineKind::Value
     } else if line.starts_with("# ") {
-        Kind::Comment
+        LineKind::Comment
     } else {
-        Kind::Nothing
+        LineKind::Nothing
     }
 }
 

@@ -9,13 +9,13 @@ use onbeat_metrics::Metrics;
 use onbeat_model::{Actuator, Instant, Task};
 use serde::Serialize;
 
-use crate::history::History;
+use crate::history::RunHistory;
 
 /// Writes the journal to the log, and what a person should know at once to standard error.
 pub(in crate::commands) fn tell<A: Actuator>(
     controller: &mut Controller<A>,
     log: &mut Option<impl Write>,
-    history: Option<&RefCell<History>>,
+    history: Option<&RefCell<RunHistory>>,
     metrics: &mut Option<Metrics>,
     quiet: bool,
 ) -> io::Result<()> {

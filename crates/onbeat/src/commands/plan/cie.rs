@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Line, Planned};
+use super::{PlanLine, PlannedThread};
 
 /// The parts of an entry that a plan replaces.
 const REPLACED: [&str; 5] = ["policy", "priority", "runtime", "deadline", "period"];
@@ -28,7 +28,7 @@ pub(super) struct Filled {
 }
 
 /// An entry of the template.
-struct Entry {
+struct TemplateEntry {
     id: String,
     /// The first of its lines, and the first one behind it.
     lines: (usize, usize),
@@ -37,7 +37,7 @@ struct Entry {
 }
 
 /// Fills in what is planned for `threads`.
-pub(super) fn fill(template: &str, threads: &[Line]) -> Filled {
+pub(super) fn fill(template: &str, threads: &[PlanLine]) -> Filled {
     let lines: Vec<&str> = template.lines().collect();
     let entries = entries(&lines);
     let mut notes = Vec::new();
@@ -78,8 +78,8 @@ fn key_value(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The entries of both lists.
-fn entries(lines: &[&str]) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
+fn entries(lines: &[&str]) -> Vec<TemplateEntry> {
+    let mut entries: Vec<TemplateEntry> = Vec::new();
     let mut list = None;
     let mut dash = usize::MAX;
     for (index, line) in lines.iter().enumerate() {
@@ -103,7 +103,7 @@ fn entries(lines: &[&str]) -> Vec<Entry> {
         let begins = is_item && indent <= dash;
         if begins {
             dash = indent;
-            entries.push(Entry {
+            entries.push(TemplateEntry {
                 id: String::new(),
                 lines: (index, index + 1),
                 is_thread,
@@ -123,14 +123,14 @@ fn entries(lines: &[&str]) -> Vec<Entry> {
 
 /// The plan for each entry, if there is one.
 fn assign<'a>(
-    entries: &[Entry],
+    entries: &[TemplateEntry],
     lines: &[&str],
-    threads: &'a [Line],
+    threads: &'a [PlanLine],
     notes: &mut Vec<String>,
-) -> Vec<Option<&'a Planned>> {
+) -> Vec<Option<&'a PlannedThread>> {
     let logged = logged(lines);
     let by_tid = |tid: u32| threads.iter().find(|line| line.tid == tid);
-    let named = |entry: &Entry| match logged.get(&*entry.id) {
+    let named = |entry: &TemplateEntry| match logged.get(&*entry.id) {
         Some(&tid) => by_tid(tid),
         None => {
             let mut own = threads.iter().filter(|line| line.comm == entry.id);
@@ -138,10 +138,11 @@ fn assign<'a>(
                 .filter(|_| entry.is_thread && own.next().is_none())
         }
     };
-    let mut found: Vec<Option<&Line>> = entries.iter().map(named).collect();
+    let mut found: Vec<Option<&PlanLine>> = entries.iter().map(named).collect();
     let taken: BTreeSet<u32> = found.iter().flatten().map(|line| line.tid).collect();
-    let is_free =
-        |entry: &Entry, found: Option<&Line>| found.is_none() && !logged.contains_key(&*entry.id);
+    let is_free = |entry: &TemplateEntry, found: Option<&PlanLine>| {
+        found.is_none() && !logged.contains_key(&*entry.id)
+    };
     let timers: Vec<Option<u64>> = entries
         .iter()
         .zip(&found)
@@ -172,10 +173,10 @@ fn assign<'a>(
 
 /// The plan, unless the file cannot hold it, and what there is to say.
 fn check<'a>(
-    entry: &Entry,
-    line: Option<&'a Line>,
+    entry: &TemplateEntry,
+    line: Option<&'a PlanLine>,
     tid: Option<u32>,
-) -> (Option<&'a Planned>, Option<String>) {
+) -> (Option<&'a PlannedThread>, Option<String>) {
     let id = &entry.id;
     let Some(line) = line else {
         let why = match tid {
@@ -225,7 +226,11 @@ fn is_near(period: u64, timer: u64) -> bool {
 }
 
 /// The entry's lines with the plan in place of its policy.
-fn rewrite<'a>(text: &mut String, lines: impl Iterator<Item = &'a &'a str>, planned: &Planned) {
+fn rewrite<'a>(
+    text: &mut String,
+    lines: impl Iterator<Item = &'a &'a str>,
+    planned: &PlannedThread,
+) {
     let reservation = &planned.reservation;
     let mut is_filled = false;
     let fill = |text: &mut String, dash: &str, indent: usize| {
@@ -273,9 +278,9 @@ mod tests {
 
     use super::*;
 
-    fn line(tid: u32, comm: &str, runtime_ms: u64, period_ms: u64) -> Line {
+    fn line(tid: u32, comm: &str, runtime_ms: u64, period_ms: u64) -> PlanLine {
         let [runtime, period] = [runtime_ms, period_ms].map(Span::from_ms);
-        Line {
+        PlanLine {
             file: "film.onbeat".to_owned(),
             tid,
             comm: comm.to_owned(),
@@ -285,7 +290,7 @@ mod tests {
             jobs: 100,
             missed: 0,
             chrt: String::new(),
-            planned: Planned {
+            planned: PlannedThread {
                 tid,
                 comm: comm.to_owned(),
                 reservation: Reservation::implicit(runtime, period).unwrap(),

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use onbeat_act::kernel;
 use onbeat_model::Span;
 use onbeat_schedulers::Running;
-use onbeat_schedulers::reserve::{Group, Reservations};
+use onbeat_schedulers::reserve::{GroupReservation, Reservations};
 use serde::Serialize;
 
 /// The output of `start --json` for each group; `docs/formats.md` describes it.
@@ -21,7 +21,10 @@ pub(super) struct GroupTold {
 }
 
 /// Gives each group its reservation.
-pub(super) fn admit(running: &mut Running, groups: &[Group]) -> anyhow::Result<Reservations> {
+pub(super) fn admit(
+    running: &mut Running,
+    groups: &[GroupReservation],
+) -> anyhow::Result<Reservations> {
     let name = running.name();
     if !groups.is_empty() && name != "reserve" {
         bail!("--group works with the scheduler reserve, not with {name}");

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use onbeat_act::cpufreq::{Domain, Tree};
 use onbeat_decide::stochastic::Planner;
-use onbeat_decide::stochastic::planner::{Planned, Settings};
+use onbeat_decide::stochastic::planner::{Planned, PlannerSettings};
 use onbeat_model::{Bandwidth, Demand, Ladder, Span};
 use onbeat_schedulers::Running;
-use onbeat_schedulers::grace::{self, NotPlanned, PLANS, Pace, Plan, Told};
+use onbeat_schedulers::grace::{self, NotPlanned, PLANS, ThreadMessage, ThreadPlan, WorkPace};
 use onbeat_sense::identity;
 use onbeat_sense::probes::Probe;
 
@@ -61,11 +61,11 @@ pub(super) struct Plans {
     is_heeded: bool,
     looked_at: Instant,
     /// Held for what it does.
-    _pace: Option<Pace>,
+    _pace: Option<WorkPace>,
     /// The numbers by which the scheduler knows threads.
     slots: [Option<u32>; PLANS as usize],
     /// The plan of each.
-    given: HashMap<u32, Plan>,
+    given: HashMap<u32, ThreadPlan>,
     /// The users whose threads asked for their plans.
     payers: HashMap<u32, u32>,
     is_quiet: bool,
@@ -116,10 +116,10 @@ impl Plans {
                 }
             });
         let mut plans = Self {
-            planner: Planner::new(Settings {
+            planner: Planner::new(PlannerSettings {
                 most: (Bandwidth::ONE - args.best_effort).as_cpus(),
                 most_of_user: args.user_share.as_cpus(),
-                ..Settings::default()
+                ..PlannerSettings::default()
             }),
             allowed: is_whole.then(|| args.allow.clone()),
             refused: HashSet::new(),
@@ -160,18 +160,18 @@ impl Plans {
         let mut is_due = self.is_deaf_now();
         for told in grace::told(running)? {
             is_due |= match told {
-                Told::Starts {
+                ThreadMessage::Starts {
                     tid,
                     period,
                     permille,
                 } => self.starts(running, tid, period, permille)?,
-                Told::Finishes { tid, work, jobs } => {
+                ThreadMessage::Finishes { tid, work, jobs } => {
                     // They were told together; more of them than a profile counts would change
                     // nothing.
                     let each = Span::from_ns(work.as_ns() / jobs);
                     (0..jobs.min(100)).fold(false, |due, _| self.planner.job(tid, each) || due)
                 }
-                Told::Leaves { tid } => self.leaves(running, tid)?,
+                ThreadMessage::Leaves { tid } => self.leaves(running, tid)?,
             };
         }
         if is_due {
@@ -282,9 +282,9 @@ impl Plans {
     }
 
     /// Best effort at the highest speed.
-    fn without_budget(&self, period: Span) -> Plan {
+    fn without_budget(&self, period: Span) -> ThreadPlan {
         let highest = self.speeds.as_ref().map(Ladder::highest);
-        Plan {
+        ThreadPlan {
             period,
             budget: Span::ZERO,
             speeds: highest.map(|highest| (vec![(Span::ZERO, highest)], highest)),
@@ -304,7 +304,7 @@ impl Plans {
                         let points = schedule.points().map(|point| (point.after, point.speed));
                         (points.collect(), highest)
                     });
-                    Plan {
+                    ThreadPlan {
                         budget: plan.budget,
                         speeds: planned.or(none.speeds.clone()),
                         ..none
@@ -333,7 +333,12 @@ impl Plans {
         Ok(())
     }
 
-    fn give(&mut self, running: &mut Running, tid: u32, plan: Plan) -> Result<(), NotPlanned> {
+    fn give(
+        &mut self,
+        running: &mut Running,
+        tid: u32,
+        plan: ThreadPlan,
+    ) -> Result<(), NotPlanned> {
         if self.given.get(&tid) == Some(&plan) {
             return Ok(());
         }
@@ -374,7 +379,7 @@ fn deaf_governor(tree: &Tree) -> Option<String> {
     tree.domains().iter().find_map(deaf)
 }
 
-fn described(tid: u32, plan: &Plan) -> String {
+fn described(tid: u32, plan: &ThreadPlan) -> String {
     let points = plan.speeds.iter().flat_map(|(points, _)| points);
     let points: Vec<String> = points
         .map(|(after, speed)| format!("{speed} after {after}"))

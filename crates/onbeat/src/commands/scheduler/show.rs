@@ -33,7 +33,7 @@ pub(super) struct Show {
 
 /// The output of `start --json` for each interval; `docs/formats.md` describes it.
 #[derive(Serialize)]
-struct Turn<'a> {
+struct ShownInterval<'a> {
     scheduler: &'a str,
     at_ns: u64,
     counts: Map<String, serde_json::Value>,
@@ -103,7 +103,7 @@ impl Show {
                 knows: object(&running.task(task.tid)?),
             })
         });
-        let turn = Turn {
+        let turn = ShownInterval {
             scheduler: running.name(),
             at_ns: onbeat_kernel::clock::now().as_ns(),
             counts: object(&running.statistics()?),

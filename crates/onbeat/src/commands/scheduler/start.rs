@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use onbeat_act::extensible::Chooser;
 use onbeat_schedulers::reserve::Reservations;
-use onbeat_schedulers::{ALL, Extent, Opened, Outcome, Running, find};
+use onbeat_schedulers::{ALL, Extent, Opened, Running, SchedulerOutcome, find};
 use onbeat_sense::bpf::Parser;
 use onbeat_sense::bpf::listener::Listener;
 use onbeat_sense::probes::Probe;
@@ -15,7 +15,7 @@ use onbeat_sense::probes::Probe;
 use super::groups;
 use super::plans::{self, Plans};
 use super::show::Show;
-use crate::child::{Child, Gated, Status};
+use crate::child::{Child, Gated, ProgramEnd};
 use crate::cli::StartArgs;
 use crate::guard;
 use crate::signals::Signals;
@@ -27,13 +27,13 @@ const TURN: Duration = Duration::from_millis(100);
 const FOLLOW_EVERY: Duration = Duration::from_millis(500);
 
 /// How it came to an end.
-enum End {
+enum SchedulerEnd {
     /// We were told to stop.
     Told,
     /// The program that was started has ended.
-    Program(Status),
+    Program(ProgramEnd),
     /// The kernel has ended the scheduler.
-    Kernel(Outcome),
+    Kernel(SchedulerOutcome),
 }
 
 /// Starts, attends, stops.
@@ -150,16 +150,16 @@ impl Session {
         // Puts the chosen tasks back.
         drop(self.chooser);
         Ok(match end {
-            End::Told => ExitCode::SUCCESS,
-            End::Program(status) => status.code(),
-            End::Kernel(outcome) => {
+            SchedulerEnd::Told => ExitCode::SUCCESS,
+            SchedulerEnd::Program(status) => status.code(),
+            SchedulerEnd::Kernel(outcome) => {
                 let code = ExitCode::from(u8::from(outcome.is_failure));
                 eprintln!(
                     "onbeat: the kernel has ended {name} and is back at its own scheduler: {}",
                     told(&outcome)
                 );
                 match self.program {
-                    Some(mut program) => program.wait().map_or(code, Status::code),
+                    Some(mut program) => program.wait().map_or(code, ProgramEnd::code),
                     None => code,
                 }
             }
@@ -171,22 +171,22 @@ impl Session {
         show.turn(&self.running, self.chooser.as_ref(), groups)
     }
 
-    fn end(&mut self, signals: &Signals) -> Option<End> {
+    fn end(&mut self, signals: &Signals) -> Option<SchedulerEnd> {
         while let Some(signal) = signals.next() {
             match (signal.number, &mut self.program) {
                 (libc::SIGCHLD | libc::SIGWINCH, _) => {}
                 (_, Some(program)) if !signal.from_terminal => program.signal(signal.number),
                 (_, Some(_)) => {}
                 (libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT, None) => {
-                    return Some(End::Told);
+                    return Some(SchedulerEnd::Told);
                 }
                 (_, None) => {}
             }
         }
         if let Some(status) = self.program.as_mut().and_then(Child::ended) {
-            return Some(End::Program(status));
+            return Some(SchedulerEnd::Program(status));
         }
-        self.running.outcome().map(End::Kernel)
+        self.running.outcome().map(SchedulerEnd::Kernel)
     }
 
     /// Finds what has been started since: tasks to choose, and processes to listen to.
@@ -211,7 +211,7 @@ impl Session {
     }
 }
 
-fn told(outcome: &Outcome) -> String {
+fn told(outcome: &SchedulerOutcome) -> String {
     if outcome.message.is_empty() {
         outcome.reason.clone()
     } else {

@@ -1,11 +1,11 @@
 //! The speed of [`Scheme::Joint`](super::Scheme::Joint): what the jobs that wait ask for
 //! ([`onbeat_decide::stochastic::joint`]), as a speed that there is, and until when it holds.
 
-use onbeat_decide::stochastic::joint::{Progress, Standing, wish};
+use onbeat_decide::stochastic::joint::{Progress, TaskStanding, wish};
 use onbeat_decide::stochastic::schedule::Rounding;
 use onbeat_model::{Instant, Span, Speed};
 
-use super::{Class, Grace};
+use super::{Grace, GraceClass};
 use crate::{CpuIndex, TaskIndex};
 
 /// Less work than this is not worth being looked at again for: beyond, the highest speed.
@@ -25,7 +25,7 @@ impl Grace {
         let now = self.cpus[running.cpu].picked_at;
         let rules = &running.rules;
         let highest = self.speeds.highest();
-        let mut tasks: Vec<Standing> = self.standing(running.cpu, now).collect();
+        let mut tasks: Vec<TaskStanding> = self.standing(running.cpu, now).collect();
         tasks.sort_by_key(|task| task.ends_in);
         let wish = wish(&tasks);
         let laxity = wish.laxity - self.settings.reserve.max(ROUNDING);
@@ -54,13 +54,13 @@ impl Grace {
         (speed.as_khz(), Some(until))
     }
 
-    fn standing(&self, cpu: usize, now: Instant) -> impl Iterator<Item = Standing<'_>> {
+    fn standing(&self, cpu: usize, now: Instant) -> impl Iterator<Item = TaskStanding<'_>> {
         let here = self
             .tasks
             .iter()
             .filter(move |task| task.cpu == cpu && !task.gone);
         here.filter_map(move |task| {
-            let Class::RealTime { period, .. } = task.class else {
+            let GraceClass::RealTime { period, .. } = task.class else {
                 return None;
             };
             let job = Progress {
@@ -68,7 +68,7 @@ impl Grace {
                 left: Span::from_ns(task.rules.left()),
                 late: Instant::from_ns(task.rules.period_end_ns()) > task.job.released + period,
             };
-            Some(Standing {
+            Some(TaskStanding {
                 outlook: task.promise.outlook.as_ref()?,
                 period,
                 ends_in: Instant::from_ns(task.rules.period_end_ns()).since(now),

@@ -5,20 +5,20 @@ use onbeat_decide::stochastic::{Budget, Histogram, Schedule, time_allocations, u
 use onbeat_model::{Demand, Ladder, Span};
 use onbeat_policies::grace::{POINTS, Plan, Point};
 
-use super::Settings;
-use super::scheme::Speeds;
+use super::GraceSettings;
+use super::scheme::SchemeSpeeds;
 use crate::TaskIndex;
 
 /// A task whose demand is known.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct KnownDemand {
     task: TaskIndex,
     period: Span,
     histogram: Histogram,
     budget: Budget,
 }
 
-impl Known {
+impl KnownDemand {
     /// The task, and its budget.
     pub(super) const fn budget(&self) -> (TaskIndex, Span) {
         (self.task, self.budget.demand)
@@ -30,7 +30,7 @@ impl Known {
         (demand, stretched): (&Demand, f64),
         period: Span,
         rho: f64,
-        settings: &Settings,
+        settings: &GraceSettings,
     ) -> Option<Self> {
         // Each group is a point of the schedule.
         let histogram = Histogram::of(demand, settings.groups.min(POINTS - 1))?;
@@ -53,14 +53,14 @@ impl Known {
 const SECOND: Span = Span::from_ms(1000);
 
 /// Budgets and periods of all, with the share of best effort.
-fn budgets(known: &[Known], settings: &Settings) -> Vec<(Span, Span)> {
+fn budgets(known: &[KnownDemand], settings: &GraceSettings) -> Vec<(Span, Span)> {
     let kept = (SECOND.scale(settings.best_effort), SECOND);
     let tasks = known.iter().map(|task| (task.budget.demand, task.period));
     tasks.chain([kept]).collect()
 }
 
 /// The lowest speed at which all budgets fit, in kHz; the highest if they fit at none.
-pub(super) fn uniform_khz(known: &[Known], settings: &Settings, speeds: &Ladder) -> u64 {
+pub(super) fn uniform_khz(known: &[KnownDemand], settings: &GraceSettings, speeds: &Ladder) -> u64 {
     let ratio = uniform_speed(&budgets(known, settings)).min(1.0);
     // A hundredth of a kHz above a speed that there is must not cost the next one.
     let khz = (ratio * speeds.highest().as_khz() as f64 - 0.01).ceil() as u64;
@@ -68,7 +68,11 @@ pub(super) fn uniform_khz(known: &[Known], settings: &Settings, speeds: &Ladder)
 }
 
 /// The plan of each.
-pub(super) fn of(known: &[Known], settings: &Settings, speeds: &Ladder) -> Vec<(TaskIndex, Plan)> {
+pub(super) fn of(
+    known: &[KnownDemand],
+    settings: &GraceSettings,
+    speeds: &Ladder,
+) -> Vec<(TaskIndex, Plan)> {
     let highest = speeds.highest().as_khz();
     let uniform = uniform_khz(known, settings, speeds);
     let always = |speed| vec![Point { after: 0, speed }];
@@ -78,17 +82,17 @@ pub(super) fn of(known: &[Known], settings: &Settings, speeds: &Ladder) -> Vec<(
         .zip(times)
         .map(|(known, time)| {
             let points = match settings.scheme.speeds() {
-                Speeds::Highest => always(highest),
-                Speeds::Uniform => always(uniform),
-                Speeds::Reclaiming | Speeds::InUse | Speeds::Joint => Vec::new(),
-                Speeds::Stochastic => points(&Schedule::stochastic(
+                SchemeSpeeds::Highest => always(highest),
+                SchemeSpeeds::Uniform => always(uniform),
+                SchemeSpeeds::Reclaiming | SchemeSpeeds::InUse | SchemeSpeeds::Joint => Vec::new(),
+                SchemeSpeeds::Stochastic => points(&Schedule::stochastic(
                     &known.histogram,
                     &known.budget,
                     time,
                     speeds,
                     settings.rounding,
                 )),
-                Speeds::AsWritten(differences) => points(&Schedule::as_written(
+                SchemeSpeeds::AsWritten(differences) => points(&Schedule::as_written(
                     &known.histogram,
                     &known.budget,
                     time,

@@ -44,7 +44,7 @@ pub enum Scheme {
 
 /// How a scheme sets speeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Speeds {
+pub(super) enum SchemeSpeeds {
     Highest,
     Uniform,
     Reclaiming,
@@ -101,26 +101,28 @@ impl Scheme {
         )
     }
 
-    pub(super) const fn speeds(self) -> Speeds {
+    pub(super) const fn speeds(self) -> SchemeSpeeds {
         match self {
-            Self::WrsUni | Self::StoUni => Speeds::Uniform,
-            Self::WrsRec | Self::StoRec => Speeds::Reclaiming,
-            Self::WrsSto | Self::GraceOs => Speeds::Stochastic,
-            Self::WrsStoAsWritten | Self::GraceOsAsWritten => Speeds::AsWritten(Differences {
-                own_speeds: false,
-                bounded: false,
-            }),
-            Self::GraceOsOwnSpeeds => Speeds::AsWritten(Differences {
+            Self::WrsUni | Self::StoUni => SchemeSpeeds::Uniform,
+            Self::WrsRec | Self::StoRec => SchemeSpeeds::Reclaiming,
+            Self::WrsSto | Self::GraceOs => SchemeSpeeds::Stochastic,
+            Self::WrsStoAsWritten | Self::GraceOsAsWritten => {
+                SchemeSpeeds::AsWritten(Differences {
+                    own_speeds: false,
+                    bounded: false,
+                })
+            }
+            Self::GraceOsOwnSpeeds => SchemeSpeeds::AsWritten(Differences {
                 own_speeds: true,
                 bounded: false,
             }),
-            Self::GraceOsBounded => Speeds::AsWritten(Differences {
+            Self::GraceOsBounded => SchemeSpeeds::AsWritten(Differences {
                 own_speeds: false,
                 bounded: true,
             }),
-            Self::Race => Speeds::Highest,
-            Self::GrubPa => Speeds::InUse,
-            Self::Joint | Self::JointForecast => Speeds::Joint,
+            Self::Race => SchemeSpeeds::Highest,
+            Self::GrubPa => SchemeSpeeds::InUse,
+            Self::Joint | Self::JointForecast => SchemeSpeeds::Joint,
         }
     }
 }

@@ -7,7 +7,7 @@ use super::Scheme;
 
 /// How budgets and speeds are decided.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
+pub struct GraceSettings {
     /// Which of the schemes.
     pub scheme: Scheme,
     /// The share of jobs that are to meet their deadline, where a task does not say.
@@ -37,7 +37,7 @@ pub struct Settings {
     pub lower_until: f64,
 }
 
-impl Default for Settings {
+impl Default for GraceSettings {
     /// GRACE-OS as in the paper's section 4.3, but exact in time.
     fn default() -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Default for Settings {
 
 /// The parameters of a task for the policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Class {
+pub enum GraceClass {
     /// It has a job every period.
     RealTime {
         /// The period.

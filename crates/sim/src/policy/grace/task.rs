@@ -6,23 +6,23 @@ use onbeat_decide::stochastic::{Allowance, Margin};
 use onbeat_model::{Demand, Instant, Span, Speed};
 use onbeat_policies::grace as rules;
 
-use super::{Class, Place, Scheme, Settings};
+use super::{GraceClass, GraceKey, GraceSettings, Scheme};
 use crate::CpuIndex;
 
 #[derive(Debug)]
-pub(super) struct Task {
+pub(super) struct GraceTask {
     pub(super) rules: rules::Task,
-    pub(super) class: Class,
+    pub(super) class: GraceClass,
     pub(super) cpu: CpuIndex,
     /// Where it stands in line, if it does.
-    pub(super) queued: Option<Place>,
+    pub(super) queued: Option<GraceKey>,
     pub(super) gone: bool,
     /// How many jobs are done, and what the last ones took.
     pub(super) jobs: usize,
     pub(super) demand: Demand,
     pub(super) job: LastJob,
     pub(super) promise: Promise,
-    pub(super) claim: Claim,
+    pub(super) claim: ReclaimedShare,
 }
 
 /// The job that was released last.
@@ -52,18 +52,23 @@ pub(super) struct Promise {
 
 /// Its claim on the CPU where unused budgets are reclaimed.
 #[derive(Debug, Default)]
-pub(super) struct Claim {
+pub(super) struct ReclaimedShare {
     /// When its budget, at the rate that is promised to it, would have been used up so far.
     pub(super) zero_lag: Instant,
     /// Its weight.
     pub(super) share: u64,
 }
 
-impl Task {
-    pub(super) fn new(class: Class, cpu: CpuIndex, settings: &Settings, full: Speed) -> Self {
+impl GraceTask {
+    pub(super) fn new(
+        class: GraceClass,
+        cpu: CpuIndex,
+        settings: &GraceSettings,
+        full: Speed,
+    ) -> Self {
         let mut rules = rules::Task::default();
         let mut rho = settings.rho;
-        if let Class::RealTime { period, rho: own } = class {
+        if let GraceClass::RealTime { period, rho: own } = class {
             rho = own.unwrap_or(rho);
             let full = rules::Point {
                 after: 0,
@@ -88,7 +93,7 @@ impl Task {
                 margin: settings.margin.then(|| Margin::new(rho)),
                 lasting: Span::ZERO,
             },
-            claim: Claim::default(),
+            claim: ReclaimedShare::default(),
         }
     }
 
@@ -106,7 +111,7 @@ impl Task {
     /// The record of a job that has just ended.
     pub(super) fn find_zero_lag(&mut self) {
         let (left, budget) = (self.rules.left(), self.rules.plan().budget().max(1));
-        if let Class::RealTime { period, .. } = self.class {
+        if let GraceClass::RealTime { period, .. } = self.class {
             let unused = period.scale(left as f64 / budget as f64);
             let end = Instant::from_ns(self.rules.period_end_ns());
             self.claim.zero_lag = Instant::ZERO + (end.since(Instant::ZERO) - unused);
@@ -117,7 +122,7 @@ impl Task {
     /// the budget until its zero-lag time and then nothing.
     pub(super) fn claim(&self, in_use: bool, now: Instant) -> u64 {
         match self.class {
-            Class::RealTime { period, .. } if !self.gone && self.rules.plan().budget() > 0 => {
+            GraceClass::RealTime { period, .. } if !self.gone && self.rules.plan().budget() > 0 => {
                 let budget = self.rules.plan().budget();
                 let work = match (self.job.under_way, in_use) {
                     (true, _) => budget,
@@ -134,7 +139,7 @@ impl Task {
     /// The share of its CPU that is promised to it, now and in its next period.
     pub(super) fn promised(&self) -> f64 {
         match self.class {
-            Class::RealTime { period, .. } if !self.gone => {
+            GraceClass::RealTime { period, .. } if !self.gone => {
                 let next = Span::from_ns(self.rules.plan().budget());
                 next.max(self.job.held).ratio(period)
             }
@@ -150,9 +155,9 @@ impl Task {
         demand: Span,
         now: Instant,
         others: f64,
-        settings: &Settings,
+        settings: &GraceSettings,
     ) {
-        let (Some(forecast), Class::RealTime { period, .. }) =
+        let (Some(forecast), GraceClass::RealTime { period, .. }) =
             (&mut self.promise.forecast, self.class)
         else {
             return;

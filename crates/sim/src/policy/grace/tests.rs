@@ -58,8 +58,8 @@ impl Observer for Seen {
     }
 }
 
-fn machine(settings: Settings, tasks: &[Drawn], repeat: bool) -> Machine<Grace, Seen> {
-    let class = |(period, _): &Drawn| Class::RealTime {
+fn machine(settings: GraceSettings, tasks: &[Drawn], repeat: bool) -> Machine<Grace, Seen> {
+    let class = |(period, _): &Drawn| GraceClass::RealTime {
         period: us(*period),
         rho: None,
     };
@@ -88,12 +88,12 @@ fn machine(settings: Settings, tasks: &[Drawn], repeat: bool) -> Machine<Grace, 
     machine
 }
 
-fn settings(scheme: Scheme, profile: usize) -> Settings {
-    Settings {
+fn settings(scheme: Scheme, profile: usize) -> GraceSettings {
+    GraceSettings {
         scheme,
         profile,
         window: profile,
-        ..Settings::default()
+        ..GraceSettings::default()
     }
 }
 
@@ -171,14 +171,14 @@ fn a_uniform_speed_is_the_sum_of_all_budgets_and_one_that_reclaims_falls_when_a_
 
 #[test]
 fn best_effort_takes_what_is_left_at_the_speed_that_it_finds() {
-    let real_time = Class::RealTime {
+    let real_time = GraceClass::RealTime {
         period: us(20_000),
         rho: None,
     };
     let tasks = [
         (real_time, 0),
-        (Class::BestEffort, 0),
-        (Class::BestEffort, 0),
+        (GraceClass::BestEffort, 0),
+        (GraceClass::BestEffort, 0),
     ];
     let policy = Grace::new(settings(Scheme::StoUni, 5), athlon(), 1, tasks);
     let mut machine = Machine::new(&cpus(Costs::default()), policy, Seen::default());
@@ -214,7 +214,7 @@ fn a_timer_looks_at_budgets_and_speeds_at_its_beats_only() {
         .map(|n| if n % 10 == 9 { 9_000 } else { 3_000 })
         .collect();
     let tick = us(500);
-    let settings = Settings {
+    let settings = GraceSettings {
         tick,
         ..settings(Scheme::GraceOs, 10)
     };
@@ -274,7 +274,7 @@ fn a_forecast_keeps_misses_within_what_is_allowed_where_scenes_change_and_saves_
         (25_000, scenes(&[200, 300])),
     ];
     let [grace, forecast] = [Scheme::GraceOs, Scheme::JointForecast].map(|scheme| {
-        let settings = Settings {
+        let settings = GraceSettings {
             update_every: Some(10),
             ..settings(scheme, 100)
         };
@@ -348,7 +348,7 @@ proptest! {
         let profile = tasks.iter().map(|task| task.1.len()).max().unwrap_or(1);
         for scheme in Scheme::ALL {
             for rounding in [Rounding::Up, Rounding::Two] {
-                let settings = Settings { rho, rounding, ..settings(scheme, profile) };
+                let settings = GraceSettings { rho, rounding, ..settings(scheme, profile) };
                 let mut machine = machine(settings, &tasks, true);
                 let ends = Instant::ZERO + us(40_000 * 12);
                 machine.run_until(ends);
@@ -376,7 +376,7 @@ proptest! {
                     // A late job takes of the budget of the one behind it.
                     behind[job.task] = job.ended > job.deadline;
                 }
-                let jobs: Vec<optimum::Job> = seen.jobs.iter().map(optimum::Job::as_late).collect();
+                let jobs: Vec<optimum::KnownJob> = seen.jobs.iter().map(optimum::KnownJob::as_late).collect();
                 let power = Power::default();
                 let hull = Hull::of(&athlon(), false, &power);
                 let least = hull.energy(&optimum::schedule(&jobs), ends.since(Instant::ZERO)).unwrap();

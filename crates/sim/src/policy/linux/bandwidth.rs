@@ -6,8 +6,8 @@
 
 use onbeat_model::{Bandwidth, Instant};
 
-use super::Deadline;
-use super::deadline::{Entity, WHOLE};
+use super::DeadlineClass;
+use super::deadline::{DeadlineEntity, WHOLE};
 
 /// Whether a task's share is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,12 +60,12 @@ impl Contention {
         self.in_use.as_cpus() / self.cpus as f64
     }
 
-    pub(super) fn enters(&mut self, deadline: &Deadline) {
+    pub(super) fn enters(&mut self, deadline: &DeadlineClass) {
         self.reserved += deadline.reservation.bandwidth();
         self.reclaiming += u32::from(deadline.reclaim);
     }
 
-    pub(super) fn leaves(&mut self, entity: &Entity) {
+    pub(super) fn leaves(&mut self, entity: &DeadlineEntity) {
         let bandwidth = entity.deadline.reservation.bandwidth();
         self.reserved = self.reserved - bandwidth;
         self.reclaiming -= u32::from(entity.deadline.reclaim);
@@ -74,7 +74,7 @@ impl Contention {
         }
     }
 
-    pub(super) fn changes(&mut self, entity: &mut Entity, new: Deadline) {
+    pub(super) fn changes(&mut self, entity: &mut DeadlineEntity, new: DeadlineClass) {
         self.leaves(entity);
         entity.deadline = new;
         self.enters(&new);
@@ -83,7 +83,7 @@ impl Contention {
         }
     }
 
-    pub(super) fn begins(&mut self, entity: &mut Entity) {
+    pub(super) fn begins(&mut self, entity: &mut DeadlineEntity) {
         if entity.active == Active::No {
             self.in_use += entity.deadline.reservation.bandwidth();
         }
@@ -91,7 +91,7 @@ impl Contention {
     }
 
     /// The task blocks. Answers when its share is free, if it is not at once.
-    pub(super) fn ends(&mut self, entity: &mut Entity, now: Instant) -> Option<Instant> {
+    pub(super) fn ends(&mut self, entity: &mut DeadlineEntity, now: Instant) -> Option<Instant> {
         let free_at = entity.server.zero_lag(&entity.deadline.reservation);
         if free_at <= now {
             self.free(entity);
@@ -102,7 +102,7 @@ impl Contention {
     }
 
     /// Zero-lag time. Answers whether the share was still in use.
-    pub(super) fn timer(&mut self, entity: &mut Entity, now: Instant) -> bool {
+    pub(super) fn timer(&mut self, entity: &mut DeadlineEntity, now: Instant) -> bool {
         let mine = entity.active == Active::Until(now);
         if mine {
             self.free(entity);
@@ -110,7 +110,7 @@ impl Contention {
         mine
     }
 
-    fn free(&mut self, entity: &mut Entity) {
+    fn free(&mut self, entity: &mut DeadlineEntity) {
         self.in_use = self.in_use - entity.deadline.reservation.bandwidth();
         entity.active = Active::No;
     }
@@ -118,7 +118,7 @@ impl Contention {
     /// The cost of a nanosecond of execution to a reclaiming task, in parts per billion: at most
     /// one nanosecond, at least its own share of what may be reserved (the kernel's
     /// `grub_reclaim`).
-    pub(super) fn reclaimed_ppb(&self, deadline: &Deadline) -> u64 {
+    pub(super) fn reclaimed_ppb(&self, deadline: &DeadlineClass) -> u64 {
         let ppb = |bandwidth: Bandwidth| (bandwidth.as_cpus() * WHOLE as f64) as u64;
         let inactive = ppb(self.reserved - self.in_use) / self.cpus;
         let extra = MOST.saturating_sub(ppb(self.reserved) / self.cpus);

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use onbeat_model::{Instant, Reservation, Span};
 
 use super::bandwidth::Active;
-use super::server::{Overrun, Server};
+use super::server::{CbsState, Overrun};
 use crate::TaskIndex;
 
 /// The parameters of a deadline task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deadline {
+pub struct DeadlineClass {
     /// The reservation.
     pub reservation: Reservation,
     /// The rule for a budget that is used up.
@@ -19,7 +19,7 @@ pub struct Deadline {
     pub reclaim: bool,
 }
 
-impl Deadline {
+impl DeadlineClass {
     /// A hard reservation without reclaiming.
     #[must_use]
     pub const fn hard(reservation: Reservation) -> Self {
@@ -32,9 +32,9 @@ impl Deadline {
 }
 
 #[derive(Debug)]
-pub(super) struct Entity {
-    pub(super) deadline: Deadline,
-    pub(super) server: Server,
+pub(super) struct DeadlineEntity {
+    pub(super) deadline: DeadlineClass,
+    pub(super) server: CbsState,
     pub(super) active: Active,
     /// How much of each nanosecond of execution is charged, in parts per billion, since it was
     /// last picked.
@@ -43,11 +43,11 @@ pub(super) struct Entity {
     place: (Instant, u64),
 }
 
-impl Entity {
-    pub(super) fn new(deadline: Deadline) -> Self {
+impl DeadlineEntity {
+    pub(super) fn new(deadline: DeadlineClass) -> Self {
         Self {
             deadline,
-            server: Server::default(),
+            server: CbsState::default(),
             active: Active::No,
             charged_ppb: WHOLE,
             place: (Instant::ZERO, 0),
@@ -84,19 +84,19 @@ pub(super) const WHOLE: u64 = 1_000_000_000;
 
 /// Ready tasks by deadline; those of the same deadline in the order in which they came.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct DeadlineQueue {
     tasks: BTreeSet<(Instant, u64, TaskIndex)>,
     came: u64,
 }
 
-impl Queue {
-    pub(super) fn insert(&mut self, entity: &mut Entity, task: TaskIndex) {
+impl DeadlineQueue {
+    pub(super) fn insert(&mut self, entity: &mut DeadlineEntity, task: TaskIndex) {
         self.line_up(entity);
         self.tasks.insert((entity.place.0, entity.place.1, task));
     }
 
     /// A task whose deadline has changed, or that has blocked, gets a new place.
-    pub(super) fn line_up(&mut self, entity: &mut Entity) {
+    pub(super) fn line_up(&mut self, entity: &mut DeadlineEntity) {
         let deadline = entity.server.deadline();
         if entity.place.0 != deadline || entity.place.1 == 0 {
             self.came += 1;
@@ -104,7 +104,7 @@ impl Queue {
         }
     }
 
-    pub(super) fn remove(&mut self, entity: &Entity, task: TaskIndex) {
+    pub(super) fn remove(&mut self, entity: &DeadlineEntity, task: TaskIndex) {
         self.tasks.remove(&(entity.place.0, entity.place.1, task));
     }
 

@@ -47,7 +47,7 @@ impl Fair {
 const UNIT: u32 = 1024;
 
 #[derive(Debug)]
-pub(super) struct Entity {
+pub(super) struct FairEntity {
     pub(super) fair: Fair,
     /// The CPU in whose queue it is, or was last.
     pub(super) home: Option<CpuIndex>,
@@ -57,7 +57,7 @@ pub(super) struct Entity {
     lag: i64,
 }
 
-impl Entity {
+impl FairEntity {
     pub(super) const fn new(fair: Fair) -> Self {
         Self {
             fair,
@@ -87,7 +87,7 @@ impl Entity {
 
 /// The fair tasks of one CPU. The sums hold the running one, too; the set does not.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct FairQueue {
     tasks: BTreeSet<(i64, i64, TaskIndex)>,
     weights: i128,
     weighted_runtimes: i128,
@@ -97,7 +97,7 @@ pub(super) struct Queue {
     pub(super) count: usize,
 }
 
-impl Queue {
+impl FairQueue {
     fn average(&self) -> i64 {
         if self.weights == 0 {
             return self.last_average;
@@ -106,7 +106,7 @@ impl Queue {
     }
 
     /// A task wakes, or comes from another CPU.
-    pub(super) fn joins(&mut self, entity: &mut Entity) {
+    pub(super) fn joins(&mut self, entity: &mut FairEntity) {
         // Its own weight will move the average towards it; what it is behind must be the same
         // after.
         let lag = if self.weights == 0 {
@@ -125,7 +125,7 @@ impl Queue {
     }
 
     /// A task blocks, or goes to another CPU.
-    pub(super) fn leaves(&mut self, entity: &mut Entity) {
+    pub(super) fn leaves(&mut self, entity: &mut FairEntity) {
         let average = self.average();
         let most = entity.virtual_span(entity.fair.slice * 2);
         entity.lag = average.saturating_sub(entity.runtime).clamp(-most, most);
@@ -135,7 +135,7 @@ impl Queue {
         self.last_average = average;
     }
 
-    pub(super) fn charge(&mut self, entity: &mut Entity, ran: Span) {
+    pub(super) fn charge(&mut self, entity: &mut FairEntity, ran: Span) {
         let more = entity.virtual_span(ran);
         entity.runtime = entity.runtime.saturating_add(more);
         self.weighted_runtimes += entity.weight() * i128::from(more);
@@ -145,11 +145,11 @@ impl Queue {
         }
     }
 
-    pub(super) fn insert(&mut self, entity: &Entity, task: TaskIndex) {
+    pub(super) fn insert(&mut self, entity: &FairEntity, task: TaskIndex) {
         self.tasks.insert((entity.deadline, entity.runtime, task));
     }
 
-    pub(super) fn remove(&mut self, entity: &Entity, task: TaskIndex) {
+    pub(super) fn remove(&mut self, entity: &FairEntity, task: TaskIndex) {
         self.tasks.remove(&(entity.deadline, entity.runtime, task));
     }
 
@@ -178,14 +178,14 @@ impl Queue {
 
     /// A task that has just become ready goes before one that runs only if its slice is shorter,
     /// its deadline earlier, and it is eligible.
-    pub(super) fn preempts(&self, ready: &Entity, running: &Entity) -> bool {
+    pub(super) fn preempts(&self, ready: &FairEntity, running: &FairEntity) -> bool {
         ready.fair.slice < running.fair.slice
             && ready.deadline < running.deadline
             && i128::from(ready.runtime) * self.weights <= self.weighted_runtimes
     }
 
     /// When a task that runs from now on has run its slice.
-    pub(super) fn slice_ends(entity: &Entity, now: Instant) -> Instant {
+    pub(super) fn slice_ends(entity: &FairEntity, now: Instant) -> Instant {
         now + entity.left_of_slice()
     }
 }

@@ -25,7 +25,7 @@ pub struct Fixed {
 }
 
 #[derive(Debug)]
-pub(super) struct Entity {
+pub(super) struct FixedEntity {
     pub(super) fixed: Fixed,
     /// The rest of its turn.
     pub(super) turn: Span,
@@ -33,7 +33,7 @@ pub(super) struct Entity {
     round: Span,
 }
 
-impl Entity {
+impl FixedEntity {
     pub(super) const fn new(fixed: Fixed, round: Span) -> Self {
         Self {
             fixed,
@@ -56,22 +56,22 @@ impl Entity {
 
 /// Ready tasks by priority; those of one priority in line.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct FixedQueue {
     tasks: BTreeSet<(u8, i64, TaskIndex)>,
     front: i64,
     back: i64,
 }
 
-impl Queue {
+impl FixedQueue {
     /// At the end of the line.
-    pub(super) fn insert(&mut self, entity: &mut Entity, task: TaskIndex) {
+    pub(super) fn insert(&mut self, entity: &mut FixedEntity, task: TaskIndex) {
         self.back += 1;
         entity.place = self.back;
         self.tasks.insert((entity.rank(), entity.place, task));
     }
 
     /// At its head again, unless its turn is over.
-    pub(super) fn put_back(&mut self, entity: &mut Entity, task: TaskIndex) {
+    pub(super) fn put_back(&mut self, entity: &mut FixedEntity, task: TaskIndex) {
         if entity.fixed.order == Order::RoundRobin && entity.turn.is_zero() {
             entity.turn = entity.round;
             self.insert(entity, task);
@@ -82,7 +82,7 @@ impl Queue {
         }
     }
 
-    pub(super) fn remove(&mut self, entity: &Entity, task: TaskIndex) {
+    pub(super) fn remove(&mut self, entity: &FixedEntity, task: TaskIndex) {
         self.tasks.remove(&(entity.rank(), entity.place, task));
     }
 

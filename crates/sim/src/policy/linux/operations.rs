@@ -7,10 +7,11 @@ use onbeat_model::{Instant, Span, Speed};
 use super::bandwidth::Active;
 use super::deadline::WHOLE;
 use super::{
-    Class, Config, Cpu, Entity, Linux, Order, Rank, Scheduled, State, deadline, fair, fixed,
+    Class, Config, CpuState, Entity, EntityState, Linux, Order, Rank, Scheduled, deadline, fair,
+    fixed,
 };
 use crate::machine::Calendar;
-use crate::policy::{Pace, Policy, Slice, at_a_tick};
+use crate::policy::{CpuPace, Policy, Slice, at_a_tick};
 use crate::{CpuIndex, TaskIndex, Work};
 
 /// The purposes of timers: the lowest bit of their token.
@@ -24,21 +25,21 @@ fn token(task: TaskIndex, what: u64) -> u64 {
 impl Scheduled {
     pub(super) fn new(class: Class, config: &Config) -> Self {
         match class {
-            Class::Deadline(deadline) => Self::Deadline(deadline::Entity::new(deadline)),
-            Class::Fixed(fixed) => Self::Fixed(fixed::Entity::new(fixed, config.round)),
-            Class::Fair(fair) => Self::Fair(fair::Entity::new(fair)),
+            Class::Deadline(deadline) => Self::Deadline(deadline::DeadlineEntity::new(deadline)),
+            Class::Fixed(fixed) => Self::Fixed(fixed::FixedEntity::new(fixed, config.round)),
+            Class::Fair(fair) => Self::Fair(fair::FairEntity::new(fair)),
         }
     }
 }
 
-impl Cpu {
+impl CpuState {
     pub(super) fn in_domain(domain: usize) -> Self {
         Self {
             domain,
             place: 0,
             rank: Rank::Idle,
             task: None,
-            fair: fair::Queue::default(),
+            fair: fair::FairQueue::default(),
         }
     }
 }
@@ -56,7 +57,7 @@ impl Linux {
 
     /// The CPU runs this from now on.
     fn runs(&mut self, cpu: CpuIndex, task: Option<TaskIndex>, rank: Rank) {
-        let Cpu { domain, place, .. } = self.cpus[cpu];
+        let CpuState { domain, place, .. } = self.cpus[cpu];
         self.cpus[cpu].task = task;
         self.cpus[cpu].rank = rank;
         self.domains[domain].ranks.set(place, Reverse(rank));
@@ -69,7 +70,7 @@ impl Linux {
             return;
         };
         let load = |cpu: CpuIndex| {
-            let Cpu { rank, fair, .. } = &self.cpus[cpu];
+            let CpuState { rank, fair, .. } = &self.cpus[cpu];
             (*rank != Rank::Idle, fair.count, entity.home != Some(cpu))
         };
         let Some(cpu) = domain.cpus.iter().copied().min_by_key(|&cpu| load(cpu)) else {
@@ -78,7 +79,7 @@ impl Linux {
         entity.home = Some(cpu);
         self.cpus[cpu].fair.joins(entity);
         self.cpus[cpu].fair.insert(entity, task);
-        self.entities[task].state = State::Queued;
+        self.entities[task].state = EntityState::Queued;
         let preempts = match self.cpus[cpu].rank {
             Rank::Idle => true,
             Rank::Fair => self.cpus[cpu].task.is_some_and(|running| {
@@ -165,7 +166,7 @@ impl Policy for Linux {
                 contention.begins(deadline);
                 let reprice = contention.matters() && !was_active;
                 if let Some(at) = waits {
-                    self.entities[task].state = State::Throttled;
+                    self.entities[task].state = EntityState::Throttled;
                     calendar.set_timer(at, token(task, REPLENISH));
                 } else {
                     let rank = Rank::Deadline(deadline.server.deadline());
@@ -188,7 +189,7 @@ impl Policy for Linux {
     fn blocked(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar) {
         self.runs(cpu, None, Rank::Idle);
         let entity = &mut self.entities[task];
-        entity.state = State::Blocked;
+        entity.state = EntityState::Blocked;
         match &mut entity.class {
             Scheduled::Deadline(deadline) => {
                 deadline.leaves_line();
@@ -211,17 +212,17 @@ impl Policy for Linux {
         let entity = &mut self.entities[task];
         match &mut entity.class {
             Scheduled::Deadline(deadline) if deadline.server.throttled() => {
-                entity.state = State::Throttled;
+                entity.state = EntityState::Throttled;
                 calendar.tell_exhausted(task);
             }
             Scheduled::Deadline(_) => self.enqueue(task, calendar),
             Scheduled::Fixed(fixed) => {
                 self.domains[entity.domain].fixed.put_back(fixed, task);
-                entity.state = State::Queued;
+                entity.state = EntityState::Queued;
             }
             Scheduled::Fair(fair) if fair.home == Some(cpu) => {
                 self.cpus[cpu].fair.insert(fair, task);
-                entity.state = State::Queued;
+                entity.state = EntityState::Queued;
             }
             // It ran here in another class until now.
             Scheduled::Fair(_) => self.place_fair(task, calendar),
@@ -235,7 +236,7 @@ impl Policy for Linux {
         self.runs(cpu, task, rank);
         if let Some((task, _)) = taken {
             let entity = &mut self.entities[task];
-            entity.state = State::Running;
+            entity.state = EntityState::Running;
             if let Scheduled::Deadline(deadline) = &mut entity.class {
                 deadline.charged_ppb = if deadline.deadline.reclaim {
                     self.domains[domain]
@@ -271,7 +272,7 @@ impl Policy for Linux {
             Scheduled::Deadline(deadline) => now + deadline.lasts(),
             Scheduled::Fixed(fixed) if fixed.fixed.order == Order::RoundRobin => now + fixed.turn,
             Scheduled::Fixed(_) => return Slice::default(),
-            Scheduled::Fair(fair) => fair::Queue::slice_ends(fair, now),
+            Scheduled::Fair(fair) => fair::FairQueue::slice_ends(fair, now),
         };
         Slice {
             until: Some(self.next_tick(ends)),
@@ -285,15 +286,15 @@ impl Policy for Linux {
         false
     }
 
-    fn pace(&mut self, cpu: CpuIndex, _task: Option<(TaskIndex, Work)>) -> Option<Pace> {
+    fn pace(&mut self, cpu: CpuIndex, _task: Option<(TaskIndex, Work)>) -> Option<CpuPace> {
         let highest = self.config.grub_pa?;
-        let Cpu { rank, domain, .. } = self.cpus[cpu];
+        let CpuState { rank, domain, .. } = self.cpus[cpu];
         let share = match rank {
             Rank::Deadline(_) | Rank::Idle => self.domains[domain].contention.in_use_of_one(),
             Rank::Fixed(_) | Rank::Fair => 1.0,
         };
         let khz = (highest.as_khz() as f64 * share).ceil() as u64;
-        Some(Pace {
+        Some(CpuPace {
             speed: Speed::from_khz(khz.max(1))?,
             until: None,
         })
@@ -318,7 +319,7 @@ impl Policy for Linux {
                 if deadline.server.throttled() || !deadline.server.charge(used) {
                     return;
                 }
-                let deadline::Deadline {
+                let deadline::DeadlineClass {
                     reservation,
                     overrun,
                     ..
@@ -356,7 +357,7 @@ impl Policy for Linux {
             return;
         }
         let replenished = deadline.server.timer(&deadline.deadline.reservation, now);
-        if replenished && entity.state == State::Throttled {
+        if replenished && entity.state == EntityState::Throttled {
             let rank = Rank::Deadline(deadline.server.deadline());
             self.enqueue(task, calendar);
             self.preempt(domain, rank, calendar);

@@ -18,7 +18,7 @@ pub enum Overrun {
 
 /// The state of one server.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Server {
+pub(super) struct CbsState {
     /// The rest of the budget; below zero when it was overrun until the tick.
     left_ns: i64,
     /// None before the first job.
@@ -26,7 +26,7 @@ pub(super) struct Server {
     replenish_at: Option<Instant>,
 }
 
-impl Server {
+impl CbsState {
     pub(super) const fn is_new(&self) -> bool {
         self.deadline.is_none()
     }

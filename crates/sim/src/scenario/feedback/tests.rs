@@ -1,9 +1,9 @@
 use std::path::Path;
 
-use crate::scenario::{Figures, Outputs, Run, parse};
+use crate::scenario::{Outputs, ScenarioFigures, ScenarioRun, parse};
 
 /// A film of two kinds of frames that plays alone for 5 s, and 60 s in all beside four hogs.
-fn film(loop_: &str, player: &str) -> Figures {
+fn film(loop_: &str, player: &str) -> ScenarioFigures {
     let text = format!(
         r#"
 duration = "60s"
@@ -23,10 +23,12 @@ tracked = false
 "#
     );
     let scenario = parse(&text, Path::new("film.toml")).unwrap();
-    Run::new(&scenario).run(Outputs::default(), |_| {}).unwrap()
+    ScenarioRun::new(&scenario)
+        .run(Outputs::default(), |_| {})
+        .unwrap()
 }
 
-fn late(figures: &Figures) -> f64 {
+fn late(figures: &ScenarioFigures) -> f64 {
     figures.tasks[0].missed as f64 / figures.tasks[0].jobs as f64
 }
 
@@ -87,6 +89,8 @@ arrival = { recorded = { file = "jobs.csv" } }
     let jobs = "release_ns,demand_ns\n0,1000\n1000000,1000\n";
     std::fs::write(folder.path().join("jobs.csv"), jobs).unwrap();
     let scenario = parse(text, &folder.path().join("two-jobs.toml")).unwrap();
-    let figures = Run::new(&scenario).run(Outputs::default(), |_| {}).unwrap();
+    let figures = ScenarioRun::new(&scenario)
+        .run(Outputs::default(), |_| {})
+        .unwrap();
     assert_eq!(figures.jobs, 2);
 }
