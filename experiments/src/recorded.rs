@@ -37,7 +37,7 @@ pub(crate) enum Heard {
     Calls,
     /// Wakeups.
     Wakeups,
-    /// Bursts: wakeups, and how much was done after each, and who woke.
+    /// Bursts: wakeups, the work after each, and the waker.
     Bursts,
 }
 

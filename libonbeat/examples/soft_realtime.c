@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * GRACE-OS's interface: a thread says that a job comes every 40 ms and that 96% of them are to be
- * in time, and the end of each job. It says the first with each job, too: who listens may come
+ * in time, and the end of each job. It says the first with each job, too: the listener may come
  * later.
  *
  * cc -o soft_realtime soft_realtime.c $(pkg-config --cflags onbeat)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Threads of other processes under a reservation, and who puts them back if this process cannot. */
+/*
+ * Threads of other processes under a reservation, and the guard that puts them back if this process
+ * cannot.
+ */
 #ifndef ONBEAT_SRC_GUARD_H
 #define ONBEAT_SRC_GUARD_H
 

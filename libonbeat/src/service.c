@@ -2,8 +2,8 @@
 /*
  * Asks onbeat's service over D-Bus, by systemd's sd-bus.
  *
- * That library is loaded when it is first needed: who may act himself, or never reserves, does
- * without it.
+ * That library is loaded when it is first needed: a process with the privilege, or that never
+ * reserves, does without it.
  *
  * There is one connection for the process, because the service puts back what it gave when the
  * connection ends. A forked child must not keep its parent's alive: it closes its copy, and has its

@@ -190,7 +190,7 @@ static inline void berate_join(const struct berate_params *params, struct berate
 	task->rounds = 0;
 	task->ended_ns = now_ns;
 	boost_join(&task->boost, now_ns);
-	/* If it came first, who has one child after the other would have the CPU. */
+	/* If it came first, a task that starts one child after the other would have the CPU. */
 	task->deadline_ns = now_ns + berate_period(machine, task);
 }
 

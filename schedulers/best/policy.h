@@ -171,8 +171,8 @@ static inline u64 best_batch_period(const struct best_params *params,
 }
 
 /*
- * It is a stranger, and computes without end as far as anybody knows: if it came first, who has one
- * child after the other would have the CPU.
+ * It is a stranger, and computes without end as far as is known: if it came first, a task that
+ * starts one child after the other would have the CPU.
  */
 static inline void best_join(const struct best_params *params, struct best_machine *machine,
 			     struct best_task *task, s32 nice, u64 now_ns)

@@ -5,9 +5,9 @@
  * Section 3.1 of "Missed Deadline Notification in Best-effort Schedulers". A task's block ratio is
  * the average part of time that it spends out of the run queue. A notification adds to mdn_nice in
  * proportion to it, up to a limit in proportion to its square, and mdn_nice goes back to zero with
- * time, the faster the lower the ratio is: only who uses the CPU sparingly can keep a boost, and
- * who never blocks gets none. The limit and its square are ours: without them a program that wants
- * far more than its share (Fig. 7 (a)) keeps most of what it can get.
+ * time, the faster the lower the ratio is: only a task that uses the CPU sparingly can keep a
+ * boost, and one that never blocks gets none. The limit and its square are ours: without them a
+ * program that wants far more than its share (Fig. 7 (a)) keeps most of what it can get.
  *
  * The ratio here is averaged over time, not over wakeups, and is brought up to date whenever it is
  * used. Averaged over wakeups, it would stay where it was in a task that wakes no more because it

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The one queue of a scheduler that orders its tasks by a number: what is kept of each task, what
- * the CPUs run meanwhile, and which of them is called to the queue for whom. ordered.bpf.h says
+ * The one queue of a scheduler that orders its tasks by a number: the record of each task, what the
+ * CPUs run meanwhile, and for which task each of them is called to the queue. ordered.bpf.h says
  * when.
  */
 #ifndef ONBEAT_LINE_BPF_H
@@ -98,7 +98,8 @@ static __always_inline void present(const struct task_record *record, u64 now_ns
 
 /*
  * The present key of what the CPU runs: of another one as of its last tick, of this one up to now.
- * If it was called, of what it will run: who becomes ready before it comes looks for another one.
+ * If it was called, of what it will run: a task that becomes ready before it comes looks for
+ * another one.
  */
 static __always_inline u64 running_key(s32 cpu, u64 now_ns)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Sums over windows of time: of who was there in the present one, and in the one before.
+ * Sums over windows of time: of the tasks in the present one, and in the one before.
  *
  * A window is emptied before it begins, and no more is ever taken off it than it holds, so CPUs
  * that count at the same time do no harm. Only if no CPU counted in the window before is it emptied

@@ -9,7 +9,7 @@
 #include "policy.h"
 #include "plan.h"
 
-/* The slot of who has no plan. */
+/* The slot of a task without a plan. */
 #define NO_PLAN GRACE_PLANS
 /* How long a thread runs at most before its CPU is looked at again. */
 #define SLICE_NS GRACE_TURN_NS

@@ -241,7 +241,7 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 		start(cpu, previous, member, UNLIMITED, now);
 		return;
 	}
-	/* Best effort: who has no budget and the rest take turns. */
+	/* Best effort: jobs without a budget and the rest take turns. */
 	rest_key = rest_key_of(post);
 	if (take_overrun(not_here, policy_min(own_key, rest_key)))
 		return;

@@ -64,7 +64,7 @@ int BPF_PROG(frequency_changes, u32 khz, u32 cpu)
 	__sync_fetch_and_add(&pace->version, 1);
 	pace->worked_ns = pace->speed ? worked_by(pace, now) : 1;
 	pace->since_ns = now;
-	/* Rounded up, as those of plans are: who has what it asked for asks no more. */
+	/* Rounded up, as those of plans are: a job that has what it asked for asks no more. */
 	pace->speed = policy_max(policy_min((khz * FULL + highest_khz - 1) / highest_khz, FULL), 1);
 	__sync_fetch_and_add(&pace->version, 1);
 	return 0;

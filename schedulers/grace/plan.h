@@ -40,7 +40,7 @@ enum {
 
 /*
  * How much can be told before the loader reads it, which it does each 100 ms, perhaps in two
- * windows: what all plans' threads can, and as much again of who has none yet.
+ * windows: all of the plans' threads, and as much again for threads without a plan.
  */
 #define GRACE_TOLD (4 * GRACE_PLANS * GRACE_IN_WINDOW)
 

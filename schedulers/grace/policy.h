@@ -22,7 +22,7 @@
 
 #include "../common/policy.h"
 
-/* Most points of a speed schedule: more speeds than that are merged by who makes the schedule. */
+/* Most points of a speed schedule: the maker of the schedule merges more speeds than that. */
 #define GRACE_POINTS 16
 
 /* Longer than any job. */
@@ -55,7 +55,7 @@ struct grace_plan {
 
 /* The turns in best-effort mode of a task, or of all that is none. */
 struct grace_turns {
-	/* The last one: whose is longest ago is next. */
+	/* The last one: the task whose turn is longest ago is next. */
 	u64 ended_ns;
 	/*
 	 * The time run in the present one, which need not be in one piece, and when there was more
@@ -104,8 +104,8 @@ static inline void grace_set_plan(struct grace_task *task, const struct grace_pl
 
 /*
  * Another task goes by the plan from now on: what the one before had left, and was late with, is
- * not its own. It is the last in line, as who gives up a plan and takes it again is to gain no
- * turn.
+ * not its own. It is the last in line, so that a task that gives up a plan and takes it again gains
+ * no turn.
  */
 static inline void grace_changes_hands(struct grace_task *task, u64 now_ns)
 {

@@ -50,7 +50,7 @@ int soft_realtime(struct pt_regs *ctx)
 		break;
 	case GRACE_LEAVES:
 		member->says = false;
-		/* Once after each start; of who said none, while it has a plan. */
+		/* Once after each start; of a thread that said none, while it has a plan. */
 		if (!member->period_ns && !(member->slot < NO_PLAN && may_tell(member, 1, now)))
 			break;
 		member->period_ns = 0;
@@ -106,7 +106,7 @@ int set_plan(struct grace_call *call)
 /*
  * Run by the loader: the thread is of the rest from now on, and the slot may be another's. If it
  * waits in the slot's queue, it stays there until it has run: at best effort, or with the key of
- * whom the slot is by then.
+ * the slot's holder by then.
  */
 SEC("syscall")
 int forget_plan(struct grace_call *call)

@@ -9,9 +9,9 @@
  *
  *	counter = counter / 2 + quantum + mdn_nice
  *
- * where the quantum is what its nice is worth in ticks (the paper calls it nice). So who slept has
- * more than who ran, and goes first; and a notification makes the next counters greater, for a
- * while (boost.h).
+ * where the quantum is what its nice is worth in ticks (the paper calls it nice). So a task that
+ * slept has more than one that ran, and goes first; and a notification makes the next counters
+ * greater, for a while (boost.h).
  *
  * No walk over all tasks is needed for that. The machine counts its recomputations (the epoch), and
  * a task makes up for those that it missed when it is next looked at. A ready task that is spent

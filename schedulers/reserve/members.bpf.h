@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The groups, and who belongs to which.
+ * The groups, and their members.
  */
 #ifndef ONBEAT_RESERVE_MEMBERS_BPF_H
 #define ONBEAT_RESERVE_MEMBERS_BPF_H
@@ -9,7 +9,7 @@
 #include "policy.h"
 #include "group.h"
 
-/* The slot of who has no reservation. */
+/* The slot of a task without a reservation. */
 #define NO_GROUP RESERVE_GROUPS
 /* How deep a task's control group may lie for those above it to be found. */
 #define MAX_LEVELS 16

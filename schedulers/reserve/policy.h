@@ -77,8 +77,8 @@ struct reserve_rest {
 
 /*
  * How far a task stands behind the first in line at most. Where tasks may not run everywhere, those
- * of a CPU with few others get far ahead of those of one with many, and who came to these then
- * would wait for all of that.
+ * of a CPU with few others get far ahead of those of one with many, and a task that came to these
+ * then would wait for all of that.
  */
 #define RESERVE_REST_BEHIND_NS (1000 * POLICY_NS_PER_MS)
 

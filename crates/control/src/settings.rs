@@ -47,7 +47,7 @@ pub struct Party {
 }
 
 impl Default for Party {
-    /// All threads are the same user's, who pays for them.
+    /// All threads are one user's, who pays for them.
     fn default() -> Self {
         Self {
             payer: 0,

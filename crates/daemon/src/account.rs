@@ -121,7 +121,7 @@ fn with_entry<T>(uid: u32, read: impl FnOnce(&libc::passwd) -> T) -> Option<T> {
     (error == 0 && !found.is_null()).then(|| read(&entry))
 }
 
-/// The most groups that Linux lets a process be in, and so anybody.
+/// The most groups that Linux lets a process, and so a user, be in.
 const MOST_GROUPS: usize = 65_536;
 
 /// The groups that the database has the user in; none if it does not know him. Room is made for

@@ -1,4 +1,4 @@
-//! The ledger of what is charged to whom.
+//! The ledger: the charges of each account.
 //!
 //! A user's tasks are charged to him and to each of his groups that has a quota, and must fit into
 //! all of them. So nothing is gained by changing groups, by a second connection, or by a task that
@@ -484,8 +484,7 @@ impl Ledger {
         self.to_reconsider.extend(held.map(|(task, _)| *task));
     }
 
-    /// Time has passed: who has stayed within the quotas meanwhile may have soft reservations
-    /// again.
+    /// Time has passed: users within their quotas meanwhile may have soft reservations again.
     pub fn refill(&mut self, now: Instant) {
         if let Some((all, most)) = self.spending_of_all.as_mut().zip(self.quotas.all) {
             all.spend(0, most, now);
@@ -636,7 +635,7 @@ impl Ledger {
     }
 }
 
-/// Nothing is kept for a user, group or rule to whom nothing is charged any more.
+/// A user, group or rule without charges is forgotten.
 fn apply<N: Copy + Eq + Hash>(all: &mut HashMap<N, Used>, number: N, change: &impl Fn(&mut Used)) {
     let used = all.entry(number).or_default();
     change(used);

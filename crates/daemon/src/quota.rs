@@ -100,7 +100,7 @@ pub(crate) fn density(reservation: Reservation) -> Bandwidth {
 /// The quotas in force.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Quotas {
-    /// A user's for whom nothing else is said.
+    /// The quota of a user without one of their own.
     pub default: Quota,
     /// By number of the user.
     pub users: HashMap<u32, Quota>,

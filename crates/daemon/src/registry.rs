@@ -63,7 +63,8 @@ impl Registry {
         }
     }
 
-    /// A thread came to be tracked: to whom it is charged, if anybody asked for it and may have it.
+    /// A thread came to be tracked: the account that it is charged to, if a client asked for it and
+    /// may have it.
     ///
     /// # Errors
     /// An error if it is one too many, or if no client asked for it.

@@ -1,4 +1,4 @@
-//! The task that a caller means, pinned down: who it is, whose it is, and that it is still the
+//! The task that a caller means, pinned down: its identity, its owner, and that it is still the
 //! same.
 //!
 //! A number alone means nothing: the task may end and its number go to another one at any moment.

@@ -11,7 +11,8 @@ use crate::Span;
 pub struct Boost {
     /// The number of nice levels; each is a factor of 1.25 in the share.
     pub levels: u8,
-    /// How long it runs at a time: who runs for shorter is let in sooner, at the same share.
+    /// How long it runs at a time: a thread that runs for shorter gets a CPU sooner, at the same
+    /// share.
     #[serde(rename = "slice_ns")]
     pub slice: Span,
     /// It goes before all ordinary tasks, on any CPU (`SCHED_RR` of the lowest priority), where the

@@ -44,7 +44,7 @@ pub(crate) enum ClientRequest {
     },
 }
 
-/// A wish, and who has granted it.
+/// A request, and the service that has granted it.
 #[derive(Clone, Debug)]
 struct Asked {
     wish: ClientRequest,

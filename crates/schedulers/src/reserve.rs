@@ -219,7 +219,7 @@ impl Reservations {
         }
     }
 
-    /// Takes the reservation of `whom` away; of who has none, nothing happens.
+    /// Takes the reservation of `whom` away; for a group without one, nothing happens.
     ///
     /// # Errors
     /// If the kernel has ended the scheduler.

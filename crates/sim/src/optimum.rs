@@ -1,5 +1,5 @@
-//! The least energy that anybody could have done it with who knows every job beforehand: the bound
-//! that schemes are measured against.
+//! The least energy of a scheduler that knows every job beforehand: the bound that schemes are
+//! measured against.
 //!
 //! On one CPU, with jobs that may be interrupted, the schedule of Yao, Demers and Shenker (FOCS
 //! 1995) meets all deadlines and takes the least energy for every convex power function at once:

@@ -133,7 +133,8 @@ fn as_many_programs_as_cpus_all_run_all_the_time() {
 
 #[test]
 fn three_programs_on_two_cpus_are_all_served() {
-    // Not quite alike: who runs while another CPU recomputes gets half of what it has left on top.
+    // Not quite alike: a task that runs while another CPU recomputes gets half of what it has left
+    // on top.
     let machine = after(Linux24::default(), 2, &[hog(), hog(), hog()], ms(60_000));
     for task in 0..3 {
         let executed = machine.executed(task);

@@ -191,7 +191,7 @@ fn tasks(count: usize, with_servers: bool) -> impl Strategy<Value = Vec<Task>> {
 }
 
 /// An overloaded CPU, where a budget that is refilled at once and a wakeup at the same instant lead
-/// to one deadline: who was refilled stands first in line.
+/// to one deadline: a refilled task stands first in line.
 #[test]
 fn a_refill_at_the_instant_of_a_wakeup_stands_before_it() {
     let task = |phase, period, demands: &[u64], runtime| Task {

@@ -160,8 +160,8 @@ pub(super) fn changes(runs: &[SchemeRun], sets: &[&str]) -> Table {
     table
 }
 
-/// How long the paper's four codecs play together, and mpgplay alone after them: Table 10's sums fit
-/// no other times.
+/// How long the paper's four codecs play together, and mpgplay alone after them: Table 10's sums
+/// fit no other times.
 const TOGETHER_S: f64 = 30.0;
 const ALONE_S: f64 = 200.0;
 

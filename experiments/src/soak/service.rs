@@ -59,7 +59,7 @@ pub(crate) struct Taken {
     pub(crate) memory_kb: u64,
     pub(crate) files: usize,
     pub(crate) threads: usize,
-    /// In the maps of its BPF programs: tasks that are tracked, and whom they have woken.
+    /// In the maps of its BPF programs: tasks that are tracked, and the tasks that they have woken.
     pub(crate) map_entries: usize,
 }
 

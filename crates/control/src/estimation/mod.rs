@@ -488,7 +488,7 @@ impl Estimator {
         true
     }
 
-    /// The thread works in no pipeline any more, whose rhythm it had.
+    /// The thread works no longer in the pipeline whose rhythm it had.
     pub(crate) fn leave_pipeline(&mut self) {
         self.last_rhythm = self.rhythm();
         self.state.leave_pipeline();

@@ -163,7 +163,7 @@ impl Estimation {
         }
     }
 
-    /// The thread works for no pipeline any more, whose period it had. A probation goes on.
+    /// The thread works no longer for the pipeline whose period it had. A probation goes on.
     pub(super) fn leave_pipeline(&mut self) {
         match self {
             Self::Probation(probation) => probation.dormant = None,

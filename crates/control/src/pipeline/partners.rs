@@ -1,5 +1,5 @@
-//! Threads that are tracked without a request: who they are, whom each may work for, and when it is
-//! let go.
+//! Threads that are tracked without a request: which ones, for which threads each may work, and
+//! when it is let go.
 //!
 //! A partner is there for the sake of those that it works for: first the one that it was found
 //! with, then the heads of the paths that it comes to work on. It stays as long as one of them is

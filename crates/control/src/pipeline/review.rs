@@ -1,4 +1,4 @@
-//! The look at all paths, a few times a second: who is a stage, and who is none any more.
+//! The look at all paths, a few times a second: which threads are stages, and which are no longer.
 
 use onbeat_infer::pipeline::PathStanding;
 use onbeat_model::{Instant, Rhythm, TaskId};

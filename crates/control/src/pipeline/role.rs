@@ -25,8 +25,8 @@ struct RoleRecord {
 /// The record of a thread that is tracked because it may work for another one.
 #[derive(Clone, Debug)]
 pub(super) struct Watched {
-    /// For whom: the heads of the paths that it works on; who it was found with, until there are
-    /// any.
+    /// For whom: the heads of the paths that it works on; the thread that it was found with, until
+    /// there are any.
     pub(super) of: Vec<TaskId>,
     /// Since when one of those has had a rhythm, or has had none.
     pub(super) since: Instant,

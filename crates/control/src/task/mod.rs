@@ -1,5 +1,5 @@
-//! The record of one tracked thread: who it is, how it is treated, what is known of its period, and
-//! its account.
+//! The record of one tracked thread: its identity, how it is treated, what is known of its period,
+//! and its account.
 //!
 //! The parts of the loop that act on threads have their states of a thread in tables of their own
 //! (`slots.rs`): its request, what is in force, its protection, its role in pipelines.

@@ -1,5 +1,5 @@
-//! Whether a clock is behind what looks periodic, and who is tried for how long while none is
-//! heard.
+//! Whether a clock is behind what looks periodic, and which threads are on probation, and for how
+//! long, while no clock is heard.
 
 use onbeat_control::{What, Why};
 use onbeat_model::{Event, Instant, Span, TaskId};

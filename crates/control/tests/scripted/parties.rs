@@ -12,7 +12,7 @@ use crate::pipelines::{
 };
 use crate::world::{Noise, Script, at_ms, ms, play, play_asking};
 
-/// Threads are the user's by whose number their own begins, in thousands.
+/// A thread's number is its user's in thousands, and more.
 fn by_thousands(task: TaskId) -> Party {
     Party {
         payer: task.tid / 1000,

@@ -16,7 +16,7 @@ use super::names;
 use crate::account::Account;
 use crate::request::{Client, Request, RequestSender};
 
-/// A connection, and whose it is as soon as that is known.
+/// A connection, and its account as soon as that is known.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) client: Arc<Client>,

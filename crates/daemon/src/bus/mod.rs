@@ -1,4 +1,4 @@
-//! The service's end of the bus: its objects, its names, and who is there.
+//! The service's end of the bus: its objects, its names, and its clients.
 
 mod caller;
 mod clients;

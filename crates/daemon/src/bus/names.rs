@@ -1,4 +1,4 @@
-//! The service's names on the bus, and who has which name.
+//! The service's names on the bus, and the owner of each.
 
 use zbus::blocking::{Connection, MessageIterator};
 

@@ -133,8 +133,8 @@ struct Beginning {
     body: u64,
 }
 
-/// The kinds of messages that anybody may send, by number: calls and signals. An answer comes from
-/// whom the service asked.
+/// The kinds of messages that any client may send, by number: calls and signals. An answer comes
+/// from the peer that the service asked.
 const CALL: u8 = 1;
 const SIGNAL: u8 = 4;
 

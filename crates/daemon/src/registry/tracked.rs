@@ -85,7 +85,7 @@ impl TrackedProcess {
         self.leases.keys().map(|lease| &lease.holder)
     }
 
-    /// Whether anybody wants the processes that it starts, too.
+    /// Whether a holder wants the processes that it starts, too.
     #[must_use]
     pub fn wants_children(&self) -> bool {
         self.leases

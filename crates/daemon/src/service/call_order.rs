@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use onbeat_model::{Instant, Span, TaskId};
 
-/// How long a call may take to come here; longer than anybody takes to be asked for a password.
+/// How long a call may take to come here; longer than a question for a password takes.
 const REMEMBERED: Span = Span::from_secs(300);
 
 /// The last call of each connection about each task.

@@ -72,7 +72,7 @@ impl RealTimePriorities {
     ) -> Result<(), Fault> {
         let task = target.task.id;
         self.lowering.remove(&task);
-        // From now on it is there for its own sake, and charged to who asks.
+        // From now on it is tracked for its own sake, and charged to the caller.
         partners::untrack(task, turn);
         let known = self.raised().contains(&task);
         if !known {

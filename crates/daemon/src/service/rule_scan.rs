@@ -49,11 +49,11 @@ pub(super) struct RuleScan {
     next: Instant,
     /// Processes that are yet to be looked at.
     due: Vec<u32>,
-    /// Processes of which a rule names some threads, and whose they are.
+    /// Processes of which a rule names some threads, with their owners.
     threaded: HashMap<u32, u32>,
     /// All processes.
     processes: Processes,
-    /// Processes that rules name, and whose they are, as far as that user is not known yet.
+    /// Processes that rules name, with owners that are not known yet.
     of_unknown: Vec<(u32, u32)>,
     /// The lines written about each user's.
     lines: LineLimit,

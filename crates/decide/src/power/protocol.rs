@@ -220,7 +220,7 @@ impl PowerManager {
         (now >= until).then_some(SpeedStep::Fall(to))
     }
 
-    /// The CPUs have this speed now, by whose doing ever.
+    /// The CPUs have this speed now, whatever set it.
     pub fn switched(&mut self, speed: Speed) {
         self.present = speed;
         self.phase = Phase::Steady;

@@ -48,8 +48,8 @@ impl fmt::Display for GaveWay {
     }
 }
 
-/// Those who got less than they wanted: first who stood highest above the common level, that is,
-/// who wanted most for its weight. Among equals in the order of their numbers.
+/// Those who got less than they wanted: first those highest above the common level, that is, those
+/// that wanted most for their weight. Among equals in the order of their numbers.
 pub(super) fn in_order(requests: &[Request], grants: &[Grant]) -> Vec<GaveWay> {
     let mut gave_way: Vec<GaveWay> = requests
         .iter()

@@ -1,4 +1,5 @@
-//! Pipelines: which threads stand on the path of a periodic thread's jobs, told by who wakes whom.
+//! Pipelines: which threads stand on the path of a periodic thread's jobs, found from the wakeups
+//! between threads.
 //!
 //! A player wakes the display server with each frame, and a sound server wakes the player for each
 //! buffer. The beat tells such a partner from a logger or a bus daemon that the player also talks

@@ -1,5 +1,5 @@
-//! `run`, `attach` and `reserve` for who may not change how tasks are scheduled: the system service
-//! does it for him, within his quota and by its own settings.
+//! `run`, `attach` and `reserve` for users who may not change how tasks are scheduled: the system
+//! service does it for them, within their quota and by its own settings.
 
 use std::ops::ControlFlow;
 use std::process::ExitCode;

@@ -50,8 +50,8 @@ fn threads_of_the_greatest_priority_that_is_granted_do_not_keep_the_service_from
     let answer = told.recv_timeout(PATIENCE);
     drop(hog);
     assert_eq!(answer.expect("an answer"), 0);
-    // None goes first but the loop's own thread and the one that has it give way: what talks to the
-    // bus can be kept busy by anybody.
+    // None goes first but the loop's own thread and the one that has it give way: any client can
+    // keep the threads that talk to the bus busy.
     let service = machine.service_pid();
     let goes_first =
         |tid: &u32| Attributes::get(*tid).is_ok_and(|own| !matches!(own.policy, Policy::Other(_)));

@@ -1,5 +1,5 @@
-//! Every change is told: on the bus to whom it concerns, and in the log with what, why, old and
-//! new.
+//! Every change is told: on the bus to the clients that it concerns, and in the log with action,
+//! reason, old and new value.
 
 use std::os::unix::net::UnixDatagram;
 use std::process::Command;

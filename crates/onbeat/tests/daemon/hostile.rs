@@ -39,7 +39,7 @@ fn held(threads: impl Iterator<Item = u32>) -> f64 {
 /// its parent has waited for its process, and the service has heard of its end already and given
 /// others what it held.
 fn is_ending(tid: u32) -> bool {
-    // PF_EXITING in the kernel's linux/sched.h, which is set before anybody hears of the end.
+    // PF_EXITING in the kernel's linux/sched.h, which is set before the end is reported.
     const EXITING: u32 = 4;
     let stat = std::fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
     let flags = stat

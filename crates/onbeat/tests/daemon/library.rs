@@ -45,7 +45,7 @@ fn compile(program: &Path, compiler: &str, flags: &[&str]) {
     );
 }
 
-/// Alice's program, which reserves for whom it is told to.
+/// Alice's program, which reserves for the threads that it is given.
 pub(crate) fn reserving(machine: &Machine) -> Client {
     machine.speaker(&mut machine.command(ALICE, &program(machine)))
 }

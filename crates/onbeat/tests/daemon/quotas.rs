@@ -203,7 +203,7 @@ fn who_needs_more_than_his_quota_is_never_held_to_it_and_goes_without_now_and_th
     );
 }
 
-/// A number that no Debian gives to anybody, as those of user namespaces are.
+/// A number that Debian gives to no user, as those of user namespaces are.
 const NOBODYS: u32 = 4_000_000_000;
 
 #[test]

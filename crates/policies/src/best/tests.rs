@@ -191,8 +191,8 @@ fn a_flood_never_shortens_the_period_and_is_soon_not_heard_from_who_does_not_blo
     assert!(last < at(1000 + 40 * (rules.params.patience + 1)));
 }
 
-/// It notifies, and sleeps for 20 us until a time that is over, as who asks its timer for that
-/// does.
+/// It notifies, and sleeps for 20 us until a time that is over, as a program that sets its timer to
+/// that time does.
 fn notifies_and_naps(rules: &mut Best, task: &mut Task, ms: u64) -> bool {
     let counted = rules.mdn(task, at(ms));
     rules.block(task, at(ms));

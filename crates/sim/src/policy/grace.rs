@@ -1,5 +1,6 @@
 //! GRACE-OS (Yuan and Nahrstedt, SOSP 2003) and the schemes it is compared with: earliest deadline
-//! first, a budget of work in every period, best effort for who has used it up, and a speed.
+//! first, a budget of work in every period, best effort for tasks that have used it up, and a
+//! speed.
 //!
 //! The rules of a task are those of `schedulers/grace/policy.h`. Here are the queue, one for each
 //! CPU, and the profiler: it hears what every job demanded, and after a number of jobs gives each

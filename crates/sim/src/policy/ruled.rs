@@ -21,7 +21,7 @@ use crate::{CpuIndex, TaskIndex, Work};
 pub struct Ruled<R: Rules> {
     rules: R,
     tasks: Vec<R::Task>,
-    /// The tasks that are ready, by key, then by who came first.
+    /// The tasks that are ready, by key, then by arrival.
     queue: BTreeSet<(u64, u64, TaskIndex)>,
     arrivals: u64,
     cpus: Vec<RuledCpu>,

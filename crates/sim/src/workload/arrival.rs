@@ -20,7 +20,7 @@ pub enum Arrival {
         jitter: Span,
     },
     /// On the beats of a period, but where a job was late, the next is released when it is done,
-    /// and the beat goes on from there: who shows frame after frame without a clock.
+    /// and the beat goes on from there: a program that shows frame after frame without a clock.
     Paced {
         /// From beat to beat.
         period: Span,
@@ -66,7 +66,7 @@ impl Arrival {
         }
     }
 
-    /// The same, but the beat waits for who is late.
+    /// The same, but the beat waits for a late job.
     #[must_use]
     pub const fn paced(period: Span) -> Self {
         Self::Paced {

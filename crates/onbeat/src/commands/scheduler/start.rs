@@ -101,7 +101,7 @@ pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
     .attend(&signals, args)
 }
 
-/// A scheduler in force, and whom it schedules.
+/// A scheduler in force, and the tasks that it schedules.
 struct Session {
     /// None: the scheduler listens to nothing.
     listener: Option<Listener>,

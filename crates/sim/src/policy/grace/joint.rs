@@ -11,8 +11,8 @@ use crate::{CpuIndex, TaskIndex};
 /// Less work than this is not worth being looked at again for: beyond, the highest speed.
 const LEAST: u64 = 10_000;
 
-/// Every piece of work can take a nanosecond longer than it should: who is late by one waits for
-/// who is next.
+/// Every piece of work can take a nanosecond longer than it should: a task that is late by one
+/// waits for the next task.
 const ROUNDING: Span = Span::from_us(1);
 
 /// By this share of the way between two speeds.

@@ -1,4 +1,4 @@
-//! The schemes: who gets which budget, and which speed.
+//! The schemes: the budget of each task, and the speed.
 
 use onbeat_decide::stochastic::schedule::Differences;
 

@@ -1,8 +1,9 @@
 //! The rules of SCHED_DEADLINE's constant bandwidth server, one function for each rule.
 //!
-//! Hard reservations are the kernel's: who has used up the budget waits until the next period. Soft
-//! ones are those of the first paper on the server (Abeni and Buttazzo, RTSS 1998): the budget is
-//! refilled at once and the deadline postponed by a period, so the task goes on behind the others.
+//! Hard reservations are the kernel's: a task that has used up the budget waits until the next
+//! period. Soft ones are those of the first paper on the server (Abeni and Buttazzo, RTSS 1998):
+//! the budget is refilled at once and the deadline postponed by a period, so the task goes on
+//! behind the others.
 
 use onbeat_model::{Instant, Reservation, Span};
 
