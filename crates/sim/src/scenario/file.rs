@@ -63,7 +63,7 @@ pub enum PolicyKey {
     Reserve,
 }
 
-/// `[grace]`. A key that is left out is as in `grace::Settings`.
+/// `[grace]`. A key that is left out is as in `grace::GraceSettings`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GraceTable {

@@ -74,7 +74,7 @@ fn trace(mut rows: Vec<(Instant, Span)>) -> RecordedBursts {
     }
 }
 
-/// Whether `text` is CSV that [`file::Demand::Recorded`](super::file::Demand::Recorded) takes: how
+/// Whether `text` is CSV that [`DemandKey::Recorded`](super::file::DemandKey::Recorded) takes: how
 /// many jobs it holds.
 ///
 /// # Errors
