@@ -1,8 +1,9 @@
-//! The workload monitor: how much CPU time a thread has used, to the nanosecond.
+//! The workload monitor: how much CPU time a thread has used.
 //!
 //! The scheduler's own account stands in `/proc/TID/schedstat`, first number (paper: the samples of
-//! W in section 4.2). The file is opened once per thread and re-read in place: an open one stays
-//! that of the thread it was opened for, even when the number is reused.
+//! W in section 4.2). It is in nanoseconds, but of a running thread it can lack the time since the
+//! last tick: 4 ms at most with `CONFIG_HZ=250`. The file is opened once per thread and re-read in
+//! place: an open one stays that of the thread it was opened for, even when the number is reused.
 
 use std::collections::HashMap;
 use std::fs::File;
