@@ -102,6 +102,8 @@ struct MarginPoint {
     late: Interval,
     latest_ms: Interval,
     reserved_over_needed: Option<Interval>,
+    /// The first run alone, which a test makes again in a tenth of the time.
+    first_run: RunOutcome,
 }
 
 /// A method on a bed.
@@ -172,6 +174,7 @@ fn point(margin: f64, outcomes: &[RunOutcome]) -> Option<MarginPoint> {
     let of = |of: fn(&RunOutcome) -> f64| outcomes.iter().map(of).collect::<Vec<f64>>();
     let reserved: Option<Vec<f64>> = outcomes.iter().map(|outcome| outcome.reserved).collect();
     let late = of(|outcome| outcome.late);
+    let first_run = *outcomes.first()?;
     late.iter()
         .all(|late| late.is_finite())
         .then(|| MarginPoint {
@@ -179,6 +182,7 @@ fn point(margin: f64, outcomes: &[RunOutcome]) -> Option<MarginPoint> {
             late: Interval::of(&late),
             latest_ms: Interval::of(&of(|outcome| outcome.latest_ms)),
             reserved_over_needed: reserved.map(|reserved| Interval::of(&reserved)),
+            first_run,
         })
 }
 
@@ -364,28 +368,39 @@ fn figure(bed: Bed, curves: &[Curve]) -> Figure {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
     use crate::claims::{assert_kept, figures as kept};
+
+    /// As they come, and a twentieth below: there the budgets are too small, and what a loop makes
+    /// of that decides.
+    const REMADE: [f64; 2] = [-0.05, 0.0];
 
     #[test]
     fn the_kept_curves_are_of_todays_controllers() {
         const FILE: &str = "misses-against-bandwidth/misses-against-bandwidth";
         let curves = kept(FILE);
         let curves = curves.as_array().unwrap();
-        let bed = Bed::Frequency;
-        let methods = methods(bed).into_iter();
-        for (name, method) in methods.filter(|(name, _)| ["LFS++", UNMODIFIED].contains(name)) {
-            let place = curves
-                .iter()
-                .position(|curve| curve["bed"] == bed.name() && curve["method"] == name)
-                .unwrap();
+        let cells = Bed::ALL.into_iter().flat_map(|bed| {
+            let methods = methods(bed).into_iter();
+            methods.flat_map(move |(name, method)| {
+                REMADE.map(|margin| (bed, name, method.clone(), margin))
+            })
+        });
+        let cells: Vec<_> = cells.collect();
+        let remade = cells.par_iter().filter_map(|(bed, name, method, margin)| {
+            let is_it = |curve: &Value| curve["bed"] == bed.name() && curve["method"] == *name;
+            let place = curves.iter().position(is_it).unwrap();
             let points = curves[place]["points"].as_array().unwrap();
-            let n = points
-                .iter()
-                .position(|point| point["margin"] == 0.0)
-                .unwrap();
-            let made = point(0.0, &outcomes(bed, &method, 0.0, RUNS)).unwrap();
-            assert_kept(FILE, &format!("/{place}/points/{n}"), &made);
+            let n = points.iter().position(|point| point["margin"] == *margin)?;
+            let made = run_one(*bed, method, *margin, 1);
+            Some((format!("/{place}/points/{n}/first_run"), made))
+        });
+        let remade: Vec<_> = remade.collect();
+        assert!(remade.len() > Bed::ALL.len() * 8 * REMADE.len());
+        for (within, made) in remade {
+            assert_kept(FILE, &within, &made);
         }
     }
 }

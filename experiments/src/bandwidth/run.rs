@@ -8,6 +8,7 @@ use onbeat_model::{Bandwidth, Follow, Instant, Reservation, Sensor, Span};
 use onbeat_sim::loop_adapter::{Heard, SimulatedActuator, SimulatedSensor, seams};
 use onbeat_sim::policy::linux::{Class, DeadlineClass, Fair, Fixed, Linux, Order};
 use onbeat_sim::{Machine, Observer, Workload};
+use serde::Serialize;
 
 use super::beds::{Bed, DURATION, DrawnProgram, HOGS, HOGS_FROM};
 use super::margin::{MarginActuator, Reserved};
@@ -99,7 +100,7 @@ impl OnbeatVariant {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct RunOutcome {
     /// The share of the first program's jobs that were late.
     pub(super) late: f64,
