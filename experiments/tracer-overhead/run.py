@@ -122,14 +122,17 @@ def tracers(options, scratch):
 
 
 def one_run(tracer, command):
-    """CPU seconds of the transcode (its own account) and wall-clock seconds of the whole."""
+    """CPU seconds of the transcode (its own account), wall-clock seconds of the whole, and of the tracer with
+    a program that does nothing."""
     began = time.monotonic()
     done = finished(tracer + command)
     wall = time.monotonic() - began
     told = re.search(r"bench: utime=([\d.]+)s stime=([\d.]+)s", done.stderr)
     if done.returncode != 0 or not told:
         sys.exit(f"'{' '.join(tracer + command)}' failed:\n{done.stderr[-2000:]}")
-    return {"cpu_s": float(told[1]) + float(told[2]), "wall_s": wall}
+    began = time.monotonic()
+    finished([*tracer, "true"])
+    return {"cpu_s": float(told[1]) + float(told[2]), "wall_s": wall, "start_s": time.monotonic() - began}
 
 
 def interval_of_median(values, draws=4000):
@@ -158,6 +161,8 @@ def paired_runs(options, scratch, film):
             row[unit] = statistics.median(r[name][unit] for r in rounds)
             row[unit.replace("_s", "_slower_percent")] = statistics.median(slower)
             row[unit.replace("_s", "_slower_percent_95")] = [low, high]
+        started = [1000 * (r[name]["start_s"] - r["untraced"]["start_s"]) for r in rounds]
+        row["start_ms"] = statistics.median(started)
         rows.append(row)
     return rounds, rows
 
@@ -224,8 +229,8 @@ def markdown(result):
             f"| {row['while']} | {row['program']} | {row['median_ns']:.0f} | {row['mean_ns']:.0f} "
             f"| {row['invocations_per_s']:.0f} | {row['share_of_one_cpu_percent']:.3f}% |"
         )
-    lines += ["", "| tracer | CPU s | CPU slower | 95% | wall s | wall slower | 95% | paper |"]
-    lines += ["|---|---:|---:|---:|---:|---:|---:|---:|"]
+    lines += ["", "| tracer | CPU s | CPU slower | 95% | wall s | wall slower | 95% | start, end | paper |"]
+    lines += ["|---|---:|---:|---:|---:|---:|---:|---:|---|"]
     for row in result["transcodes"]:
         cells = [row["tracer"]]
         for unit in ["cpu", "wall"]:
@@ -233,6 +238,7 @@ def markdown(result):
             cells.append(f"{row[f'{unit}_s']:.2f}")
             cells.append(f"{row[f'{unit}_slower_percent']:+.2f}%")
             cells.append(f"{low:+.2f} to {high:+.2f}%")
+        cells.append(f"{row['start_ms']:.0f} ms")
         paper = PAPER.get(row["tracer"])
         cells.append(f"{paper[1]}% {paper[0]}" if paper else "")
         lines.append("| " + " | ".join(cells) + " |")
