@@ -1,8 +1,8 @@
-# What the encoder's frames took, as jobs on one CPU beside hogs: by default, under LFS++, under onbeat, and marked.
+# What the encoder's frames took, as jobs on one CPU beside hogs: by default, under LFS++ as written, under onbeat, and marked.
 # needs: onbeat srtgen.c
 # seconds: 7200
 #
-# RUN_SECONDS: for how long each way; HOGS: CPU hogs beside all of them; LFSPP: its options.
+# RUN_SECONDS: for how long each way; HOGS: CPU hogs beside all of them.
 rounds=$(srtgen measure=1)
 
 # way NAME KEYS COMMAND...: runs the jobs by the command; leaves the log as the encoder writes it.
@@ -18,7 +18,7 @@ way() {
 
 start_hogs "$HOGS"
 way default "" env
-way lfspp "" onbeat run --quiet $LFSPP --report /results/lfspp.json --
+way lfspp "" onbeat-experiments lfspp --report /results/lfspp.json --
 way onbeat "" onbeat run --quiet --report /results/onbeat.json --
 way marked marks=1 onbeat run --quiet --report /results/marked.json --
 end_hogs

@@ -10,7 +10,8 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::machine::{Hogs, LFSPP, Machine, Onbeat, OnbeatReport, compile};
+use crate::lfspp;
+use crate::machine::{Hogs, Machine, Onbeat, OnbeatReport, compile};
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
 use crate::results::{Ran, Table, mean, percent, publish, quantile};
 use crate::vm::Guest;
@@ -41,34 +42,40 @@ struct EncoderWay {
     name: &'static str,
     /// The guest's folder, in virtual time.
     folder: &'static str,
-    /// onbeat's options, if it runs.
-    options: Option<&'static [&'static str]>,
+    by: EncoderKeeper,
     marks: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EncoderKeeper {
+    Default,
+    Lfspp,
+    Onbeat,
 }
 
 const WAYS: [EncoderWay; 4] = [
     EncoderWay {
         name: "default scheduler",
         folder: "default",
-        options: None,
+        by: EncoderKeeper::Default,
         marks: false,
     },
     EncoderWay {
         name: "unmodified, LFS++",
         folder: "lfspp",
-        options: Some(&LFSPP),
+        by: EncoderKeeper::Lfspp,
         marks: false,
     },
     EncoderWay {
         name: "unmodified, onbeat",
         folder: "onbeat",
-        options: Some(&[]),
+        by: EncoderKeeper::Onbeat,
         marks: false,
     },
     EncoderWay {
         name: "marked, onbeat",
         folder: "marked",
-        options: Some(&[]),
+        by: EncoderKeeper::Onbeat,
         marks: true,
     },
 ];
@@ -122,21 +129,21 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
 fn in_guest(machine: &Machine, args: &Args) -> anyhow::Result<(Ran, Vec<Figures>)> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join(NAME);
     let demands = format!("{}:demands.csv", here.join("demands.csv").display());
+    let own = std::env::current_exe().context("cannot tell where this program is")?;
     let guest = Guest::new(NAME)
         .need(demands)
+        .need(own)
         .set("RUN_SECONDS", args.seconds)
         .set("HOGS", args.hogs)
-        .set("LFSPP", LFSPP.join(" "))
         .boot(machine)?;
     let figures = WAYS.iter().map(|way| {
         let jobs = jobs(&guest.folder.join(way.folder).join("jobs"), args.leave_out)?;
         let report = guest.folder.join(format!("{}.json", way.folder));
-        let threads = way
-            .options
-            .map(|_| OnbeatReport::read(&report))
-            .transpose()?;
-        let mut threads = threads.into_iter().flatten();
-        let thread = threads.find(|thread| thread.comm == "srtgen");
+        let threads = match way.by {
+            EncoderKeeper::Default => Vec::new(),
+            EncoderKeeper::Lfspp | EncoderKeeper::Onbeat => OnbeatReport::read(&report)?,
+        };
+        let thread = threads.into_iter().find(|thread| thread.comm == "srtgen");
         Ok(figures(way, &jobs, thread.as_ref()))
     });
     let figures = figures.collect::<anyhow::Result<_>>()?;
@@ -179,9 +186,15 @@ fn run_in(
 ) -> anyhow::Result<Figures> {
     let run = way.name.replace([' ', ','], "-");
     let onbeat = Onbeat::new(machine, &format!("{NAME}.{run}"))?;
-    let mut command = match way.options {
-        None => Command::new(encoder),
-        Some(options) => onbeat.run(options, encoder),
+    let of_lfspp = machine.file(&format!("{NAME}.lfspp.json"));
+    let mut command = match way.by {
+        EncoderKeeper::Default => Command::new(encoder),
+        EncoderKeeper::Lfspp => {
+            let mut command = lfspp::command(&of_lfspp)?;
+            command.arg(encoder);
+            command
+        }
+        EncoderKeeper::Onbeat => onbeat.run([""; 0], encoder),
     };
     let log = machine.file(&format!("{NAME}.{run}.jobs"));
     command
@@ -198,8 +211,12 @@ fn run_in(
         bail!("the encoder failed: see {}", messages.display());
     }
     let jobs = jobs(&log, args.leave_out)?;
-    let reported = way.options.map(|_| onbeat.threads()).transpose()?;
-    let thread = reported.and_then(|threads| threads.into_iter().find(|t| t.comm == "encoder"));
+    let threads = match way.by {
+        EncoderKeeper::Default => Vec::new(),
+        EncoderKeeper::Lfspp => OnbeatReport::read(&of_lfspp)?,
+        EncoderKeeper::Onbeat => onbeat.threads()?,
+    };
+    let thread = threads.into_iter().find(|thread| thread.comm == "encoder");
     let figures = figures(way, &jobs, thread.as_ref());
     println!(
         "      {:.2}% of {} in time",

@@ -14,6 +14,7 @@ mod clock;
 mod demands;
 mod frequency_switch;
 mod grace_os;
+mod lfspp;
 mod lock_time;
 mod machine;
 mod mdn;
@@ -113,6 +114,9 @@ enum Experiment {
     /// No experiment: the program that tracking-cost --plain tracks
     #[command(hide = true)]
     Beats(tracking_cost::beats::Args),
+    /// No experiment: a program under LFS++ as written, on this kernel
+    #[command(hide = true)]
+    Lfspp(lfspp::Args),
     /// Programs come and go under load: what of it stays in the service; and how long that takes to
     /// start
     Soak(soak::Args),
@@ -173,6 +177,9 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     if let Experiment::Beats(args) = cli.experiment {
         return tracking_cost::beats::run(&args);
     }
+    if let Experiment::Lfspp(args) = cli.experiment {
+        return lfspp::run(&args);
+    }
     let machine = Machine::new(cli.out)?;
     let began = SystemTime::now();
     let taken = cli.readme.then(|| readme::taken(&machine.facts()));
@@ -185,7 +192,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
 
 fn start(machine: &Machine, experiment: Experiment) -> anyhow::Result<()> {
     match experiment {
-        Experiment::List | Experiment::Beats(_) => Ok(()),
+        Experiment::List | Experiment::Beats(_) | Experiment::Lfspp(_) => Ok(()),
         Experiment::AdaptiveReservations(args) => adaptive_reservations::run(machine, &args),
         Experiment::AvDesync(args) => av_desync::run(machine, &args),
         Experiment::Programs(args) => programs::run(machine, &args),

@@ -1,9 +1,9 @@
-# LFS++'s Table I: three tasks by default, reserved by hand, under LFS++ as in the paper, and under onbeat; also without the fair server.
+# LFS++'s Table I: three tasks by default, reserved by hand, under LFS++ as written, and under onbeat; also without the fair server.
 # needs: onbeat rt-app
 # seconds: 36000
 #
 # TASKS: words NAME:PERIOD_US:RUN_US:RESERVED_US; RUN_SECONDS: for how long each way; HOGS: CPU hogs beside all of
-# them; LFSPP and ONBEAT: their options.
+# them; ONBEAT: its options.
 tasks() { # yes: each reserves for itself
     separator=
     for task in $TASKS; do
@@ -25,7 +25,7 @@ way() {
     "$@" rt-app "$folder/plan.json" >/dev/null 2>"$folder/stderr"
 }
 lfspp() { # NAME
-    way "$1" "$(tasks '')" onbeat run $LFSPP --report "/results/$1/report.json" --log "/results/$1/log.jsonl" --
+    way "$1" "$(tasks '')" onbeat-experiments lfspp --report "/results/$1/report.json" --
 }
 by_onbeat() { # NAME
     way "$1" "$(tasks '')" onbeat run $ONBEAT --report "/results/$1/report.json" --log "/results/$1/log.jsonl" --

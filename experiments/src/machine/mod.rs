@@ -18,7 +18,7 @@ use serde::Serialize;
 
 pub(crate) use display::Display;
 pub(crate) use hogs::Hogs;
-pub(crate) use onbeat::{LFSPP, Onbeat, OnbeatReport, ThreadFigures, binary};
+pub(crate) use onbeat::{Onbeat, OnbeatReport, ThreadFigures, binary};
 pub(crate) use proc::{cpu_ns, find_program, status};
 pub(crate) use program::Program;
 

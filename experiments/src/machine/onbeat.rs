@@ -10,15 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Machine;
 
-/// LFS++ as in the paper: its period analyser, its controller that looks once a second, hard
-/// reservations (section 3.2), and no probation.
-pub(crate) const LFSPP: [&str; 4] = [
-    "--config=analyser=\"lfspp\"",
-    "--config=prediction.predictor=\"rate\"",
-    "--hard",
-    "--no-probation",
-];
-
 /// Where the binary is, and where its report and log go.
 pub(crate) struct Onbeat {
     binary: PathBuf,
@@ -27,7 +18,7 @@ pub(crate) struct Onbeat {
 }
 
 /// The report on one thread.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct ThreadFigures {
     /// The thread.
     pub(crate) tid: u32,

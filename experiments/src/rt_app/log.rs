@@ -71,6 +71,14 @@ impl Log {
         Ok(Self { rows })
     }
 
+    /// The logs of several runs of a thread as one.
+    pub(crate) fn joined(logs: &[Self]) -> Self {
+        let rows = logs.iter().flat_map(|log| log.rows.iter().cloned());
+        Self {
+            rows: rows.collect(),
+        }
+    }
+
     /// Figures of the jobs that were released after the first `leave_out_s`.
     pub(crate) fn jobs(&self, leave_out_s: f64) -> Jobs {
         let responses: Vec<f64> = self

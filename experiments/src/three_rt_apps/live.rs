@@ -4,7 +4,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::{Args, Figures, NAME, Responses, responses_ms, tasks};
-use crate::machine::{LFSPP, Machine, Onbeat};
+use crate::lfspp;
+use crate::machine::{Machine, Onbeat, OnbeatReport};
 use crate::results::Ran;
 use crate::rt_app::{Calibration, RtApp};
 
@@ -73,16 +74,22 @@ fn run_in(
         args.hogs.unwrap_or(HOGS),
         Duration::from_secs(args.hogs_after),
     );
+    let of_lfspp = machine.file(&format!("{NAME}.lfspp.json"));
     let options = args.options.iter().map(String::as_str);
     let command = match way {
         RtAppsWay::Default | RtAppsWay::HandSet => Command::new("rt-app"),
         RtAppsWay::Onbeat => onbeat.run(options, "rt-app"),
-        RtAppsWay::Lfspp => onbeat.run(options.chain(LFSPP), "rt-app"),
+        RtAppsWay::Lfspp => {
+            let mut command = lfspp::command(&of_lfspp)?;
+            command.arg("rt-app");
+            command
+        }
     };
     let used = rt_app.run(machine, command, hogs, leave_out)?;
     let threads = match way {
         RtAppsWay::Default | RtAppsWay::HandSet => Vec::new(),
-        RtAppsWay::Lfspp | RtAppsWay::Onbeat => onbeat.threads()?,
+        RtAppsWay::Lfspp => OnbeatReport::read(&of_lfspp)?,
+        RtAppsWay::Onbeat => onbeat.threads()?,
     };
     let (mut figures, mut responses) = (Vec::new(), Vec::new());
     for (n, task) in tasks.iter().enumerate() {
