@@ -40,14 +40,16 @@ fn named<'a>(report: &'a Report, name: &str) -> &'a ThreadReport {
 }
 
 /// Where the player wakes a little before the beat was thought to be and works across it, its jobs
-/// were told as late by most of a period, one after the other: 27 of them.
+/// were told as late by most of a period, one after the other: 27 of them. Of those that are told
+/// now six ran out of budget, and one caught up. Five were in time: they end with the first burst
+/// of the next frame.
 #[test]
 fn frames_that_were_shown_in_time_are_not_told_as_missed() {
     let report = report("onbeat/mplayer25.reserved.gz");
     let player = named(&report, "mplayer");
     assert!(player.period.abs_diff(Span::from_ms(40)) < Span::from_us(100));
     assert!(player.jobs >= 220, "{}", player.jobs);
-    assert!(player.missed <= 18, "{}", player.missed);
+    assert!(player.missed <= 12, "{}", player.missed);
 }
 
 /// The server's first rhythm, of 39 ms, is heard while the player catches up.
