@@ -1,5 +1,6 @@
 //! The choice of `--tracer`: each hears all that a program does, and keeps it on the beat.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -44,9 +45,14 @@ fn hears_all(what: &str, folder: &Path, words: &[OsString], record: impl FnOnce(
         .map(|line| -> Value { serde_json::from_str(line).expect("it is JSON") });
     let bursts: Vec<Value> = events.filter(|event| event["event"] == "burst").collect();
     let ns = |burst: &Value, field: &str| burst[field].as_u64().expect("a number");
-    for pair in bursts.windows(2) {
-        let is_next = ns(&pair[0], "blocked_ns") <= ns(&pair[1], "woke_ns");
-        assert!(is_next, "{what}: {pair:?}");
+    let mut last = BTreeMap::new();
+    for burst in &bursts {
+        let ended = ns(burst, "blocked_ns");
+        let before = last.insert(ns(burst, "tid"), ended);
+        assert!(
+            before.is_none_or(|before| before < ended),
+            "{what}: {burst}"
+        );
     }
     let executed: u64 = bursts.iter().map(|burst| ns(burst, "executed_ns")).sum();
     let hears_all = match what {
