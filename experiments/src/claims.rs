@@ -440,6 +440,34 @@ fn what_the_tracer_costs_others_is_what_its_table_has() {
 }
 
 #[test]
+fn what_each_tracer_costs_a_film_is_what_its_table_has() {
+    let mut rows = cells("experiments/tracer-overhead/README.md");
+    rows.retain(|row| row.len() == 4);
+    let slower = |tracer: &str| {
+        let row = rows.iter().find(|row| row[0] == tracer);
+        row.unwrap_or_else(|| panic!("no {tracer}"))[1].clone()
+    };
+    let of = [
+        "bpf",
+        "bpf-syscalls",
+        "tracefs",
+        "perf",
+        "ptrace",
+        "preload",
+        "strace",
+    ]
+    .map(slower);
+    let [bpf, calls, tracefs, perf, ptrace, preload, strace] = of;
+    let claim = format!(
+        "wall time in virtual time {bpf}, {calls}, {ptrace}, {strace}; tracefs {tracefs}, perf \
+         {perf}, preload {preload}"
+    );
+    assert_says("experiments/papers.md", &claim);
+    let claim = format!("a film without pauses took {:.1}% longer", figure(&ptrace));
+    assert_says("docs/tracers.md", &claim);
+}
+
+#[test]
 fn how_soon_a_thread_is_locked_is_what_its_table_has() {
     let mut rows = cells("experiments/lock-time/README.md");
     rows.retain(|row| row.len() == 9 && row[0].ends_with(" ms"));
