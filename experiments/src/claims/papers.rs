@@ -94,9 +94,11 @@ fn the_tasks_and_the_encoder_in_virtual_time_are_those_of_their_tables() {
         format!("{:.0}%", figure(&share))
     };
     papers_say(&format!(
-        "{}, {} in virtual time",
+        "in virtual time {} by default, {} under LFS++ as written, {} where the fair server does not \
+         keep 5% of the CPU",
         in_time("default scheduler"),
-        in_time("LFS++")
+        in_time("LFS++"),
+        in_time("LFS++, no fair server")
     ));
     const ENCODER: &str = "experiments/adaptive-reservations/README.md";
     let of = |run: &str| {

@@ -7,8 +7,8 @@
 # place of the paper's transcoder; and PLAY_SECONDS of it are played at 25 frames a second, alone and beside a hog.
 # Results are in cost.txt (us, and per mille slower than untraced) and periods.txt.
 #
-# What a tracer does once, at the program's start, is told apart: the cost is that of the frames from the 400th on. The BPF tracer looks for
-# probes in the files that the player maps, beside it, until some 150 frames are done.
+# What a tracer does once, at the program's start, is told apart: the cost is that of the frames after the first FIRST. The BPF tracer looks
+# for probes in the files that the player maps, beside it, with a twentieth of a CPU: it has done so after some 2,500 frames.
 cat >/tmp/player <<'SH'
 #!/bin/sh
 exec mplayer -really-quiet -nolirc -noautosub -noconsolecontrols -nojoystick -nosound -vo null \
@@ -30,8 +30,8 @@ took() {
 worked_under() {
     name=$1
     shift
-    begun=$(took 400 "$@")
-    worked=$(took "$((400 + ${FRAMES:-1500}))" "$@")
+    begun=$(took "$first" "$@")
+    worked=$(took "$((first + ${FRAMES:-1500}))" "$@")
     [ "$name" != untraced ] || untraced_begun=${begun% *}
     echo "$begun $worked" | awk -v name="$name" -v wall="${untraced_wall:-0}" -v cpu="${untraced_cpu:-0}" -v begun="$untraced_begun" '
         function slower(now, then) { return then > 0 ? 1000 * (now / then - 1) : 0 }
@@ -82,6 +82,7 @@ right() {
 }
 
 play_seconds=${PLAY_SECONDS:-8}
+first=${FIRST:-400}
 tracers=${TRACERS:-bpf bpf-syscalls tracefs perf ptrace preload}
 worked_under untraced
 worked_under untraced-again
