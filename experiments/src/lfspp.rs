@@ -25,7 +25,7 @@ use crate::machine::{ThreadFigures, cpu_ns};
 /// The name of the command.
 const NAME: &str = "lfspp";
 
-/// What it is run with, by the paper's names.
+/// The arguments, by the paper's names.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// File for what it reserved
@@ -57,7 +57,7 @@ pub(crate) struct Args {
 /// This program as one that runs another under LFS++; that one's name and arguments can be added.
 pub(crate) fn command(report: &Path) -> anyhow::Result<Command> {
     let own = std::env::current_exe().context("cannot tell where this program is")?;
-    // What an earlier run left must not be taken for this one's; it may not exist.
+    // An earlier run's report must not be taken for this one's; it may not exist.
     let _ = fs::remove_file(report);
     let mut command = Command::new(own);
     command.arg(NAME).arg("--report").arg(report).arg("--");
@@ -114,7 +114,7 @@ impl Args {
     }
 }
 
-/// What the kernel has reserved for the threads of a process.
+/// The reservations of a process's threads, as the kernel has them.
 struct ProcessReservations {
     threads_of: PathBuf,
     threads: BTreeMap<u32, ReservedThread>,
@@ -140,7 +140,7 @@ impl ProcessReservations {
         }
     }
 
-    /// What was in force at the last look was so until `now`.
+    /// The reservations of the last look were in force until `now`.
     fn look(&mut self, now: Instant) {
         for tid in numbers(&self.threads_of) {
             let folder = self.threads_of.join(tid.to_string());

@@ -40,8 +40,8 @@ fn named<'a>(report: &'a Report, name: &str) -> &'a ThreadReport {
 }
 
 /// Where the player wakes a little before the beat was thought to be and works across it, its jobs
-/// were told as late by most of a period, one after the other: 27 of them. Of those that are told
-/// now six ran out of budget, and one caught up. Five were in time: they end with the first burst
+/// were told as late by most of a period, one after the other: 27 of them. Now twelve are
+/// told. Six ran out of budget, and one caught up. Five were in time: they end with the first burst
 /// of the next frame.
 #[test]
 fn frames_that_were_shown_in_time_are_not_told_as_missed() {

@@ -83,7 +83,7 @@ fn boot(machine: &Machine, args: &Args, image: u64) -> anyhow::Result<Ended> {
         .boot(machine)
 }
 
-/// What the report of a run says of a task, if there is one.
+/// The figures of a task in the report of a run, if there is one.
 fn seen(folder: &Path, task: &RtAppTask) -> anyhow::Result<Option<ThreadFigures>> {
     let report = folder.join("report.json");
     if !report.exists() {
@@ -93,7 +93,7 @@ fn seen(folder: &Path, task: &RtAppTask) -> anyhow::Result<Option<ThreadFigures>
     Ok(threads.into_iter().find(|t| t.comm.starts_with(task.name)))
 }
 
-/// What the images' reports say of a task, in the mean.
+/// The means of a task's figures in the images' reports.
 fn mean(seen: &[ThreadFigures]) -> Option<ThreadFigures> {
     let count = seen.len() as f64;
     let mean = |of: fn(&ThreadFigures) -> f64| seen.iter().map(of).sum::<f64>() / count;

@@ -83,7 +83,7 @@ struct Figures {
     period_us: u64,
     jobs: Jobs,
     missed_share: f64,
-    /// Of each image's jobs, in virtual time.
+    /// The same for each image, in virtual time.
     missed_share_of_images: Vec<f64>,
     used: Option<f64>,
     reserved: Option<f64>,
