@@ -395,8 +395,8 @@ pub(crate) mod protection {
     /// `each_process_of_an_application_that_begins_has_an_account`.
     pub(crate) const STARTS_WITH: Span = Span::from_ms(800);
     /// The same for a program that interrupts or other applications wake all through a quarter of a
-    /// second. Raised, a build tool that hears interrupts is protected for longer; lowered, a player
-    /// that begins with much work is not while its clock becomes steady. Tests:
+    /// second. Raised, a build tool that hears interrupts is protected for longer; lowered, a
+    /// player that begins with much work is not while its clock becomes steady. Tests:
     /// `a_batch_program_that_hears_interrupts_has_no_more_cpu_time_unless_they_come_steadily`,
     /// `a_player_that_is_late_as_it_begins_is_protected_while_its_display_server_wakes_it`.
     pub(crate) const WAITS_WITH: Span = Span::from_ms(1600);
