@@ -44,10 +44,10 @@ const FIRST: Attributes = Attributes {
 
 /// The boosts in force.
 #[derive(Debug, Default)]
-pub(crate) struct Boosts(HashMap<TaskId, Entry>);
+pub(crate) struct Boosts(HashMap<TaskId, BoostState>);
 
 #[derive(Clone, Copy, Debug)]
-enum Entry {
+enum BoostState {
     Boosted(Boosted),
     TakenOver,
 }
@@ -75,8 +75,8 @@ impl Boosts {
         };
         let now = self.look(state_file, task)?;
         let (before, refused_before) = match self.0.get(&task) {
-            Some(Entry::TakenOver) => return Err(taken_over(now)),
-            Some(Entry::Boosted(held)) => (held.before, held.stays_ordinary),
+            Some(BoostState::TakenOver) => return Err(taken_over(now)),
+            Some(BoostState::Boosted(held)) => (held.before, held.stays_ordinary),
             None if is_urgent_or_default(now) => (now, false),
             None => {
                 let now = now.to_string();
@@ -123,7 +123,7 @@ impl Boosts {
             leader,
             stays_ordinary: stays_ordinary || refused_before,
         };
-        self.0.insert(task, Entry::Boosted(held));
+        self.0.insert(task, BoostState::Boosted(held));
         if task::is_alive(task) {
             return Ok(());
         }
@@ -138,7 +138,7 @@ impl Boosts {
     /// The task is gone. A thread that executes another program takes over the number of its
     /// process's leader and keeps its boost, which is given back there.
     pub(crate) fn ended(&mut self, state_file: &mut StateFile, task: TaskId) {
-        if let Some(Entry::Boosted(held)) = self.0.get(&task)
+        if let Some(BoostState::Boosted(held)) = self.0.get(&task)
             && let Some(leader) = held.leader.filter(|leader| !self.0.contains_key(leader))
             && Attributes::get(leader.tid).is_ok_and(|now| now == held.set)
             && task::is_alive(leader)
@@ -149,7 +149,7 @@ impl Boosts {
     }
 
     fn forget(&mut self, state_file: &mut StateFile, task: TaskId) {
-        if let Some(Entry::Boosted(_)) = self.0.remove(&task) {
+        if let Some(BoostState::Boosted(_)) = self.0.remove(&task) {
             // A restore finds out by itself that nothing is left to do.
             let _ = state_file.done(task);
         }
@@ -164,7 +164,7 @@ impl Boosts {
     }
 
     fn give_back(&mut self, state_file: &mut StateFile, task: TaskId) -> Result<(), Refusal> {
-        if !matches!(self.0.get(&task), Some(Entry::Boosted(_))) {
+        if !matches!(self.0.get(&task), Some(BoostState::Boosted(_))) {
             return Ok(());
         }
         match self.look(state_file, task) {
@@ -172,7 +172,7 @@ impl Boosts {
             Err(Refusal::Gone) => return Ok(()),
             Err(refusal) => return Err(refusal),
         }
-        if let Some(Entry::Boosted(held)) = self.0.get(&task) {
+        if let Some(BoostState::Boosted(held)) = self.0.get(&task) {
             let given_back = held.before.set(task.tid);
             given_back.map_err(|error| refused(task, &error))?;
         }
@@ -190,7 +190,7 @@ impl Boosts {
         }
         let now = now.map_err(|error| refused(task, &error))?;
         match self.0.get_mut(&task) {
-            Some(Entry::Boosted(held)) if held.set != now || held.is_reniced(task.tid) => {
+            Some(BoostState::Boosted(held)) if held.set != now || held.is_reniced(task.tid) => {
                 let reniced = held.reniced(task.tid, now);
                 match reniced {
                     Some(nice) if nice <= 0 => {
@@ -207,7 +207,7 @@ impl Boosts {
                     None => attributes::put_nice_back(task.tid, &held.set, &held.before),
                 }
                 self.forget(state_file, task);
-                self.0.insert(task, Entry::TakenOver);
+                self.0.insert(task, BoostState::TakenOver);
                 Err(taken_over(now))
             }
             _ => Ok(now),

@@ -7,7 +7,7 @@ use onbeat_sense::bpf::Waker;
 use crate::request::Reply;
 
 /// The clients that wait for a read.
-type Waiting = Vec<Reply<Vec<&'static str>>>;
+type WaitingClients = Vec<Reply<Vec<&'static str>>>;
 
 /// See the file's head.
 #[derive(Debug)]
@@ -16,9 +16,9 @@ pub(crate) struct Reload<T> {
     ask: Sender<()>,
     outcome: Receiver<T>,
     /// A read is to begin, and these clients wait for it.
-    wanted: Option<Waiting>,
+    wanted: Option<WaitingClients>,
     /// A read has begun, and these clients wait for it.
-    under_way: Option<Waiting>,
+    under_way: Option<WaitingClients>,
 }
 
 impl<T: Send + 'static> Reload<T> {
@@ -47,13 +47,13 @@ impl<T: Send + 'static> Reload<T> {
     }
 
     /// It is to be read, as it is from now on.
-    pub(crate) fn want(&mut self, waiting: Waiting) {
+    pub(crate) fn want(&mut self, waiting: WaitingClients) {
         self.wanted.get_or_insert_default().extend(waiting);
     }
 
     /// Begins to read, if that is wanted and no other read has to end first. Returns what was read
     /// since this was last called, and the clients that wait for it.
-    pub(crate) fn turn(&mut self) -> Option<(T, Waiting)> {
+    pub(crate) fn turn(&mut self) -> Option<(T, WaitingClients)> {
         let read = self.outcome.try_recv().ok();
         let done = read.map(|read| (read, self.under_way.take().unwrap_or_default()));
         if self.under_way.is_none() && self.wanted.is_some() && self.ask.try_send(()).is_ok() {

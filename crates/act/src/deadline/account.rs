@@ -24,7 +24,7 @@ struct Settling {
 
 /// The finding about a refusal for want of room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Finding {
+pub(super) enum RoomFinding {
     /// By the books it fits now: the kernel counts something that is not there.
     Fits,
     /// It fits once what has been given back is no longer counted.
@@ -78,10 +78,10 @@ impl Account {
         wanted: Bandwidth,
         admissible: Bandwidth,
         foreign: Bandwidth,
-    ) -> Finding {
+    ) -> RoomFinding {
         let needed = wanted + self.held_but(task) + foreign;
         if needed > admissible {
-            return Finding::DoesNotFit;
+            return RoomFinding::DoesNotFit;
         }
         let mut settling: Vec<Settling> = self.settling.values().copied().collect();
         settling.sort_by_key(|settling| settling.until);
@@ -94,7 +94,7 @@ impl Account {
             counted = counted - next.bandwidth;
             at = Some(next.until);
         }
-        at.map_or(Finding::Fits, Finding::FitsAt)
+        at.map_or(RoomFinding::Fits, RoomFinding::FitsAt)
     }
 }
 
@@ -119,15 +119,15 @@ mod tests {
         account.give_back(c, cpus(0.3), at(10));
         let judge =
             |account: &Account, wanted| account.judge(b, cpus(wanted), cpus(1.8), cpus(0.1));
-        assert_eq!(judge(&account, 0.6), Finding::Fits);
-        assert_eq!(judge(&account, 0.8), Finding::FitsAt(at(10)));
-        assert_eq!(judge(&account, 1.0), Finding::FitsAt(at(20)));
-        assert_eq!(judge(&account, 1.3), Finding::DoesNotFit);
+        assert_eq!(judge(&account, 0.6), RoomFinding::Fits);
+        assert_eq!(judge(&account, 0.8), RoomFinding::FitsAt(at(10)));
+        assert_eq!(judge(&account, 1.0), RoomFinding::FitsAt(at(20)));
+        assert_eq!(judge(&account, 1.3), RoomFinding::DoesNotFit);
         assert_eq!(account.all_settled_at(), Some(at(20)));
         account.settle(at(10));
         assert_eq!(account.settles_at(c), None);
         assert_eq!(account.settles_at(b), Some(at(20)));
-        assert_eq!(judge(&account, 0.8), Finding::Fits);
+        assert_eq!(judge(&account, 0.8), RoomFinding::Fits);
     }
 
     #[test]
@@ -136,6 +136,6 @@ mod tests {
         let mut account = Account::default();
         account.hold(a, cpus(1.0));
         let finding = account.judge(a, cpus(1.5), cpus(1.8), Bandwidth::ZERO);
-        assert_eq!(finding, Finding::Fits);
+        assert_eq!(finding, RoomFinding::Fits);
     }
 }

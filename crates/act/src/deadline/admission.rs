@@ -2,7 +2,7 @@
 
 use onbeat_model::{Instant, Refusal, Reservation, TaskId};
 
-use super::account::Finding;
+use super::account::RoomFinding;
 use super::recount::Leak;
 use super::{DeadlineActuator, Entry, diagnosis};
 use crate::attributes::{Attributes, Fair, Policy, kept_nice};
@@ -125,12 +125,12 @@ impl DeadlineActuator {
             self.others.foreign(),
         );
         match finding {
-            Finding::FitsAt(until) => Err(Refusal::Settling { until }),
-            Finding::DoesNotFit => {
+            RoomFinding::FitsAt(until) => Err(Refusal::Settling { until }),
+            RoomFinding::DoesNotFit => {
                 self.others.nothing_suspected();
                 Err(self.no_room(wish))
             }
-            Finding::Fits => {
+            RoomFinding::Fits => {
                 if let Some(until) = self.account.all_settled_at() {
                     return Err(Refusal::Settling { until });
                 }

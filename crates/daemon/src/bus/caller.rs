@@ -10,7 +10,7 @@ use zbus::fdo::ConnectionCredentials;
 use zbus::message::Header;
 
 use super::clients::Clients;
-use super::limits::InForce;
+use super::limits::LimitsInForce;
 use super::polkit::{self, Action, Polkit};
 use crate::account::Account;
 use crate::call_limit::{CallLimit, cost_of_tracking};
@@ -26,14 +26,14 @@ pub(crate) struct Callers {
     requests: RequestSender,
     calls: Arc<Mutex<CallLimit>>,
     polkit: Arc<Polkit>,
-    realtimekit: InForce,
+    realtimekit: LimitsInForce,
 }
 
 impl Callers {
     pub(super) fn new(
         clients: Arc<Clients>,
         requests: RequestSender,
-        realtimekit: InForce,
+        realtimekit: LimitsInForce,
     ) -> Self {
         Self {
             clients,

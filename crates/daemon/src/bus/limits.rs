@@ -31,9 +31,9 @@ impl Default for Limits {
 
 /// The limits in force, for all who go by them; none if clients are not served.
 #[derive(Clone, Debug, Default)]
-pub(super) struct InForce(Arc<Mutex<Option<Limits>>>);
+pub(super) struct LimitsInForce(Arc<Mutex<Option<Limits>>>);
 
-impl InForce {
+impl LimitsInForce {
     pub(super) fn get(&self) -> Option<Limits> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -25,8 +25,8 @@ use crate::publisher::Change;
 use crate::request::RequestSender;
 use caller::Callers;
 use clients::Clients;
-use limits::InForce;
 pub use limits::Limits;
+use limits::LimitsInForce;
 use manager::{Manager, PATH};
 use monitor::Monitor;
 use name_owner::NameOwner;
@@ -55,7 +55,7 @@ pub fn serve(
     realtimekit: Option<Limits>,
 ) -> anyhow::Result<Served> {
     let clients = Arc::new(Clients::default());
-    let limits = InForce::default();
+    let limits = LimitsInForce::default();
     limits.set(realtimekit);
     let callers = Callers::new(Arc::clone(&clients), requests.clone(), limits.clone());
     let manager = Manager::new(requests.clone(), callers.clone());

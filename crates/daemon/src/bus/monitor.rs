@@ -12,7 +12,7 @@ use crate::monitor::{MOST_THREADS, MonitorQuery};
 use crate::request::{Request, RequestSender};
 
 /// When it ended, its response time, its execution time, and whether it missed its deadline.
-type Job = (u64, u64, u64, bool);
+type JobTuple = (u64, u64, u64, bool);
 
 /// The object.
 pub(super) struct Monitor {
@@ -47,7 +47,7 @@ impl Monitor {
             u64,
             (f64, f64),
             Vec<Properties>,
-            Vec<(u32, Vec<Job>)>,
+            Vec<(u32, Vec<JobTuple>)>,
             Vec<u64>,
         ),
         Error,
@@ -79,7 +79,7 @@ impl Monitor {
     }
 }
 
-fn job(done: &DoneJob) -> Job {
+fn job(done: &DoneJob) -> JobTuple {
     (
         done.ended.as_ns(),
         done.response.as_ns(),

@@ -6,20 +6,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use zbus::blocking::Connection;
 use zbus::fdo::{RequestNameFlags, RequestNameReply};
 
-use super::limits::{InForce, Limits};
+use super::limits::{Limits, LimitsInForce};
 use super::names::REALTIMEKIT;
 
 /// See the file's head.
 #[derive(Clone, Debug)]
 pub(super) struct NameOwner {
     connection: Connection,
-    limits: InForce,
+    limits: LimitsInForce,
     is_asked_for: Arc<Mutex<bool>>,
 }
 
 impl NameOwner {
     /// Not asked for yet.
-    pub(super) fn new(connection: &Connection, limits: InForce) -> Self {
+    pub(super) fn new(connection: &Connection, limits: LimitsInForce) -> Self {
         Self {
             connection: connection.clone(),
             limits,

@@ -73,7 +73,7 @@ pub(crate) enum Action {
 
 /// How long is waited for answers.
 #[derive(Clone, Copy, Debug)]
-struct Patience {
+struct AnswerPatience {
     /// One that takes no password.
     quick: Duration,
     /// One that does.
@@ -85,7 +85,7 @@ struct Patience {
 pub(super) struct Polkit {
     quick: QuestionLimit,
     with_password: QuestionLimit,
-    patience: Patience,
+    patience: AnswerPatience,
     asked: AtomicU64,
 }
 
@@ -95,7 +95,7 @@ impl Default for Polkit {
         Self {
             quick: QuestionLimit::new(8, 64),
             with_password: QuestionLimit::new(2, 32),
-            patience: Patience {
+            patience: AnswerPatience {
                 quick: Duration::from_secs(25),
                 with_password: Duration::from_secs(120),
             },
@@ -121,7 +121,7 @@ impl Polkit {
         for name in [name_of_realtimekit(action), Some(name(action))] {
             let Some(name) = name else { continue };
             match self.answer(connection, header, uid, name).await? {
-                Some(Answer {
+                Some(PolkitAnswer {
                     is_unknown: true, ..
                 }) => {}
                 answer => {
@@ -145,7 +145,7 @@ impl Polkit {
         header: &Header<'_>,
         uid: u32,
         action: &'static str,
-    ) -> Result<Option<Answer>, Fault> {
+    ) -> Result<Option<PolkitAnswer>, Fault> {
         let wants_interaction = header
             .primary()
             .flags()
@@ -177,7 +177,7 @@ impl Polkit {
         action: &'static str,
         flags: u32,
         patience: Duration,
-    ) -> Result<Option<Answer>, Fault> {
+    ) -> Result<Option<PolkitAnswer>, Fault> {
         let sender = header.sender().map(ToString::to_string).unwrap_or_default();
         let subject = HashMap::from([("name", Value::from(sender))]);
         let no_details: HashMap<&str, &str> = HashMap::new();
@@ -198,19 +198,19 @@ impl Polkit {
             &question,
         );
         match within(patience, asked).await {
-            Some(Ok(answer)) => Ok(Some(Answer::read(&answer))),
+            Some(Ok(answer)) => Ok(Some(PolkitAnswer::read(&answer))),
             Some(Err(zbus::Error::MethodError(name, ..))) if NOBODY.contains(&name.as_str()) => {
                 Ok(None)
             }
             Some(Err(zbus::Error::MethodError(name, ..))) if NOT_NOW.contains(&name.as_str()) => {
                 Err(later("polkit cannot be asked now"))
             }
-            Some(Err(zbus::Error::MethodError(_, Some(text), _))) => Ok(Some(Answer {
+            Some(Err(zbus::Error::MethodError(_, Some(text), _))) => Ok(Some(PolkitAnswer {
                 // It has no error of its own for that.
                 is_unknown: text.contains("is not registered"),
-                ..Answer::default()
+                ..PolkitAnswer::default()
             })),
-            Some(Err(_)) => Ok(Some(Answer::default())),
+            Some(Err(_)) => Ok(Some(PolkitAnswer::default())),
             None => {
                 take_back(connection, &number).await;
                 Err(later("polkit did not answer in time"))
@@ -221,7 +221,7 @@ impl Polkit {
 
 /// polkit's answer.
 #[derive(Clone, Copy, Debug, Default)]
-struct Answer {
+struct PolkitAnswer {
     authorised: bool,
     /// It might be with a password, and none was asked for.
     takes_password: bool,
@@ -237,7 +237,7 @@ pub(super) struct Verdict {
     pub(super) name: &'static str,
 }
 
-impl Answer {
+impl PolkitAnswer {
     fn read(message: &Message) -> Self {
         let body = message.body();
         let told = body.deserialize::<(bool, bool, HashMap<String, String>)>();

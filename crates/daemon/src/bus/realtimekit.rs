@@ -9,7 +9,7 @@ use zbus::message::Header;
 use zbus::{Connection, fdo, interface};
 
 use super::caller::Callers;
-use super::limits::{InForce, Limits};
+use super::limits::{Limits, LimitsInForce};
 use super::polkit::Action;
 use crate::fault::Fault;
 use crate::request::{About, Request, RequestSender};
@@ -21,11 +21,15 @@ pub(super) const PATH: &str = "/org/freedesktop/RealtimeKit1";
 pub(super) struct RealtimeKit {
     requests: RequestSender,
     callers: Callers,
-    limits: InForce,
+    limits: LimitsInForce,
 }
 
 impl RealtimeKit {
-    pub(super) const fn new(requests: RequestSender, callers: Callers, limits: InForce) -> Self {
+    pub(super) const fn new(
+        requests: RequestSender,
+        callers: Callers,
+        limits: LimitsInForce,
+    ) -> Self {
         Self {
             requests,
             callers,

@@ -119,7 +119,7 @@ struct Realtimekit {
 pub(super) struct RuleTable {
     name: Option<String>,
     matched: Matched,
-    served: Served,
+    served: ServedKeys,
 }
 
 /// The keys of a rule that name processes and threads.
@@ -136,7 +136,7 @@ struct Matched {
 
 /// The keys of a rule that say what its threads get.
 #[derive(Clone, Debug, Default)]
-struct Served {
+struct ServedKeys {
     adopt: bool,
     weight: Option<f64>,
     cap: Option<Share>,

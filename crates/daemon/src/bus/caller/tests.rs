@@ -72,7 +72,7 @@ async fn two_calls(then: Then) -> (bool, bool) {
     let (_server, connection) = connected(5, then).await;
     let (sender, requests) = RequestSender::new(Waker::new().unwrap());
     let clients = Arc::<Clients>::default();
-    let callers = Callers::new(Arc::clone(&clients), sender, InForce::default());
+    let callers = Callers::new(Arc::clone(&clients), sender, LimitsInForce::default());
     let message = call();
     let header = message.header();
     let of = || callers.of(&header, &connection);
@@ -90,7 +90,7 @@ fn a_caller_whose_number_has_no_account_is_turned_away() {
         let (_server, connection) = connected(uid, Then::Gone).await;
         let (sender, _requests) = RequestSender::new(Waker::new().unwrap());
         let clients = Arc::<Clients>::default();
-        let callers = Callers::new(Arc::clone(&clients), sender, InForce::default());
+        let callers = Callers::new(Arc::clone(&clients), sender, LimitsInForce::default());
         let message = call();
         let answer = callers.of(&message.header(), &connection).await;
         assert_eq!(clients.account(":1.7").is_some(), answer.is_ok());

@@ -150,7 +150,7 @@ fn what_realtimekit_has_a_name_for_is_asked_by_it_where_polkit_knows_that() {
 
 fn impatient() -> Polkit {
     Polkit {
-        patience: Patience {
+        patience: AnswerPatience {
             quick: Duration::from_secs(60),
             with_password: Duration::from_millis(200),
         },
