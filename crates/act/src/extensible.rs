@@ -201,7 +201,7 @@ const fn as_ordinary(fair: Fair, reset_on_fork: bool) -> Attributes {
     }
 }
 
-/// How many tasks are under SCHED_EXT, by whose choice ever.
+/// How many tasks are under SCHED_EXT, by any program's choice.
 #[must_use]
 pub fn count() -> usize {
     extensible_tasks().count()

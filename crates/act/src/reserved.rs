@@ -1,5 +1,5 @@
-//! The policies of the machine's tasks: who has a reservation is asked when there is no room, and
-//! by `onbeat doctor`.
+//! The policies of the machine's tasks: read when there is no room, and by `onbeat doctor`, to find
+//! the tasks with reservations.
 
 use std::path::Path;
 

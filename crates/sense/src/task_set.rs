@@ -1,5 +1,5 @@
 //! The threads that are followed by a tracer that hears switches outside the kernel (tracefs,
-//! perf): who they are, whom they start, and what their bursts are.
+//! perf): the tasks, the tasks that they start, and their bursts.
 
 mod process;
 
@@ -173,7 +173,7 @@ impl Followed {
         }
     }
 
-    /// A thread was woken; who it is, if it is followed.
+    /// A thread was woken; the task, if it is followed.
     pub(crate) fn woken(
         &mut self,
         tid: u32,

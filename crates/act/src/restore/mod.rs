@@ -84,7 +84,7 @@ pub enum Skipped {
     /// Its owner is at work.
     #[error("onbeat process {0} is still running and puts its tasks back itself: end it first")]
     OwnerLives(TaskId),
-    /// It could have been written by anybody.
+    /// Any user could have written it.
     #[error("it belongs to user {0}, who is neither root nor you: remove it if it is not wanted")]
     Foreign(u32),
     /// It tells of priorities of RealtimeKit's clients.

@@ -83,7 +83,7 @@ fn timers(btf: &Btf<'_>, from_rq: impl Fn(&str) -> Option<i64>) -> Option<Timers
 }
 
 /// How many bytes after a CPU's run queue its variable of this name lies, by the lines of
-/// `/proc/kallsyms`, where all are at 0 for who may not know.
+/// `/proc/kallsyms`, where all are at 0 for a reader without the privilege.
 fn by_symbols(symbols: &str, name: &str) -> Option<i64> {
     let place = |name: &str| {
         let mut lines = symbols.lines().map(str::split_ascii_whitespace);

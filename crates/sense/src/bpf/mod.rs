@@ -1,9 +1,9 @@
 //! The tracer in the kernel: hears tracked tasks through BPF, at a few hundred nanoseconds a burst.
 //!
 //! BPF programs on the scheduler's tracepoints keep the state of each tracked task in its task
-//! storage and write one record per burst into a ring buffer, without waking anybody
-//! (`tracer.bpf.c`). User space collects the records when it polls; only an exhausted budget, if it
-//! cannot wait, a buffer that is half full, and the end of the last tracked task wake it early.
+//! storage and write one record per burst into a ring buffer, without a wakeup (`tracer.bpf.c`).
+//! User space collects the records when it polls; only an exhausted budget, if it cannot wait, a
+//! buffer that is half full, and the end of the last tracked task wake it early.
 
 mod calls;
 mod ends;

@@ -43,7 +43,7 @@ static __always_inline u32 VARIANT(waker)(void)
 	return tid;
 }
 
-/* As record.h has it: who wakes the task here, a thread or a timer. */
+/* As record.h has it: the waker of the task here, a thread or a timer. */
 static __always_inline u32 VARIANT(woken_by)(struct task_struct *task, u64 now)
 {
 	void *rq;

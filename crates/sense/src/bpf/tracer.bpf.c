@@ -79,7 +79,7 @@ struct {
 #define MARKS_OWN 64
 #define MARKS_MOST 2560
 #define MARKS_SHARE_OF_BUFFER 4
-/* Nor has anybody more names than that in a window. */
+/* Nor has a user more names than that in a window. */
 #define NAMES_OWN 8
 
 /*

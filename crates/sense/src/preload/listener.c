@@ -4,7 +4,7 @@
  * each that did.
  *
  * LFS++, section 6.2: dynamic linking can intercept the calls, without privilege and without
- * stopping anybody. A call that returns at once costs two readings of the clock. After a longer
+ * stopping the program. A call that returns at once costs two readings of the clock. After a longer
  * one, the kernel's count of the thread's voluntary switches says whether it blocked; and if it
  * did, the scheduler's account says for how long the thread was ready before it could return: on a
  * busy machine that is what tells a wakeup's time from the call's end.

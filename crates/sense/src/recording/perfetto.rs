@@ -105,7 +105,7 @@ fn is_compressed(packet: &[u8]) -> bool {
     Fields::new(packet).any(|field| matches!(field, Ok((50 | 133, _))))
 }
 
-/// `ProcessTree`: who belongs to which process, and who started which.
+/// `ProcessTree`: the process of each thread, and the parent of each process.
 fn process_tree(message: &[u8], collected: &mut Collected) -> Result<(), Malformed> {
     for field in Fields::new(message) {
         if let (2, thread) = field? {

@@ -8,7 +8,7 @@ use super::lines::Lines;
 use super::{Format, ReadError, Recording, ftrace, perf_script};
 use crate::switch_event::{self, Raw};
 
-/// How a line begins: who wrote which event, and when.
+/// How a line begins: the writer, the event and the time.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Head<'a> {
     /// The thread that ran on the CPU where the event was written.

@@ -81,7 +81,7 @@ fn said_in(text: &str) -> Option<Said> {
     Some(understood.unwrap_or(Said::Lost(1)))
 }
 
-/// `pid=7 comm=NAME clone_flags=3d0f00 oom_score_adj=0`: who, and whether it is of the same
+/// `pid=7 comm=NAME clone_flags=3d0f00 oom_score_adj=0`: the task, and whether it is of the same
 /// process.
 fn new_task(fields: &str) -> Option<(u32, bool)> {
     let (tid, rest) = fields.strip_prefix("pid=")?.split_once(" comm=")?;

@@ -1,5 +1,4 @@
-//! The marks of programs on their own work: each mark heard, from whom it came, and a flood
-//! counted.
+//! The marks of programs on their own work: each mark heard, with its thread, and a flood counted.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -1,5 +1,5 @@
-//! The tasks that work with a tracked thread: whom it wakes, and that such a thread can be tracked
-//! alone.
+//! The tasks that work with a tracked thread: the threads that it wakes, and that such a thread can
+//! be tracked alone.
 
 use onbeat_model::{Event, Follow, Sensor, Span, Task};
 use onbeat_sense::bpf::{Error, Hooks, Options};

@@ -16,7 +16,7 @@ fn sample(name: &str) -> Recording {
     recording
 }
 
-/// The differences between the formats: who woke the thread, and when the clock began.
+/// The differences between the formats: the waker of the thread, and when the clock began.
 fn alike(recording: &Recording) -> Vec<Burst> {
     let mut bursts = bursts_of(recording, "python3");
     let first = bursts[0].woke;

@@ -19,7 +19,7 @@ fn courses() -> impl Strategy<Value = Vec<Vec<Made>>> {
     prop::collection::vec(course, 1..5)
 }
 
-/// The bursts of a course, and its lines: time in us, who ran, the event.
+/// The bursts of a course, and its lines: time in us, the thread that ran, the event.
 fn played(cpu: u32, course: &[Made]) -> (Vec<Burst>, Vec<(u64, u32, String)>) {
     let tid = 100 + cpu;
     let other = 900 + cpu;

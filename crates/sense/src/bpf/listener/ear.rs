@@ -109,8 +109,8 @@ impl Ear {
 
     /// The same with the largest share of an ordinary thread. A reader of a process's mappings
     /// keeps it from mapping more meanwhile: behind hogs, for tens of milliseconds. Not for
-    /// whatever programs a machine's users start: who forks without end would have this thread take
-    /// a CPU from others.
+    /// whatever programs a machine's users start: a program that forks without end would have this
+    /// thread take a CPU from others.
     pub(super) fn listen_ahead(self, commands: &UnixStream, expected: &mpsc::Receiver<Expected>) {
         // Without permission, this thread stays ordinary.
         // SAFETY: a plain system call about the calling thread.
