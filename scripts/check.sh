@@ -26,6 +26,10 @@ mapfile -t daemon < <(git ls-files -- 'crates/daemon/src/*.rs')
 step awk -f scripts/shape.awk crates/daemon/src "${daemon[@]}"
 step awk -f scripts/imports.awk crates/daemon/src "${daemon[@]}"
 
+mapfile -t crates < <(git ls-files -- 'crates/*.rs')
+echo "== awk -f scripts/tuning.awk, ${#crates[@]} files"
+awk -f scripts/tuning.awk "${crates[@]}"
+
 mapfile -t commented < <(git ls-files -- '*.rs' 'crates/*.[ch]' 'schedulers/*.[ch]' 'libonbeat/*.[ch]' ':!:*vmlinux.h')
 echo "== awk -f scripts/comments.awk, ${#commented[@]} files"
 LC_ALL=C awk -f scripts/comments.awk "${commented[@]}"

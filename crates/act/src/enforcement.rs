@@ -5,13 +5,8 @@
 use onbeat_model::{Instant, Reservation, Span};
 
 use crate::attributes::Attributes;
+use crate::tuning::enforcement::{GAP, PERIOD, RUNTIME};
 use onbeat_kernel::clock;
-
-const RUNTIME: Span = Span::from_us(200);
-const PERIOD: Span = Span::from_ms(50);
-
-/// A thread that does not run for this long has been throttled.
-const GAP: Span = Span::from_ms(20);
 
 /// The runtime given, and what a thread that always wants to run got before it was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

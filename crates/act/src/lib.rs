@@ -19,6 +19,7 @@ mod priorities;
 mod reserved;
 pub mod restore;
 pub mod task;
+mod tuning;
 
 pub use deadline::{DeadlineActuator, Options, may_reserve};
 pub use priorities::{Effect, Given, Priorities, Priority};

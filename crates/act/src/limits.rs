@@ -7,16 +7,13 @@
 use std::fs;
 use std::sync::OnceLock;
 
+use crate::tuning::limits::FAIR_SERVER;
 use onbeat_kernel::cpus;
 use onbeat_model::{Bandwidth, Capacity, Reservation, Span};
 
 /// `DL_SCALE` in `kernel/sched/deadline.c`: a shorter runtime is refused, because the kernel counts
 /// in this granularity.
-pub(crate) const SHORTEST_RUNTIME_NS: u64 = 1 << 10;
-
-/// The share of each CPU of the fair server, which keeps ordinary tasks alive beside reservations,
-/// unless it was changed: it counts in the kernel's admission test.
-const FAIR_SERVER: f64 = 0.05;
+pub(crate) const DL_SCALE_NS: u64 = 1 << 10;
 
 /// The kernel's limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,7 +72,7 @@ impl Limits {
         Capacity {
             cpus: self.cpus,
             admissible: self.admissible(),
-            shortest_runtime: Span::from_ns(SHORTEST_RUNTIME_NS),
+            shortest_runtime: Span::from_ns(DL_SCALE_NS),
             shortest_period: self.shortest_period,
             longest_period: self.longest_period,
         }
@@ -86,7 +83,7 @@ impl Limits {
     pub(crate) fn objection(&self, reservation: Reservation) -> Option<String> {
         let runtime = reservation.runtime();
         let period = reservation.period();
-        let shortest = Span::from_ns(SHORTEST_RUNTIME_NS);
+        let shortest = Span::from_ns(DL_SCALE_NS);
         if runtime < shortest {
             Some(format!(
                 "a runtime of {runtime} is shorter than the kernel takes: ask for at least {shortest}"

@@ -17,15 +17,7 @@ use std::time::Duration;
 use std::{io, ptr, thread};
 
 use crate::attributes::{Attributes, Fair, Policy, RealTime, kept_nice};
-
-/// How often it is looked whether the thread that goes first gives way. Much longer than a turn of
-/// the loop, and so short that a person hardly notices.
-const LOOK: Duration = Duration::from_millis(100);
-/// It gives way after so much CPU time between two looks. The kernel keeps 50 ms of a second from
-/// all real-time threads, so 90 ms may be all that it can have.
-const WITHOUT_PAUSE: Duration = Duration::from_millis(80);
-/// It goes first again after so little.
-const WITH_PAUSES: Duration = Duration::from_millis(40);
+use crate::tuning::own::{LOOK, WITH_PAUSES, WITHOUT_PAUSE};
 
 thread_local! {
     /// Another thread looks whether this one gives way.

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
-use onbeat_model::{Refusal, Span, TaskId};
+use onbeat_model::{Refusal, TaskId};
 use serde::{Deserialize, Serialize};
 
 use crate::attributes::{Attributes, Policy, RealTime, with_kept_nice};
@@ -20,10 +20,8 @@ use crate::cpufreq::Tree;
 use crate::deadline::may_reserve;
 use crate::restore::{self, Files, Left, Report, StateFile};
 use crate::task;
+use crate::tuning::priorities::LOOK_AGAIN;
 use onbeat_kernel::clock;
-
-/// After how long it is worth looking again whether a reservation is gone.
-const LOOK_AGAIN: Span = Span::from_ms(100);
 
 /// The request of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::tuning::accounts::ENTRY_BYTES;
 use onbeat_model::Bandwidth;
 
 /// The most that the tasks of one rule may reserve together.
@@ -100,8 +101,6 @@ impl Account {
     }
 }
 
-const ENTRY_BYTES: usize = 16 * 1024;
-
 /// Passes the database's entry of the user `uid` to `read`; none if it does not know him.
 fn with_entry<T>(uid: u32, read: impl FnOnce(&libc::passwd) -> T) -> Option<T> {
     let mut buffer = vec![0_u8; ENTRY_BYTES];
@@ -122,7 +121,7 @@ fn with_entry<T>(uid: u32, read: impl FnOnce(&libc::passwd) -> T) -> Option<T> {
 }
 
 /// The most groups that Linux lets a process, and so a user, be in.
-const MOST_GROUPS: usize = 65_536;
+const NGROUPS_MAX: usize = 65_536;
 
 /// The groups that the database has the user in; none if it does not know him. Room is made for
 /// more than `room` if there are more.
@@ -149,8 +148,8 @@ fn groups_of(uid: u32, mut room: usize) -> Vec<u32> {
         match with_entry(uid, |entry| read(entry, room)) {
             None => return Vec::new(),
             Some(Some(groups)) => return groups,
-            Some(None) if room >= MOST_GROUPS => return Vec::new(),
-            Some(None) => room = (2 * room).clamp(1, MOST_GROUPS),
+            Some(None) if room >= NGROUPS_MAX => return Vec::new(),
+            Some(None) => room = (2 * room).clamp(1, NGROUPS_MAX),
         }
     }
 }

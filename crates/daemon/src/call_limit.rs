@@ -5,19 +5,8 @@
 
 use std::collections::HashMap;
 
-use onbeat_model::{Instant, Span};
-
-/// How many calls of a user are answered at once, when he was quiet before.
-const BURST: i64 = 200;
-/// How long it takes until one more is.
-const REFILL: Span = Span::from_ms(10);
-
-/// A pass of the tracer over this number of tasks costs as much as another call. It takes some
-/// 0.3 ms, so at 100 calls a second a user has 3% of a CPU of them, however many tasks there are.
-const TASKS_PER_CALL: u64 = 2000;
-/// A task that is tracked costs two passes, the second of which finds nothing new, and one when it
-/// is no longer.
-const PASSES: u64 = 3;
+use crate::tuning::requests::{BURST, PASSES, REFILL, TASKS_PER_CALL};
+use onbeat_model::Instant;
 
 /// The cost of tracking, beside the call, on a machine with this number of tasks.
 #[must_use]
@@ -72,6 +61,7 @@ impl CallLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onbeat_model::Span;
 
     fn at(ms: u64) -> Instant {
         Instant::ZERO + Span::from_ms(ms)

@@ -11,18 +11,7 @@ use futures_lite::future;
 
 use crate::account::{self, Account};
 use crate::managers::RTKIT;
-
-/// For how long what was found is not looked up again.
-const FRESH: Duration = Duration::from_secs(60);
-/// How long a caller waits for it. A bus gives a caller 25 s by default.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// An account that was looked up longer ago is forgotten where there is no room.
-const KEPT: Duration = Duration::from_secs(600);
-/// The largest number of accounts that are known: one person may have 65,536 numbers in user
-/// namespaces.
-const MOST_KNOWN: usize = 4096;
-/// How many look-ups wait at most.
-const MOST_WAITING: usize = 256;
+use crate::tuning::accounts::{FRESH, KEPT, MOST_KNOWN, MOST_WAITING, PATIENCE};
 
 type Known = HashMap<u32, (Instant, Arc<Account>)>;
 

@@ -17,7 +17,8 @@ use crate::quota::{Quota, QuotaError, Quotas, Used, Whose, density};
 
 mod spending;
 
-use spending::{LONGEST_SOFT_PERIOD, Spending, ns};
+use crate::tuning::ledger::{FREED_WITHIN, LONGEST_SOFT_PERIOD};
+use spending::{Spending, ns};
 
 #[derive(Clone, Debug)]
 struct Charge {
@@ -65,11 +66,6 @@ struct Ended {
     /// When it was first asked how the task ended.
     asked: Option<Instant>,
 }
-
-/// The time within which the kernel frees a task that has ended: some 0.1 s on a busy machine. A
-/// thread that executes a program goes on under the number of its process, and its own is never
-/// freed.
-const FREED_WITHIN: Span = Span::from_secs(2);
 
 /// The charges of all accounts.
 #[derive(Clone, Debug, Default)]

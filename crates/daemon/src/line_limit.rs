@@ -4,10 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use onbeat_model::{Instant, Span};
-
-/// For so long each count goes.
-const EACH: Span = Span::from_secs(60);
+use crate::tuning::log::EACH;
+use onbeat_model::Instant;
 
 /// See the file's head.
 #[derive(Debug)]
@@ -63,6 +61,7 @@ impl LineLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onbeat_model::Span;
 
     fn at(ms: u64) -> Instant {
         Instant::ZERO + Span::from_ms(ms)

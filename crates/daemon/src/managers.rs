@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::account;
 use crate::target::Status;
+use crate::tuning::rules::MOST_OF_A_NAME;
 
 /// A manager that onbeat knows.
 #[derive(Debug)]
@@ -129,10 +130,6 @@ pub fn managers() -> Vec<Manager> {
     });
     managers.collect()
 }
-
-/// The number of processes of one manager that are remembered: every user may start any number that
-/// are called as GameMode is.
-const MOST_OF_A_NAME: usize = 8;
 
 /// Those that are at work now, by the number of their process.
 #[derive(Debug, Default)]

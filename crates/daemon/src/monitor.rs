@@ -10,9 +10,7 @@ use crate::account::Account;
 use crate::ledger::Ledger;
 use crate::quota::Quota;
 use crate::registry::Shared;
-
-/// The jobs of so many threads are told at a time at most: more than a screen has lines.
-pub const MOST_THREADS: usize = 256;
+pub use crate::tuning::bus::MOST_THREADS;
 
 /// The query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

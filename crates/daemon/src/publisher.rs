@@ -13,11 +13,7 @@ use crate::monitor::Figures;
 use crate::quota_actuator::{QuotaActuator, Reniced};
 use crate::registry::Shared;
 use crate::target::Status;
-
-/// So many changes of one user's tasks are written to the log in a minute: 64 tasks may each change
-/// four times, and forty users do not come near what journald takes of a service (10,000 lines in
-/// 30 s).
-const LINES: u32 = 256;
+use crate::tuning::log::CHANGES;
 
 /// A change, for subscribers.
 #[derive(Clone, Debug)]
@@ -51,7 +47,7 @@ impl Publisher {
             made: 0,
             refused: 0,
             metrics,
-            lines: LineLimit::new(LINES),
+            lines: LineLimit::new(CHANGES),
             others: BTreeSet::new(),
         }
     }
@@ -96,7 +92,7 @@ impl Publisher {
         for (uid, count) in self.lines.left_out(now) {
             tracing::info!(
                 uid,
-                "{count} more changes of tasks that are charged to user {uid} are not written here: more than {LINES} in a \
+                "{count} more changes of tasks that are charged to user {uid} are not written here: more than {CHANGES} in a \
                  minute"
             );
         }

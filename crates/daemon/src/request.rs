@@ -13,9 +13,7 @@ use crate::account::Account;
 use crate::fault::Fault;
 use crate::monitor::{Figures, Item, MonitorQuery, MonitorReply};
 use crate::target::Target;
-
-/// How many requests wait for the loop at most. Further ones are refused.
-const MOST_WAITING: usize = 1024;
+use crate::tuning::requests::MOST_WAITING;
 
 /// A connection to the bus.
 #[derive(Debug)]

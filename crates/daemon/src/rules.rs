@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+pub(crate) use crate::tuning::rules::DIGITS;
 use onbeat_control::Treatment;
 use onbeat_model::{Bandwidth, Span};
 
@@ -130,9 +131,6 @@ fn is_unit(name: &str, wanted: &str) -> bool {
                 .is_some_and(|instance| !instance.is_empty())
         })
 }
-
-/// So many digits of a container's id name it, as they do for Docker and Podman.
-pub(crate) const DIGITS: usize = 12;
 
 impl Facts {
     /// Whether the process is in the container `wanted`.

@@ -28,10 +28,8 @@ use crate::registry::{Registry, Shared};
 use crate::reload::Reload;
 use crate::request::{RequestSender, answer};
 use crate::service::Service;
+use crate::tuning::requests::MOST_UNTOLD;
 use crate::watchdog::{self, Watchdog};
-
-/// How many changes wait to be told on the bus at most.
-const MOST_UNTOLD: usize = 1024;
 
 /// How the service is started.
 #[derive(Clone, Debug)]

@@ -16,9 +16,6 @@ use object::elf::{FileHeader64, PT_INTERP};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, ReadCache, ReadRef};
 
-/// A path of an interpreter that is longer than this is none.
-const LONGEST_PATH: u64 = libc::PATH_MAX as u64;
-
 /// `program`, and the libraries that it would be started with in this environment.
 ///
 /// `program` alone if it is no dynamic ELF file of 64 bits, or its linker is not of the kind that
@@ -72,7 +69,7 @@ fn linker_in<'data>(file: impl ReadRef<'data>) -> Option<PathBuf> {
     let named = segments
         .iter()
         .find(|segment| segment.p_type(endian) == PT_INTERP)?;
-    (named.p_filesz(endian) <= LONGEST_PATH).then_some(())?;
+    (named.p_filesz(endian) <= libc::PATH_MAX as u64).then_some(())?;
     let path = named.data(endian, file).ok()?.split(|&byte| byte == 0);
     let path = Path::new(OsStr::from_bytes(path.into_iter().next()?));
     let name = path.file_name()?.as_bytes();

@@ -6,10 +6,8 @@ use std::time::{Duration, Instant as HostInstant};
 
 use onbeat_model::{Event, Span};
 
+use crate::tuning::tracer::MOST_EVENTS;
 use onbeat_kernel::clock;
-
-/// More than this is not kept: the loop has not asked for minutes.
-const MOST_EVENTS: usize = 1 << 16;
 
 /// Filled by tracers' threads, emptied by the loop.
 #[derive(Debug, Default)]

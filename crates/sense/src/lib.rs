@@ -19,4 +19,5 @@ mod switch_sensor;
 mod task_set;
 pub mod tracefs;
 pub mod tracer;
+mod tuning;
 pub mod workload;

@@ -14,6 +14,8 @@ use object::elf::{FileHeader64, PF_X, PT_LOAD, SHT_NOTE};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, ReadCache, ReadRef};
 
+pub use crate::tuning::listener::MOST_SITES;
+use crate::tuning::listener::{MOST_NOTES_BYTES, MOST_SECTIONS, MOST_SEGMENTS};
 pub use argument::Argument;
 use argument::Machine;
 
@@ -21,14 +23,6 @@ mod argument;
 
 /// The provider of libonbeat's probes.
 pub const PROVIDER: &str = "onbeat";
-
-/// More notes than this no program has, and no more sections; reading them would only cost memory.
-/// A file with holes may claim what it likes.
-const MOST_NOTES_BYTES: u64 = 1 << 20;
-const MOST_SECTIONS: u32 = 1 << 16;
-/// Each is a descriptor for each process that maps the file. A program has one for each call in
-/// each of its sources.
-pub const MOST_SITES: usize = 256;
 
 /// A call of `<onbeat/job.h>` or `<onbeat/mdn.h>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -137,9 +131,6 @@ struct Places {
     base: Option<u64>,
     machine: Machine,
 }
-
-/// More no program has.
-const MOST_SEGMENTS: usize = 128;
 
 fn read<'data>(file: impl ReadRef<'data>) -> object::Result<Vec<Site>> {
     let header = FileHeader64::<Endianness>::parse(file)?;

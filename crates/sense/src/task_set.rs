@@ -5,16 +5,14 @@ mod process;
 
 use std::collections::HashMap;
 
-use onbeat_model::{Burst, Event, Follow, Instant, Name, Span, Task, TaskId};
+use onbeat_model::{Burst, Event, Follow, Instant, Name, Task, TaskId};
 
 pub(crate) use process::{Seen, threads_of};
 
 use crate::burst_builder::{State, Wakeup};
+use crate::tuning::tracer::LOOKS_EVERY;
 use onbeat_kernel::clock;
 use onbeat_kernel::proc::started_ticks;
-
-/// How often threads are looked up, when events are lost.
-const LOOKS_EVERY: Span = Span::from_ms(100);
 
 /// Turns what is heard of threads into events of those that are followed; hears of others, too, and
 /// forgets it.

@@ -9,15 +9,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::tuning::speed::{MOST_STEPS, STEP_KHZ};
 use onbeat_model::{Ladder, Speed};
 use serde::{Deserialize, Serialize};
 
-/// Between speeds that a driver does not list: powernowd's step.
-const STEP_KHZ: u64 = 100_000;
-/// But no more speeds than this.
-const MOST_STEPS: u64 = 64;
 /// A governor of the kernel has a name of at most 15 characters.
-const LONGEST_NAME: usize = 15;
+const NAME_BYTES: usize = 15;
 
 /// Why a domain could not be read or set.
 #[derive(Debug, thiserror::Error)]
@@ -222,7 +219,7 @@ impl Domain {
     /// If its files are not as the kernel's documentation says.
     pub fn settings(&self) -> Result<Settings, DomainError> {
         let name = self.read("scaling_governor")?;
-        let is_name = !name.is_empty() && name.len() <= LONGEST_NAME;
+        let is_name = !name.is_empty() && name.len() <= NAME_BYTES;
         if !is_name || !name.chars().all(|c| c.is_ascii_graphic()) {
             return Err(self.odd("scaling_governor", &name, "governor"));
         }

@@ -17,17 +17,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use onbeat_model::{Instant, Ladder, Refusal, Span, Speed, Speeds};
+use onbeat_model::{Instant, Ladder, Refusal, Speed, Speeds};
 
 pub use domain::{Domain, DomainError, Governor, Settings};
 pub use probe::probe;
 
 use crate::restore::StateFile;
+use crate::tuning::speed::ON_THE_WAY;
 use onbeat_kernel::clock;
-
-/// The time after a change in which the kernel may tell the settings before it: it puts limits in
-/// force by a worker of its own, which has to wait for a CPU as others do.
-const ON_THE_WAY: Span = Span::from_secs(5);
 
 /// Where cpufreq's files are.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,20 +8,9 @@ use super::server::{SchedulerClock, Server};
 use super::{DeadlineActuator, Entry, Held, diagnosis};
 use crate::attributes::with_kept_nice;
 use crate::task;
+use crate::tuning::give_back::MARGIN;
+use crate::tuning::give_back::{LOOK_EVERY, PERIODS_OF_PATIENCE};
 use onbeat_kernel::{clock, wait};
-
-/// The most that a timer of the kernel may be late before a task is thought to have settled: two
-/// ticks at 250 Hz, and some.
-pub(super) const MARGIN: Span = Span::from_ms(10);
-
-/// How long dropping the actuator waits for tasks that are better waited for.
-pub(super) const LAST_PATIENCE: Span = Span::from_ms(200);
-
-/// Between two looks at a throttled task.
-const LOOK_EVERY: Span = Span::from_ms(2);
-
-/// Periods for which a throttled task is waited for.
-const PERIODS_OF_PATIENCE: u64 = 2;
 
 /// The next step for a task that is better waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

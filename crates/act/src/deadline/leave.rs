@@ -13,7 +13,7 @@ use onbeat_model::TaskId;
 
 use super::server::Server;
 use crate::attributes::{Attributes, Policy, with_kept_nice};
-use crate::limits::SHORTEST_RUNTIME_NS;
+use crate::limits::DL_SCALE_NS;
 use crate::task;
 
 /// The reservation `set`, shrunk to the least runtime there is; none if it is no reservation. A
@@ -21,7 +21,7 @@ use crate::task;
 pub(crate) fn shrunk(set: &Attributes) -> Option<Attributes> {
     let mut least = *set;
     match &mut least.policy {
-        Policy::Deadline(deadline) => deadline.runtime_ns = SHORTEST_RUNTIME_NS,
+        Policy::Deadline(deadline) => deadline.runtime_ns = DL_SCALE_NS,
         _ => return None,
     }
     Some(least)

@@ -30,6 +30,7 @@ use crate::kernel;
 use crate::limits::{self, Limits};
 use crate::restore::StateFile;
 use crate::task;
+use crate::tuning::give_back::{LAST_PATIENCE, MARGIN};
 use account::Account;
 use admission::Wish;
 use leave::leave;
@@ -231,7 +232,7 @@ impl Held {
     /// When the kernel has forgotten this reservation, if the task leaves it at `now`.
     fn settled_by(&self, now: Instant) -> Instant {
         self.earlier_settled
-            .max(now + self.reservation.period() + give_back::MARGIN)
+            .max(now + self.reservation.period() + MARGIN)
     }
 }
 
@@ -393,6 +394,6 @@ impl Actuator for DeadlineActuator {
 impl Drop for DeadlineActuator {
     fn drop(&mut self) {
         self.boosts.give_all_back(&mut self.state_file);
-        self.release_all(give_back::LAST_PATIENCE);
+        self.release_all(LAST_PATIENCE);
     }
 }

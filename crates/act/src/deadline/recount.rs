@@ -10,21 +10,12 @@
 use std::fs;
 use std::io;
 
-use onbeat_model::{Bandwidth, Instant, Span};
+use onbeat_model::{Bandwidth, Instant};
 
 use crate::reserved::reserved_tasks;
-
-/// Looking at every task of the machine, and recounting, are done at most this often.
-const EVERY: Span = Span::from_secs(5);
+use crate::tuning::recount::{EVERY, FRUITLESS_FOR, SUSPECT_FOR};
 
 const LIMIT: &str = "/proc/sys/kernel/sched_rt_runtime_us";
-
-/// For how long a leak must show: another program's task that has just left settles within its
-/// period, and is no leak.
-const SUSPECT_FOR: Span = Span::from_secs(1);
-
-/// For how long the kernel is taken at its word after a recount that did not help.
-const FRUITLESS_FOR: Span = Span::from_secs(60);
 
 /// The reservations of others, as last looked up, and the known leaks.
 #[derive(Debug, Default)]

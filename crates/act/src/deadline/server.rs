@@ -14,13 +14,8 @@ use onbeat_model::{Instant, Reservation, Span, TaskId};
 
 use crate::attributes::Attributes;
 use crate::deadline::may_reserve;
+use crate::tuning::server::{DRIFT, GOOD_FOR, OVERDUE, TICK};
 use onbeat_kernel::clock;
-
-/// The longest tick there is: how far a running task can get over its runtime unseen.
-const TICK: Span = Span::from_ms(10);
-
-/// A throttled task whose runtime should have been replenished this long ago never will be.
-const OVERDUE: Span = Span::from_secs(1);
 
 /// The server of a task under SCHED_DEADLINE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,11 +84,6 @@ pub(super) struct SchedulerClock {
 }
 
 impl SchedulerClock {
-    /// The most that two clocks may drift apart: the most that CLOCK_MONOTONIC is ever slewed.
-    const DRIFT: f64 = 500e-6;
-    /// After this, they are compared anew.
-    const GOOD_FOR: Span = Span::from_secs(600);
-
     /// Compares the clocks, on a short-lived thread that takes a reservation. None if it gets none,
     /// or the kernel does not tell.
     pub(super) fn measure() -> Option<Self> {
@@ -138,14 +128,14 @@ impl SchedulerClock {
     }
 
     pub(super) fn is_stale(&self, now: Instant) -> bool {
-        now.since(self.measured) > Self::GOOD_FOR
+        now.since(self.measured) > GOOD_FOR
     }
 
     /// A time of the scheduler's clock, at the latest that it can be.
     fn instant(&self, scheduler_ns: i64) -> Instant {
         let ns = scheduler_ns.saturating_sub(self.ahead_ns);
         let instant = Instant::from_ns(u64::try_from(ns).unwrap_or(0));
-        instant + clock::now().since(self.measured).scale(Self::DRIFT)
+        instant + clock::now().since(self.measured).scale(DRIFT)
     }
 }
 

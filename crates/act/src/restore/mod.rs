@@ -25,12 +25,8 @@ use crate::deadline::leave::{Leaving, leave};
 use crate::deadline::server::Server;
 use crate::priorities::Given;
 use crate::task;
+use crate::tuning::give_back::PATIENCE;
 use onbeat_kernel::{clock, wait};
-
-/// How long throttled tasks are waited for, all together: users choose their periods, and the next
-/// onbeat waits for this one. A task with a period of up to half of it is never put back while it
-/// is throttled, unless it never runs.
-const PATIENCE: Span = Span::from_secs(2);
 
 /// The outcome for one task, or one domain of cpufreq, whose settings are of the type `S`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,9 +17,7 @@ use crate::attributes::Attributes;
 use crate::cpufreq::Settings;
 use crate::priorities::Given;
 use crate::task;
-
-/// Records beyond what is needed, after which the file is written anew.
-const SLACK: usize = 1000;
+use crate::tuning::give_back::SLACK;
 
 /// This process's state file. Removed when it is dropped and nothing is left to put back.
 #[derive(Debug)]

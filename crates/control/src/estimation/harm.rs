@@ -35,7 +35,7 @@ use crate::tuning::harm::{
 };
 
 /// The longest waiting time that is told from others, in steps: two periods.
-const LONGEST: usize = 2 * STEPS as usize;
+const TWO_PERIODS: usize = 2 * STEPS as usize;
 
 /// See the file's head.
 #[derive(Debug, Default)]
@@ -89,7 +89,7 @@ pub(crate) struct ReservationFacts {
 
 impl Sample {
     fn put(&mut self, waited: Span, period: Span, is_missed: bool) {
-        let steps = (waited * STEPS).ratio(period).min(LONGEST as f64);
+        let steps = (waited * STEPS).ratio(period).min(TWO_PERIODS as f64);
         self.steps[self.count % SAMPLE] = steps as u8;
         self.missed[self.count % SAMPLE] = is_missed;
         self.count += 1;
@@ -117,7 +117,7 @@ impl Sample {
 
     /// By how many standard deviations these jobs waited longer than `others`.
     fn deviation_from(&self, others: &Self) -> f64 {
-        let mut counts = [[0_u32; 2]; LONGEST + 1];
+        let mut counts = [[0_u32; 2]; TWO_PERIODS + 1];
         for (sample, jobs) in [self, others].into_iter().enumerate() {
             for &steps in jobs.steps() {
                 counts[usize::from(steps)][sample] += 1;

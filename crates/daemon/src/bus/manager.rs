@@ -18,16 +18,13 @@ use crate::fault::Fault;
 use crate::monitor::Figures;
 use crate::publisher::Change;
 use crate::request::{About, Caller, Request, RequestSender};
+use crate::tuning::bus::MOST_SUBSCRIBERS;
 
 /// Where the object is.
 pub(super) const PATH: &str = "/org/onbeat/Manager1";
 
 /// The subscribers to changes, by the connection's name.
 type Subscribers = Arc<Mutex<HashMap<Arc<str>, Caller>>>;
-
-/// How many connections of one user's are told of changes at most. A change is told to those of one
-/// user, and root's.
-const MOST_SUBSCRIBERS: usize = 32;
 
 /// The object.
 pub(super) struct Manager {

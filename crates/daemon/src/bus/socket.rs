@@ -34,33 +34,12 @@ use zbus::zvariant::serialized::{Context as Encoding, Data};
 use super::clients::Clients;
 use crate::call_limit::CallLimit;
 
+use crate::tuning::bus::MOST_BYTES;
+use crate::tuning::bus::{FIRST_CALLS, MOST_UNKNOWN, MOST_UNTOLD, PIECE, READ, UNHEARD_IN_A_ROW};
 pub use prepared::{Heard, heard_in};
-
-/// The longest call or signal that is read, in bytes. The longest call that makes sense, `Look`
-/// with the numbers of 256 threads, has some 1,300.
-pub(super) const MOST_BYTES: u64 = 4096;
-
-/// How much is read at a time of messages that are heard.
-const READ: usize = 16 << 10;
-
-/// After so many calls in a row that are not heard, others have their turn.
-const UNHEARD_IN_A_ROW: u32 = 64;
-
-/// The most calls without an answer that a connection may send before its user is known. A client
-/// whose first call timed out takes it back by one.
-const FIRST_CALLS: u32 = 8;
-
-/// The most connections without a known user that are counted. Beyond, the count begins anew.
-const MOST_UNKNOWN: usize = 1024;
 
 /// The bytes with which each message begins: they tell how long it is.
 const BEGINNING: usize = 16;
-
-/// How much is read at a time of what is skipped.
-const PIECE: usize = 64 << 10;
-
-/// How many callers wait to be told that their call was too long. Further ones are not told.
-const MOST_UNTOLD: usize = 64;
 
 /// A call that was too long: its head alone.
 #[derive(Debug)]

@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use crate::rules::Rule;
+use crate::tuning::config::MOST_GIVEN;
 pub use error::{ConfigError, Place};
 use error::{unreadable, wrong};
 use file::{File, RulesFile};
@@ -129,10 +130,6 @@ fn given_rules(folder: &Path) -> Result<Vec<Rule>, ConfigError> {
     }
     Ok(rules)
 }
-
-/// The most files of given rules that are read, more than a node of Kubernetes has containers. A
-/// higher number lets a reload take longer.
-const MOST_GIVEN: usize = 1024;
 
 /// The rules for well-known programs in a file that is installed with onbeat: they hold for users'
 /// own programs, never for root's.

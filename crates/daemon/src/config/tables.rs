@@ -9,9 +9,7 @@ use toml::Spanned;
 
 use super::error::{ConfigError, Place};
 use super::values::{Predictor, Share, Time};
-
-/// GRACE-OS estimates a distribution from this number of jobs (section 4.3).
-const PROFILED_JOBS: usize = 100;
+use crate::tuning::config::PROFILED_JOBS;
 
 /// How much may be reserved, and how budgets are predicted.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,5 +1,6 @@
 //! Shares, times and names of predictors, as they are written in a file.
 
+use crate::tuning::config::MOST_PERCENT;
 use onbeat_decide::predictor::Kind;
 use onbeat_model::{Bandwidth, Span};
 use serde::de::Error;
@@ -8,9 +9,6 @@ use serde::{Deserialize, Deserializer};
 /// A share of all CPUs or of one, as in `"85%"`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share(pub Bandwidth);
-
-/// The most that is written as a share: of one CPU, a hundred of them.
-const MOST_PERCENT: f64 = 10_000.0;
 
 impl<'de> Deserialize<'de> for Share {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

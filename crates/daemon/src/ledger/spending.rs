@@ -6,15 +6,8 @@
 //! both are empty, the task is an ordinary one. An empty bucket counts as empty until it is half
 //! full again.
 
+use crate::tuning::ledger::HOLDS;
 use onbeat_model::{Bandwidth, Instant, Span};
-
-/// What the bucket holds: so much of the quota's bandwidth. Raising it lets somebody use more than
-/// the quota for longer; with less, one film's start empties it.
-const HOLDS: Span = Span::from_ms(1000);
-
-/// The longest period of a reservation that may be soft: a task that never blocks is noticed when
-/// its runtime is used up, which under reclaiming is at the end of a period.
-pub(super) const LONGEST_SOFT_PERIOD: Span = Span::from_ms(200);
 
 /// A bucket.
 #[derive(Clone, Copy, Debug)]

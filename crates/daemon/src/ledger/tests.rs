@@ -489,8 +489,10 @@ fn a_task_that_never_blocks_is_charged_each_time_that_its_runtime_is_used_up_and
 #[test]
 fn what_a_quota_could_not_notice_in_time_is_a_ceiling_and_root_has_none() {
     let ledger = reserved(&account(1000, &[]));
-    let slow = Reservation::implicit(Span::from_ms(30), Span::from_secs(1)).unwrap();
+    let each = |ms| Reservation::implicit(Span::from_ms(30), Span::from_ms(ms)).unwrap();
+    let slow = each(201);
     assert!(ledger.is_ceiling(task(1), slow, SIZED));
+    assert!(!ledger.is_ceiling(task(1), each(200), SIZED));
     assert!(ledger.is_ceiling(task(1), of(300), (true, false)));
     let mut roots = reserved(&account(0, &[]));
     roots.blocked(task(1), Span::from_secs(9), at(0));

@@ -8,10 +8,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use onbeat_model::{Instant, Span, TaskId};
-
-/// How long a call may take to come here; longer than a question for a password takes.
-const REMEMBERED: Span = Span::from_secs(300);
+use crate::tuning::requests::REMEMBERED;
+use onbeat_model::{Instant, TaskId};
 
 /// The last call of each connection about each task.
 #[derive(Debug, Default)]
@@ -46,6 +44,7 @@ impl CallOrder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onbeat_model::Span;
 
     fn task(tid: u32) -> TaskId {
         TaskId {

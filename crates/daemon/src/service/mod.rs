@@ -18,7 +18,7 @@ mod turn;
 use async_channel::Receiver;
 use onbeat_act::Priorities;
 use onbeat_control::{Controller, Next, Why};
-use onbeat_model::{Actuator, Instant, Sensor, Span};
+use onbeat_model::{Actuator, Instant, Sensor};
 
 use crate::config::Config;
 use crate::filtered_sensor::FilteredSensor;
@@ -26,13 +26,10 @@ use crate::publisher::Publisher;
 use crate::quota_actuator::QuotaActuator;
 use crate::registry::Shared;
 use crate::request::{Reply, Request};
+use crate::tuning::requests::IN_A_TURN;
+use crate::tuning::rules::HOUSEKEEPING;
 use handler::Handler;
 use turn::Turn;
-
-/// How often the service looks whether what is held is still there.
-const HOUSEKEEPING: Span = Span::from_secs(1);
-/// How many requests are carried out between two turns. The rest waits, and the loop goes on.
-const REQUESTS_PER_TURN: usize = 64;
 
 /// See the file's head.
 pub struct Service {
@@ -78,7 +75,7 @@ impl Service {
         };
         let handler = &mut self.handler;
         handler.retry(&mut turn);
-        for _ in 0..REQUESTS_PER_TURN {
+        for _ in 0..IN_A_TURN {
             let Ok(request) = self.requests.try_recv() else {
                 break;
             };

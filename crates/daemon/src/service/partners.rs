@@ -7,9 +7,7 @@ use onbeat_model::{Actuator, Instant, Sensor, TaskId};
 use super::turn::Turn;
 use crate::filtered_sensor::LeftOut;
 use crate::line_limit::LineLimit;
-
-/// The lines about the partners of one user's threads in a minute.
-const LINES: u32 = 8;
+use crate::tuning::log::PARTNERS;
 
 /// The lines that are still to be written about partners.
 #[derive(Debug)]
@@ -20,7 +18,7 @@ pub(super) struct PartnerUpkeep {
 impl PartnerUpkeep {
     pub(super) const fn new() -> Self {
         Self {
-            lines: LineLimit::new(LINES),
+            lines: LineLimit::new(PARTNERS),
         }
     }
 

@@ -3,12 +3,8 @@
 
 use std::collections::HashMap;
 
-use onbeat_model::{Instant, Span};
-
-/// For how long a process is looked at, because it may execute a program only later.
-const YOUNG: Span = Span::from_secs(30);
-/// The number of entries of /proc that are read in one turn of the loop, some 1 us each.
-const AT_A_TIME: usize = 2048;
+use crate::tuning::rules::{ENTRIES, YOUNG};
+use onbeat_model::Instant;
 
 /// See the file's head.
 #[derive(Default)]
@@ -45,7 +41,7 @@ impl Processes {
         };
         let mut young = Vec::new();
         let mut read = 0;
-        for pid in rest.take(AT_A_TIME) {
+        for pid in rest.take(ENTRIES) {
             read += 1;
             let known = self.known.remove(&pid).unwrap_or(Known {
                 since: now,
@@ -56,7 +52,7 @@ impl Processes {
                 young.push(pid);
             }
         }
-        if read < AT_A_TIME {
+        if read < ENTRIES {
             self.rest = None;
             // The others have ended.
             self.known = std::mem::take(&mut self.found);
@@ -90,6 +86,7 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
+    use onbeat_model::Span;
 
     fn at(secs: u64) -> Instant {
         Instant::ZERO + Span::from_secs(secs)

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use onbeat_model::{Actuator, Instant, Refusal, Reservation, Sensor, Span, TaskId};
+use onbeat_model::{Actuator, Instant, Refusal, Reservation, Sensor, TaskId};
 
 use super::call_order::CallOrder;
 use super::partners;
@@ -13,9 +13,7 @@ use crate::fault::Fault;
 use crate::registry::{ExplicitReservation, Holder};
 use crate::request::{About, Caller, Reply, answer};
 use crate::target::{Status, Target};
-
-/// A period of four seconds, the longest there is, and some.
-const LONGEST_WAIT: Span = Span::from_secs(6);
+use crate::tuning::requests::LONGEST_WAIT;
 
 /// A caller that waits for a reservation.
 #[derive(Debug)]

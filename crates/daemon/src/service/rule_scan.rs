@@ -24,22 +24,8 @@ use crate::managers::Managers;
 use crate::registry::{Holder, Shared};
 use crate::rules::{Facts, Rule};
 use crate::target::{Status, Target};
-
-/// How often processes are looked for, if there is no rule.
-const SELDOM: Span = Span::from_secs(10);
-/// So many processes are looked at in one turn of the loop: of each, up to four files are read,
-/// some 40 us, and the loop is to turn again after 10 ms. How many there are, users decide.
-const AT_A_TIME: usize = 256;
-/// So many processes of one user's are looked at again and again, because a rule names some of
-/// their threads, which start and are named at any time: a browser has one for each page.
-const THREADED: usize = 64;
-/// So many threads of such a process are looked at, the oldest ones.
-const THREADS: usize = 512;
-/// The most processes that wait for their users to be looked up. The others are found by the next
-/// scan.
-const OF_UNKNOWN: usize = 64;
-/// So many lines are written in a minute about processes of one user's that rules name.
-const LINES: u32 = 64;
+use crate::tuning::log::RULED;
+use crate::tuning::rules::{FILES_OF, OF_UNKNOWN, SELDOM, THREADED, THREADS};
 
 /// The rules to look for, and the processes seen.
 #[derive(Debug)]
@@ -75,7 +61,7 @@ impl RuleScan {
             threaded: HashMap::new(),
             processes: Processes::default(),
             of_unknown: Vec::new(),
-            lines: LineLimit::new(LINES),
+            lines: LineLimit::new(RULED),
             managers: Managers::default(),
         }
     }
@@ -142,7 +128,7 @@ impl RuleScan {
         }
         let next = self.due.last();
         let is_threaded = next.is_some_and(|pid| self.threaded.contains_key(pid));
-        let at_a_time = if is_threaded { 1 } else { AT_A_TIME };
+        let at_a_time = if is_threaded { 1 } else { FILES_OF };
         let rest = self.due.len().saturating_sub(at_a_time);
         for pid in self.due.split_off(rest) {
             self.look_at(pid, turn);
@@ -186,7 +172,7 @@ impl RuleScan {
         for (uid, count) in self.lines.left_out(now) {
             tracing::info!(
                 uid,
-                "{count} more lines about processes of user {uid} that rules name are not written: more than {LINES} in a \
+                "{count} more lines about processes of user {uid} that rules name are not written: more than {RULED} in a \
                  minute"
             );
         }

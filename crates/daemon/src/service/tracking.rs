@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use onbeat_act::task;
 use onbeat_control::Treatment;
-use onbeat_model::{Actuator, Follow, Instant, Sensor, Span, TaskId};
+use onbeat_model::{Actuator, Follow, Instant, Sensor, TaskId};
 
 use super::partners;
 use super::turn::Turn;
@@ -14,15 +14,12 @@ use crate::fault::Fault;
 use crate::registry::{Holder, Registry, TrackedProcess};
 use crate::request::Caller;
 use crate::target::Target;
+use crate::tuning::rules::SEARCH;
 
 /// Whether the whole process is meant, not one thread of it.
 fn is_whole(target: &Target, follow: Follow) -> bool {
     target.is_process() && follow != Follow::Alone
 }
-
-/// How often a process is searched for threads whose start was lost: 16 a second, and one in a
-/// turn of the loop, because each search goes through all tasks of the machine.
-const SEARCH: Span = Span::from_us(62_500);
 
 pub(super) fn track<S: Sensor, A: Actuator>(
     caller: &Caller,

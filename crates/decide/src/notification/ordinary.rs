@@ -22,7 +22,7 @@
 
 use onbeat_model::{Boost, Instant};
 
-use crate::tuning::ordinary::{HALF_LIFE, LEAST_RATIO, MEMORY, STEP};
+use crate::tuning::ordinary::{HALF_LIFE, MEMORY, STEP};
 pub use crate::tuning::ordinary::{LEVELS_OF_A_CPU, MOST_LEVELS, SLICE};
 
 /// Judges the notifications of one ordinary thread. See the module for how.
@@ -87,7 +87,7 @@ impl Ordinary {
         self.at = until;
         let kept = (-passed.ratio(MEMORY)).exp();
         self.block_ratio = asleep + (self.block_ratio - asleep) * kept;
-        let half_life = HALF_LIFE.scale(self.block_ratio.max(LEAST_RATIO));
+        let half_life = HALF_LIFE.scale(self.block_ratio);
         self.levels *= (-passed.ratio(half_life)).exp2();
     }
 }

@@ -22,6 +22,8 @@ pub use explain::GaveWay;
 pub use level::Level;
 use level::LevelShare;
 
+use crate::tuning::limits;
+
 /// The request of one task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
@@ -48,9 +50,9 @@ pub struct Limits {
 
 impl Limits {
     /// The share of all CPUs that is granted if nothing else is said.
-    pub const DEFAULT_TOTAL: f64 = 0.85;
+    pub const DEFAULT_TOTAL: f64 = limits::TOTAL;
     /// The share of one CPU that one task may get if nothing else is said.
-    pub const DEFAULT_PER_TASK: f64 = 0.85;
+    pub const DEFAULT_PER_TASK: f64 = limits::PER_TASK;
 }
 
 /// Why a grant is what it is.

@@ -27,19 +27,15 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
-use std::time::Duration;
 
 use onbeat_model::{Event, Task, TaskId};
 
 use super::Error;
 use crate::probes::Probe;
+use crate::tuning::listener::START;
 use ear::{Ear, Expected};
 use onbeat_kernel::proc::started_ticks;
 pub use parser::Parser;
-
-/// How long the start of a program waits until its files are listened to: a hundred libraries take
-/// some 20 ms.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The thread's results.
 #[derive(Debug, Default)]
@@ -220,7 +216,7 @@ impl Listener {
             && self.ear.write_all(&Message::Expect.bytes()).is_ok()
         {
             // Where that takes longer, the first jobs are not heard.
-            let _ = is_done.recv_timeout(PATIENCE);
+            let _ = is_done.recv_timeout(START);
         }
     }
 

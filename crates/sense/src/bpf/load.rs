@@ -11,10 +11,6 @@ use super::programs::Programs;
 use super::skeleton::{TracerSkel, TracerSkelBuilder};
 use super::{Error, Hooks, Options, interrupts};
 
-/// The size of the ring buffer, unless an option says otherwise: 16,384 records. A smaller one
-/// loses events if the loop stalls.
-pub(super) const BUFFER_BYTES: u32 = 1 << 20;
-
 /// The attached tracer. The kernel keeps programs and maps for as long as these are held.
 pub(super) struct Loaded {
     pub(super) hooks: Hooks,

@@ -42,12 +42,9 @@ use shared::{Request, Shared, UNWANTED};
 pub use waker::Waker;
 
 use crate::executable;
+use crate::tuning::bpf::{BEGIN_TOGETHER, BUFFER_BYTES};
 use crate::workload::{Workload, of_this_machine};
 use onbeat_kernel::{proc, wait};
-
-/// A thread that begins is told within this time, since it is ordinary until then. A program begins
-/// several at a time, and they are told together.
-const BEGIN_TOGETHER: Span = Span::from_ms(1);
 
 /// The event in a record of the tracer's programs; none if the bytes are no record.
 #[must_use]
@@ -111,7 +108,7 @@ impl Default for Options {
             partners: false,
             tell_programs: false,
             bound_bursts: false,
-            buffer_bytes: load::BUFFER_BYTES,
+            buffer_bytes: BUFFER_BYTES,
             most_tasks: 4096,
             hooks: Hooks::Probe,
             calls: CallSet::default(),

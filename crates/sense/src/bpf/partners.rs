@@ -5,15 +5,12 @@
 use std::mem::offset_of;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use onbeat_model::{Event, Instant, Name, Span, Task};
+use onbeat_model::{Event, Instant, Name, Task};
 
 use super::skeleton::types::{partner, partner_key};
 use super::wire;
+use crate::tuning::bpf::{BATCH, PARTNERS_EVERY};
 
-/// How often the counts are read.
-const EVERY: Span = Span::from_ms(100);
-/// How many are read with one system call.
-const BATCH: u32 = 64;
 const KEY: usize = size_of::<partner_key>();
 const VALUE: usize = size_of::<partner>();
 
@@ -39,7 +36,7 @@ impl Partners {
         if now < self.next {
             return;
         }
-        self.next = now + EVERY;
+        self.next = now + PARTNERS_EVERY;
         let read = self
             .map
             .lookup_and_delete_batch(BATCH, MapFlags::ANY, MapFlags::ANY);

@@ -8,8 +8,6 @@ use super::{Error, skeleton::types::program};
 
 /// The size of the table's keys.
 const NAME: usize = size_of::<program>();
-/// The size of the table.
-const MOST: usize = 1024;
 
 /// See the file's head.
 #[derive(Debug)]
@@ -29,7 +27,10 @@ impl Programs {
     /// Those of these `names` from now on, as many as there is room for. A name that is as long as
     /// the kernel's table keeps of a longer one stands for that, too.
     pub(super) fn tell(&mut self, names: &BTreeSet<String>) -> Result<(), Error> {
-        let names = names.iter().map(|name| key(name)).take(MOST);
+        let names = names
+            .iter()
+            .map(|name| key(name))
+            .take(self.map.max_entries() as usize);
         let names: BTreeSet<[u8; NAME]> = names.collect();
         for former in self.told.difference(&names) {
             let removed = self.map.delete(former);

@@ -19,16 +19,13 @@ use onbeat_model::{Event, Feature, Span, Support};
 
 use crate::switch_sensor::{Following, Source};
 use crate::task_set::{Followed, Started};
+use crate::tuning::tracer::MOST_PAGES;
 pub use error::Error;
 use onbeat_kernel::clock;
 use onbeat_kernel::{cpus, wait};
 use open::Tells;
 pub use record::{Record, What, records};
 use ring::Ring;
-
-/// The size of the largest ring, in pages: half of what a user may have by default, so that two
-/// tracers find room.
-const MOST_PAGES: usize = 64;
 
 /// Hears threads of one's own. Tracing ends when it is dropped.
 pub type PerfSensor = Following<Events>;

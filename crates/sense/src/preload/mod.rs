@@ -29,16 +29,10 @@ pub use ring::{Reader, Record};
 
 use crate::identity;
 use crate::preparation::Preparation;
+use crate::tuning::preload::{LOOKS_EVERY, MOST_ANCESTORS, MOST_THREADS};
 use crate::workload::{Workload, of_this_machine};
 use library::Library;
 use memory::Memory;
-
-/// How often it is looked who is still there.
-const LOOKS_EVERY: Span = Span::from_secs(1);
-/// The most threads that are remembered; a program can make up any number of them.
-const MOST_THREADS: usize = 8192;
-/// A program's ancestors are looked at so far up.
-const MOST_ANCESTORS: usize = 64;
 
 /// Hears programs that this process starts, with what [`preparation`](Self::preparation) says in
 /// their environment.

@@ -7,14 +7,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
+use crate::tuning::preload::PATIENCE;
 use onbeat_model::Name;
 
 /// Records in the ring: `RING_RECORDS`.
 pub(super) const RECORDS: usize = 16_384;
 /// Words in a record, and in the header before the first one.
 pub(super) const WORDS: usize = 8;
-/// The number of passes for which a record may be in the making. Then its writer was killed.
-const PATIENCE: u32 = 20;
 
 /// A burst, as a program tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

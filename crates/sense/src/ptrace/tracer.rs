@@ -13,6 +13,7 @@ use onbeat_model::{Event, Follow, Instant, Span, Task, TaskId};
 use super::burst_builder::{Account, Course};
 use crate::identity;
 use crate::inbox::Inbox;
+use crate::tuning::ptrace::{MOST_OPEN, NAMES_EVERY};
 use onbeat_kernel::clock::now;
 
 /// Everything that the program starts inherits its filter, and cannot make a chosen call without a
@@ -29,12 +30,6 @@ pub(super) const OPTIONS: i32 = libc::PTRACE_O_TRACESECCOMP
 type Request = libc::c_int;
 #[cfg(not(target_env = "musl"))]
 type Request = libc::c_uint;
-
-/// How often a thread's name is looked at.
-const NAMES_EVERY: Span = Span::from_secs(1);
-
-/// Files kept open; a process may by default have 1024.
-const MOST_OPEN: usize = 512;
 
 /// Starts the thread that traces the process `pid`, which has one thread still, and all that it
 /// starts.

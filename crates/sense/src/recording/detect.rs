@@ -3,9 +3,7 @@
 use super::lines::Lines;
 use super::sched_text::{Content, excerpt};
 use super::{Format, ReadError, csv, ftrace, lttng, own, perf_script, perfetto, systrace};
-
-/// How many lines are looked at.
-const LOOKED_AT: usize = 100;
+use crate::tuning::recording::LOOKED_AT;
 
 /// The format of the file.
 ///

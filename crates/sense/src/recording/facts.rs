@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::tuning::recording::COMMAND_KEPT;
 use serde::{Deserialize, Serialize};
 
 /// The format that the first line names.
@@ -11,9 +12,6 @@ pub const FORMAT: &str = "onbeat-recording";
 
 /// The version of the format that is written here.
 pub const VERSION: u32 = 1;
-
-/// How much of the command is kept, in bytes: its line must stay within what a reader takes.
-const COMMAND_KEPT: usize = 64 << 10;
 
 /// Reading these settings makes the kernel count all deadline bandwidth anew, and get tasks wrong
 /// that left their reservation a moment ago: they are not looked at.

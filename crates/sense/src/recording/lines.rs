@@ -14,12 +14,7 @@ use std::rc::Rc;
 use flate2::read::MultiGzDecoder;
 
 use super::ReadError;
-
-/// No line of any recording is longer, in bytes.
-const LONGEST_LINE: usize = 1 << 20;
-
-/// How much of the beginning is looked at to tell the format, in bytes.
-const HEAD: u64 = 64 << 10;
+use crate::tuning::recording::{HEAD, LONGEST_LINE};
 
 /// One line.
 pub(super) struct Line<'a> {

@@ -8,6 +8,7 @@ use std::path::Path;
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, Task, TaskId};
 
 use super::{ReadError, Recording, read};
+use crate::tuning::recording::TASKS_SHOWN;
 
 /// Plays a recording back.
 ///
@@ -178,16 +179,15 @@ impl Sensor for Replay {
 
 /// A few of the tasks, for a message.
 fn known(tasks: &[Task]) -> String {
-    const SHOWN: usize = 8;
     let mut text = tasks
         .iter()
-        .take(SHOWN)
+        .take(TASKS_SHOWN)
         .map(|task| format!("{} ({})", task.id, task.comm))
         .collect::<Vec<_>>()
         .join(", ");
     match tasks.len() {
         0 => text.push_str("none"),
-        n if n > SHOWN => text.push_str(&format!(" and {} more", n - SHOWN)),
+        n if n > TASKS_SHOWN => text.push_str(&format!(" and {} more", n - TASKS_SHOWN)),
         _ => {}
     }
     text

@@ -7,6 +7,7 @@ use super::collected::Collected;
 use super::lines::Lines;
 use super::{Format, ReadError, Recording, ftrace, perf_script};
 use crate::switch_event::{self, Raw};
+use crate::tuning::recording::EXCERPT;
 
 /// How a line begins: the writer, the event and the time.
 #[derive(Debug, PartialEq, Eq)]
@@ -127,14 +128,13 @@ pub(super) fn take(content: Content<'_>, collected: &mut Collected) -> Result<()
 
 /// The beginning of a line, for a message.
 pub(super) fn excerpt(line: &str) -> String {
-    const SHOWN: usize = 60;
     let mut text: String = line
         .trim()
         .chars()
-        .take(SHOWN)
+        .take(EXCERPT)
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })
         .collect();
-    if line.trim().chars().nth(SHOWN).is_some() {
+    if line.trim().chars().nth(EXCERPT).is_some() {
         text.push_str("...");
     }
     text

@@ -1,3 +1,5 @@
+use onbeat_model::Span;
+
 use super::*;
 use crate::switch_event::Kind;
 

@@ -10,10 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Error;
 use super::place::instances;
+use crate::tuning::tracer::BUFFER_KB;
 use onbeat_kernel::proc::started_ticks;
-
-/// The size for each CPU: some 10,000 events.
-const BUFFER_KB: &str = "1024";
 
 /// The events that are heard.
 const EVENTS: [&str; 7] = [
@@ -57,7 +55,11 @@ impl Instance {
         })?;
         let instance = Self(path);
         instance.set("trace_clock", "mono", "choose the trace's clock")?;
-        instance.set("buffer_size_kb", BUFFER_KB, "size the trace buffer")?;
+        instance.set(
+            "buffer_size_kb",
+            &BUFFER_KB.to_string(),
+            "size the trace buffer",
+        )?;
         instance.set(
             "options/event-fork",
             "1",

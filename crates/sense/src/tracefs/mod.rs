@@ -20,15 +20,13 @@ use crate::burst_builder::Wakeup;
 use crate::switch_event::{Raw, What};
 use crate::switch_sensor::{Following, Source};
 use crate::task_set::{Followed, Started};
+use crate::tuning::tracer::PACE;
 pub use error::Error;
 use instance::Instance;
 pub use instance::remove_leftovers;
 use onbeat_kernel::clock;
 use onbeat_kernel::wait;
 use text::{Said, Text};
-
-/// How long events wait in the kernel at most, so that the buffer does not run over.
-const PACE: Span = Span::from_ms(100);
 
 /// Hears threads of the running kernel. Tracing ends when it is dropped.
 pub type TracefsSensor = Following<Trace>;

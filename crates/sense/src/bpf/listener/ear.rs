@@ -20,30 +20,19 @@ use std::sync::{Arc, mpsc};
 use onbeat_model::{Instant, Span};
 
 use super::attach::Attacher;
-use super::maps::{self, Mapped};
+use super::maps::Mapped;
 use super::parser::Parser;
 use super::{Error, Message, Told};
 use crate::identity;
-use crate::probes::{self, Probe, Site};
+use crate::probes::{Probe, Site};
 use onbeat_kernel::proc::started_ticks;
 
+use crate::tuning::listener::{
+    FIRST_PAUSE, LONGEST_PAUSE, MOST_FILES, MOST_OPENED, MOST_SEEN, MOST_SITES, PART_OF_USER,
+    PAUSE_PER_LOOK,
+};
 use crate::workload::most_open;
 use onbeat_kernel::clock;
-
-const FIRST_PAUSE: Span = Span::from_ms(20);
-const LONGEST_PAUSE: Span = Span::from_secs(2);
-/// The shortest pause after a look at a process, in lengths of the look.
-const PAUSE_PER_LOOK: u64 = 20;
-
-/// The most files whose probes are remembered, in at most 10 MiB. A machine runs a few hundred.
-const MOST_FILES: usize = 1024;
-/// The most new mappings of a process that one look opens, and the most that are remembered.
-const MOST_OPENED: usize = 64;
-const MOST_SEEN: usize = 4 * maps::MOST_MAPPED;
-/// The most probes of a process that are listened to: those of one file that is full of them.
-const MOST_OF_PROCESS: usize = probes::MOST_SITES;
-/// Each user's processes may have this part of all probes.
-const PART_OF_USER: usize = 4;
 
 /// A file and its last change. It may have lost its name.
 type FileId = (u64, u64, i64, u32);
@@ -339,7 +328,7 @@ impl Ear {
     fn has_room(&self, pid: u32, user: u32) -> bool {
         let process = self.processes.get(&pid).map_or(0, |p| p.links.len());
         let of_user = self.of_users.get(&user).copied().unwrap_or_default();
-        process < MOST_OF_PROCESS
+        process < MOST_SITES
             && of_user < self.most / PART_OF_USER
             && self.of_users.values().sum::<usize>() < self.most
     }

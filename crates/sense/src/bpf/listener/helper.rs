@@ -14,22 +14,13 @@ use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
 
 use super::parser::{Kind, answer};
 use crate::ptrace::filter::{ARCHITECTURE, ARCHITECTURE_AT, NUMBER_AT, instruction};
+use crate::tuning::helper::{
+    FIRST_PAUSE, LONGEST_PAUSE, LONGEST_REQUEST_S, MOST_CPU_S, MOST_MEMORY, MOST_REQUESTS,
+};
 
-/// A request that takes longer ends its worker: the file may be one of a file system in user space.
-const LONGEST_REQUEST_S: i64 = 2;
-/// The CPU time of a worker. A request takes some milliseconds.
-const MOST_CPU_S: u64 = 5;
-/// The requests of a worker.
-const MOST_REQUESTS: usize = 100;
-/// The memory of a worker beyond what it has at first. Parsing takes less than 10 MiB.
-const MOST_MEMORY: u64 = 64 << 20;
-/// The pause until another worker is started, after one that was ended by the kernel.
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// The number of the user without rights. Where a process may not become it, as in the service's
 /// unit, it stays root without a capability.
 const NOBODY: u32 = 65534;

@@ -14,17 +14,16 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::helper;
-use super::maps::{self, MOST_MAPPED, Mapped};
-use crate::probes::{self, Argument, MOST_SITES, Probe, Site};
+use super::maps::{self, Mapped};
+use crate::probes::{self, Argument, Probe, Site};
+use crate::tuning::helper::ANSWER;
+use crate::tuning::listener::{MOST_MAPPED, MOST_SITES};
 
-/// How long an answer is waited for: longer than the helper may take for it
-/// ([`helper::LONGEST_REQUEST_S`]), so that a file that takes too long ends the helper first.
-const PATIENCE: Duration = Duration::from_secs(3);
 /// The longest answer: the most mappings, each with a path of the longest length.
-const MOST_ANSWER_BYTES: u64 = MOST_MAPPED as u64 * (4 + 5 * 8 + libc::PATH_MAX as u64);
+const ANSWER_BYTES: u64 = MOST_MAPPED as u64 * (4 + 5 * 8 + libc::PATH_MAX as u64);
 
 /// A kind of file to be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,12 +147,12 @@ fn ask(requests: &OwnedFd, kind: Kind, file: &File) -> io::Result<Vec<u8>> {
     let files = [file.as_raw_fd(), theirs.as_raw_fd()];
     helper::send(requests.as_fd(), kind, files).map_err(|_| damaged())?;
     drop(theirs);
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + ANSWER;
     let mut answer = Vec::new();
     let mut piece = [0; 4096];
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() || answer.len() as u64 > MOST_ANSWER_BYTES {
+        if left.is_zero() || answer.len() as u64 > ANSWER_BYTES {
             return Err(damaged());
         }
         answers.set_read_timeout(Some(left))?;

@@ -7,7 +7,7 @@ use crate::recording::proto::{Fields, key};
 
 /// No packet is longer, in bytes: Perfetto itself reads none that is (`ProtoRingBuffer`'s
 /// `kMaxMsgSize`).
-const LONGEST_PACKET: u64 = 64 << 20;
+const MESSAGE_BYTES: u64 = 64 << 20;
 
 /// The key of the field 1 of bytes.
 const PACKET: u8 = 0x0a;
@@ -72,9 +72,9 @@ impl<R: Read> Packets<R> {
                 5 => 4,
                 _ => return Err(broken("no packet begins here")),
             };
-            if length > LONGEST_PACKET {
+            if length > MESSAGE_BYTES {
                 return Err(Trouble::Broken(format!(
-                    "this packet is longer than {LONGEST_PACKET} bytes, which none is"
+                    "this packet is longer than {MESSAGE_BYTES} bytes, which none is"
                 )));
             }
             self.packet.clear();

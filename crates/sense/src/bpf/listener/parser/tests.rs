@@ -35,7 +35,7 @@ fn the_helper_finds_what_is_found_here() {
     while Parser::here().maps(maps()).unwrap().len() < 3 {
         std::thread::yield_now();
     }
-    std::thread::sleep(Duration::from_millis(100));
+    std::thread::sleep(std::time::Duration::from_millis(100));
     let found = helper.maps(maps()).unwrap();
     assert!(found.len() >= 3, "{found:?}");
     sleeper.kill().unwrap();
