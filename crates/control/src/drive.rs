@@ -58,8 +58,9 @@ pub fn drive<S: Sensor, A: Actuator>(
                 controller.partner_refused(partner, now);
             }
         }
-        for task in controller.partners_to_untrack() {
-            sensor.untrack(task)?;
+        let unwanted = controller.partners_to_untrack();
+        if !unwanted.is_empty() {
+            sensor.untrack(&unwanted)?;
         }
         if each_turn(sensor, controller) == Next::Stop || flow == Flow::Ended {
             return Ok(());

@@ -129,7 +129,7 @@ impl<S: Sensor> FilteredSensor<S> {
             place <= from || !event.task().is_some_and(|task| refused.contains(&task))
         });
         let refused: Vec<TaskId> = refused.into_iter().collect();
-        self.inner.untrack_all(&refused)
+        self.inner.untrack(&refused)
     }
 }
 
@@ -236,17 +236,13 @@ impl<S: Sensor> Sensor for FilteredSensor<S> {
         }
     }
 
-    fn untrack(&mut self, task: TaskId) -> Result<(), Self::Error> {
-        self.untrack_all(&[task])
-    }
-
-    fn untrack_all(&mut self, tasks: &[TaskId]) -> Result<(), Self::Error> {
+    fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), Self::Error> {
         let mut registry = self.registry.borrow_mut();
         for task in tasks {
             registry.dismiss_partner(*task);
         }
         drop(registry);
-        self.inner.untrack_all(tasks)
+        self.inner.untrack(tasks)
     }
 
     fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Self::Error> {

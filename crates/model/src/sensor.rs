@@ -35,19 +35,11 @@ pub trait Sensor {
         self.track(tid, Follow::Alone)
     }
 
-    /// No longer reports `task`. An unknown task is left alone.
+    /// No longer reports `tasks`. An unknown task is left alone.
     ///
     /// # Errors
     /// If the kernel refuses.
-    fn untrack(&mut self, task: TaskId) -> Result<(), Self::Error>;
-
-    /// The same of several.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
-    fn untrack_all(&mut self, tasks: &[TaskId]) -> Result<(), Self::Error> {
-        tasks.iter().try_for_each(|task| self.untrack(*task))
-    }
+    fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), Self::Error>;
 
     /// Waits at most `timeout` for events and appends them to `events`. Returns early when a budget
     /// ran out, because that cannot wait, unless it [may](Self::let_wait).

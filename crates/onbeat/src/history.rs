@@ -358,8 +358,8 @@ impl<S: Sensor> Sensor for Tap<'_, S> {
         self.sensor.track(tid, follow)
     }
 
-    fn untrack(&mut self, task: TaskId) -> Result<(), S::Error> {
-        self.sensor.untrack(task)
+    fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), S::Error> {
+        self.sensor.untrack(tasks)
     }
 
     fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, S::Error> {

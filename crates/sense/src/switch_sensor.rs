@@ -93,10 +93,12 @@ impl<S: Source> Sensor for Following<S> {
         }
     }
 
-    fn untrack(&mut self, task: TaskId) -> Result<(), S::Error> {
-        self.followed.untrack(task);
-        self.workload.forget(task);
-        self.outbox.retain(|event| event.task() != Some(task));
+    fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), S::Error> {
+        for &task in tasks {
+            self.followed.untrack(task);
+            self.workload.forget(task);
+            self.outbox.retain(|event| event.task() != Some(task));
+        }
         Ok(())
     }
 

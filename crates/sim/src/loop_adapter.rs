@@ -158,14 +158,14 @@ impl<O: Observer> Sensor for SimulatedSensor<O> {
         Ok(())
     }
 
-    fn untrack(&mut self, task: TaskId) -> Result<(), Infallible> {
+    fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), Infallible> {
         let mut machine = self.machine.borrow_mut();
         let heard = &mut machine.observer().0;
-        if let Some(tracked) = heard
-            .index_of(task)
-            .and_then(|index| heard.tracked.get_mut(index))
-        {
-            *tracked = false;
+        for &task in tasks {
+            let index = heard.index_of(task);
+            if let Some(tracked) = index.and_then(|index| heard.tracked.get_mut(index)) {
+                *tracked = false;
+            }
         }
         Ok(())
     }

@@ -213,8 +213,8 @@ impl Sensor for Scripted {
         Ok(())
     }
 
-    fn untrack(&mut self, task: TaskId) -> Result<(), Infallible> {
-        self.unwatched.push(task.tid);
+    fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), Infallible> {
+        self.unwatched.extend(tasks.iter().map(|task| task.tid));
         Ok(())
     }
 

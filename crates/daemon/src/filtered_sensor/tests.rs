@@ -23,7 +23,7 @@ impl Sensor for Told {
         Ok(())
     }
 
-    fn untrack(&mut self, _: TaskId) -> Result<(), Infallible> {
+    fn untrack(&mut self, _: &[TaskId]) -> Result<(), Infallible> {
         Ok(())
     }
 
@@ -98,7 +98,7 @@ fn a_partner_of_the_same_user_is_charged_to_him_until_it_is_let_go() {
     assert_eq!(sensor.left_out, []);
     assert_eq!(registry.borrow().ledger.charged_to(uid).1, 2);
     assert_eq!(registry.borrow().partners.all[&own].of, of);
-    sensor.untrack(own).unwrap();
+    sensor.untrack(&[own]).unwrap();
     assert_eq!(registry.borrow().partners.dismissed, [own]);
     assert_eq!(registry.borrow().ledger.charged_to(uid).1, 2);
     registry.borrow_mut().drop_partner(own);

@@ -101,7 +101,7 @@ pub(super) fn untrack<S: Sensor, A: Actuator>(task: TaskId, turn: &mut Turn<'_, 
         return;
     }
     // If the kernel refuses, events of it still come, and are ignored.
-    let _ = turn.sensor.untrack(task);
+    let _ = turn.sensor.untrack(&[task]);
     turn.controller.forget(task, turn.now);
     turn.publish();
     turn.registry.borrow_mut().drop_partner(task);

@@ -168,7 +168,7 @@ fn untrack_threads<S: Sensor, A: Actuator>(threads: &[TaskId], turn: &mut Turn<'
         return;
     }
     // If the kernel refuses, events of it still come, and are ignored.
-    let _ = turn.sensor.untrack_all(threads);
+    let _ = turn.sensor.untrack(threads);
     for &thread in threads {
         turn.controller.forget(thread, turn.now);
         turn.publish();

@@ -296,13 +296,9 @@ impl Sensor for BpfSensor {
         }
     }
 
-    fn untrack(&mut self, task: TaskId) -> Result<(), Error> {
-        self.untrack_all(&[task])
-    }
-
     /// As many as the iterator dismisses at a time, for each pass looks at every task of the
     /// machine.
-    fn untrack_all(&mut self, tasks: &[TaskId]) -> Result<(), Error> {
+    fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), Error> {
         for part in tasks.chunks(UNWANTED) {
             self.ask(Request::Untrack(part))?;
         }

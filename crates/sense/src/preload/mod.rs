@@ -253,10 +253,12 @@ impl Sensor for PreloadSensor {
         Ok(())
     }
 
-    fn untrack(&mut self, task: TaskId) -> Result<(), Error> {
-        self.workload.forget(task);
-        if let Some(Some(thread)) = self.threads.get_mut(&task.tid) {
-            thread.ignored |= thread.task.id == task;
+    fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), Error> {
+        for &task in tasks {
+            self.workload.forget(task);
+            if let Some(Some(thread)) = self.threads.get_mut(&task.tid) {
+                thread.ignored |= thread.task.id == task;
+            }
         }
         Ok(())
     }

@@ -156,9 +156,9 @@ impl Sensor for PtraceSensor {
         tracer::start(tid, follow, &self.inbox).map_err(|source| Error::Refused { tid, source })
     }
 
-    fn untrack(&mut self, task: TaskId) -> Result<(), Error> {
-        self.workload.forget(task);
-        self.ignored.insert(task);
+    fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), Error> {
+        tasks.iter().for_each(|task| self.workload.forget(*task));
+        self.ignored.extend(tasks);
         Ok(())
     }
 

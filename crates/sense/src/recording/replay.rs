@@ -128,8 +128,8 @@ impl Sensor for Replay {
         Ok(())
     }
 
-    fn untrack(&mut self, task: TaskId) -> Result<(), ReadError> {
-        self.ignored.insert(task);
+    fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), ReadError> {
+        self.ignored.extend(tasks);
         Ok(())
     }
 

@@ -163,8 +163,8 @@ impl Sensor for Tracer {
         each!(self, sensor => Ok(sensor.track(tid, follow)?))
     }
 
-    fn untrack(&mut self, task: TaskId) -> Result<(), Error> {
-        each!(self, sensor => Ok(sensor.untrack(task)?))
+    fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), Error> {
+        each!(self, sensor => Ok(sensor.untrack(tasks)?))
     }
 
     fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Error> {

@@ -169,7 +169,7 @@ fn what_each_tracer_no_longer_tracks_is_heard_no_more_until_it_is_tracked_again(
         let mut role = Role::start();
         tracer.track(role.pid(), Follow::Threads).unwrap();
         role.ask(b'e');
-        tracer.untrack(role.id()).unwrap();
+        tracer.untrack(&[role.id()]).unwrap();
         role.ask(b'e');
         assert_eq!(heard(&mut tracer), [], "{kind}");
 

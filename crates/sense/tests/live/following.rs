@@ -200,7 +200,7 @@ fn an_untracked_task_is_heard_no_more() {
     let mut role = Role::start();
     sensor.track(role.pid(), Follow::Threads).unwrap();
     role.ask(b'e');
-    sensor.untrack(role.id()).unwrap();
+    sensor.untrack(&[role.id()]).unwrap();
     role.ask(b'e');
     assert_eq!(heard(&mut sensor), []);
     assert_eq!(sensor.tracked(), 0);

@@ -120,9 +120,9 @@ fn several_are_dismissed_at_once() {
     // More than are dismissed in one pass; what is not there is no matter.
     let mut go = go.to_vec();
     go.extend((0..100).map(TaskId::recorded));
-    sensor.untrack_all(&go).unwrap();
+    sensor.untrack(&go).unwrap();
     assert_eq!(sensor.tracked(), 1);
-    sensor.untrack_all(&[*stays]).unwrap();
+    sensor.untrack(&[*stays]).unwrap();
     assert_eq!(sensor.tracked(), 0);
 }
 

@@ -92,7 +92,7 @@ fn nothing_is_listened_to_in_processes_that_are_not_tracked_any_more() {
     let let_go = listened(&mut sensor);
     heard(&mut sensor);
     assert_eq!(sensor.probes(), 2 * PLACES);
-    sensor.untrack(let_go.id()).unwrap();
+    sensor.untrack(&[let_go.id()]).unwrap();
     ending.kill();
     eventually("nothing is listened to", || {
         heard(&mut sensor);

@@ -74,7 +74,7 @@ fn only_tracked_threads_are_reported_and_an_untracked_one_no_longer() {
             .iter()
             .all(|event| [Some(a), Some(b)].contains(&event.task()))
     );
-    replay.untrack(b).unwrap();
+    replay.untrack(&[b]).unwrap();
     let rest = drained(&mut replay, Span::from_secs(1));
     assert!(!rest.is_empty() && rest.iter().all(|event| event.task() == Some(a)));
 }
