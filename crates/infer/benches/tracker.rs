@@ -2,7 +2,6 @@
 //! window.
 
 use criterion::{BatchSize, Criterion, Throughput};
-use onbeat_infer::demand::Profiler;
 use onbeat_infer::jobs::Separator;
 use onbeat_infer::period::Tracker;
 use onbeat_model::{Burst, Instant, Rhythm, Span, TaskId};
@@ -55,21 +54,21 @@ fn after_the_lock(criterion: &mut Criterion) {
             BatchSize::SmallInput,
         );
     });
-    group.bench_function("tracker, separator and profiler, 1000 bursts", |bencher| {
+    group.bench_function("tracker, separator and demand, 1000 bursts", |bencher| {
         bencher.iter_batched_ref(
             || {
                 (
                     Tracker::new(rhythm()),
                     Separator::new(rhythm()),
-                    Profiler::new(16),
+                    onbeat_model::Demand::new(16),
                 )
             },
-            |(tracker, separator, profiler)| {
+            |(tracker, separator, demand)| {
                 for burst in &bursts {
                     std::hint::black_box(tracker.hear(burst));
                     if let Some(job) = separator.hear(burst) {
                         separator.retune(tracker.rhythm());
-                        profiler.hear(&job);
+                        demand.hear(&job);
                     }
                 }
             },

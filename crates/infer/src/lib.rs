@@ -1,6 +1,5 @@
-//! Finds the rhythm in a thread's bursts, its jobs and their demand; pure.
+//! Finds the rhythm in a thread's bursts, and its jobs; pure.
 
-pub mod demand;
 pub mod jobs;
 pub mod period;
 pub mod pipeline;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::Span;
+use crate::{Job, Span};
 
 /// The distribution of execution time per job over a window of the last jobs.
 ///
@@ -36,6 +36,14 @@ impl Demand {
             self.replace(oldest, executed, enters);
         }
         self.recent.push_back(executed);
+    }
+
+    /// Takes in one more job of a thread, which runs on one CPU at a time: one that took more CPU
+    /// time than its period holds the work of several (a starved thread that catches up without
+    /// ever blocking shows one long burst). Only one period's worth of it is recorded: no
+    /// reservation can give more, and a larger number would say nothing about one job.
+    pub fn hear(&mut self, job: &Job) {
+        self.record(job.executed.min(job.deadline.since(job.release)));
     }
 
     /// Moves only what lies between the places of the two: next to nothing where jobs are alike.
@@ -116,6 +124,19 @@ impl Demand {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Burst, Instant, TaskId};
+
+    #[test]
+    fn a_job_that_holds_the_work_of_several_counts_one_period() {
+        let mut demand = Demand::new(3);
+        for (executed_ms, counted_ms) in [(10, 10), (400, 40)] {
+            let executed = Span::from_ms(executed_ms);
+            let burst = Burst::alone(TaskId::recorded(1), Instant::ZERO, executed);
+            let deadline = Instant::ZERO + Span::from_ms(40);
+            demand.hear(&Job::of(&burst, Instant::ZERO, deadline));
+            assert_eq!(demand.max(), Some(Span::from_ms(counted_ms)));
+        }
+    }
 
     #[test]
     fn the_window_slides_and_stays_sorted_like_a_window_sorted_anew() {

@@ -61,12 +61,6 @@ impl Job {
         self.ended.since(self.release.min(self.woke))
     }
 
-    /// How late it ended: zero if in time.
-    #[must_use]
-    pub fn tardiness(&self) -> Span {
-        self.ended.since(self.deadline)
-    }
-
     /// It ended after its deadline.
     #[must_use]
     pub fn missed(&self) -> bool {

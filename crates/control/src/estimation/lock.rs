@@ -2,10 +2,9 @@
 //! the runtime that its next jobs need predicted.
 
 use onbeat_decide::predictor::{self, Kind, Parameters, Predictor};
-use onbeat_infer::demand::Profiler;
 use onbeat_infer::jobs::{self, Separator, Substitutes};
 use onbeat_infer::period::{Beat, Tracker};
-use onbeat_model::{Burst, Instant, Job, Reservation, Rhythm, Span};
+use onbeat_model::{Burst, Demand, Instant, Job, Reservation, Rhythm, Span};
 
 use crate::Settings;
 use crate::tuning::lock::{GUESS, SAME_RATE, UNEVEN};
@@ -17,7 +16,7 @@ pub(super) struct Lock {
     substitutes: Substitutes,
     /// Where its rhythm comes from, if not from its own bursts.
     from: Option<RhythmSource>,
-    profiler: Profiler,
+    demand: Demand,
     predictor: Box<dyn Predictor>,
     since: Instant,
     astray: Option<Instant>,
@@ -56,7 +55,7 @@ impl Lock {
             separator: Separator::new(rhythm),
             substitutes: Substitutes::default(),
             from: None,
-            profiler: Profiler::new(settings.estimation.parameters.window),
+            demand: Demand::new(settings.estimation.parameters.window),
             predictor: predictor::build(kind, settings.estimation.parameters),
             since: now,
             astray: None,
@@ -67,12 +66,12 @@ impl Lock {
         let mut last = None;
         for burst in bursts {
             if let Some(job) = kept.separator.hear(&burst) {
-                kept.profiler.hear(&job);
+                kept.demand.hear(&job);
                 last = Some(job);
             }
         }
         if let Some(job) = &last {
-            kept.predictor.job(job, kept.profiler.demand());
+            kept.predictor.job(job, &kept.demand);
         }
         kept
     }
@@ -127,7 +126,7 @@ impl Lock {
         self.from = Some(RhythmSource::Derived(rhythm));
         self.separator.retune(rhythm);
         if !same_period(former.period, rhythm.period) {
-            self.profiler.clear();
+            self.demand.clear();
             self.predictor.rate_changed(rhythm.period);
         }
     }
@@ -139,7 +138,7 @@ impl Lock {
         self.from = Some(RhythmSource::Declared(rhythm));
         let is_other = !same_period(former, rhythm.period);
         if is_other {
-            self.profiler.clear();
+            self.demand.clear();
             self.predictor.rate_changed(rhythm.period);
         }
         self.learn(job);
@@ -166,14 +165,13 @@ impl Lock {
     /// True if the longest of its last jobs is much longer than the usual one, so that a budget
     /// does not learn what is needed.
     pub(super) fn is_uneven(&self) -> bool {
-        let demand = self.profiler.demand();
-        let both = demand.quantile(0.5).zip(demand.max());
+        let both = self.demand.quantile(0.5).zip(self.demand.max());
         both.is_some_and(|(usual, longest)| usual * UNEVEN <= longest)
     }
 
     fn learn(&mut self, job: &Job) {
-        self.profiler.hear(job);
-        self.predictor.job(job, self.profiler.demand());
+        self.demand.hear(job);
+        self.predictor.job(job, &self.demand);
     }
 
     pub(super) fn rhythm(&self) -> Rhythm {
@@ -246,7 +244,7 @@ impl Lock {
         self.astray = None;
         self.lost = false;
         if !same_period(former.period, rhythm.period) {
-            self.profiler.clear();
+            self.demand.clear();
             self.predictor.rate_changed(rhythm.period);
         }
     }
@@ -261,7 +259,7 @@ impl Lock {
     /// The CPUs have another speed now, at which what was learnt takes `factor` times as long.
     pub(super) fn speed_changed(&mut self, factor: f64) {
         self.separator.speed_changed(factor);
-        self.profiler.speed_changed(factor);
+        self.demand.scale(factor);
         self.predictor.speed_changed(factor);
     }
 
