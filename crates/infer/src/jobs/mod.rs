@@ -22,14 +22,14 @@
 //!    may hide in one burst. From outside they are one job, released when the first was, with the
 //!    execution time of all; its tardiness tells how far the thread was behind.
 
+mod marked;
 mod substitutes;
-mod told;
 
 use crate::tuning;
 use onbeat_model::{Burst, Job, Rhythm, Span};
 
+pub use marked::MarkedJobs;
 pub use substitutes::{Substitutes, deadline};
-pub use told::MarkedJobs;
 
 /// Cuts one thread's bursts into jobs, in constant time per burst. See the module for the rule.
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ use super::fit;
 use super::fold::Fold;
 use super::proof::Claim;
 use super::search::{Found, Search};
-use super::view::Train;
+use super::trains::Train;
 
 /// The settings of an [`Analyser`]: its memory, and how sure it must be.
 #[derive(Clone, Copy, Debug, PartialEq)]

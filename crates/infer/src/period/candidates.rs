@@ -4,8 +4,8 @@
 //! come from the bits of the floating-point number, whose exponent and first mantissa bits are a
 //! piecewise-linear logarithm, so a difference costs an addition and a shift.
 
-use super::evidence::divergence;
-use super::view::Train;
+use super::false_alarm::divergence;
+use super::trains::Train;
 use crate::tuning;
 
 /// 32 bins an octave: one and a half of them, to which the smoothing reaches, are what is `alike`.

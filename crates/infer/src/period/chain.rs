@@ -6,7 +6,7 @@
 //! So wakeups between the beats do not matter, a start-up before the rhythm is left aside, and the
 //! period needs to be known only to the tolerance, not to tolerance over length.
 
-use super::view::Train;
+use super::trains::Train;
 use crate::tuning;
 
 /// The memory of the search, kept between searches.

@@ -2,14 +2,14 @@
 //!
 //! The default [`Analyser`] works on the bursts of one thread, in steps that each have a file:
 //!
-//! 1. `view`: the trains to look at: release candidates, bursts that follow each other at once
+//! 1. `trains`: the trains to look at: release candidates, bursts that follow each other at once
 //!    merged; those that carry the work, where a thread polls between them; those that a timer
 //!    woke.
 //! 2. `candidates`: periods that many differences between wakeups have in common.
 //! 3. `chain`: the longest run of wakeups that such a period leads through, with beats left out.
 //! 4. `fit`: the straight line through the chain, release number to time: period, phase, jitter;
 //!    and `band`, a better one for points that are late by anything up to a limit.
-//! 5. `evidence`: how likely a thread without rhythm would have met as many beats as closely.
+//! 5. `false_alarm`: how likely a thread without rhythm would have met as many beats as closely.
 //! 6. `fold`: whether a fraction of the period fits all wakeups better.
 //! 7. `proof`: whether the period is that of a clock, or of steps or sleeps of one size. If it is
 //!    neither, the thread is called not periodic.
@@ -30,16 +30,16 @@ mod band;
 mod candidates;
 mod chain;
 mod compact;
-mod evidence;
+mod false_alarm;
 mod fit;
 mod fold;
 mod proof;
 mod search;
 pub mod spectrum;
 pub mod track;
-mod view;
+mod trains;
 
-pub(crate) use evidence::divergence;
+pub(crate) use false_alarm::divergence;
 
 pub use analyser::{Analyser, Config};
 pub use compact::Compact;

@@ -31,7 +31,7 @@
 use onbeat_model::{Instant, Span};
 
 use super::compact::Compact;
-use super::evidence::divergence;
+use super::false_alarm::divergence;
 use super::fit::{self, Line};
 use super::fold::Fold;
 use crate::tuning;

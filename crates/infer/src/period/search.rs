@@ -3,9 +3,9 @@
 use super::band;
 use super::candidates::Candidates;
 use super::chain::Chain;
-use super::evidence::{Evidence, Judge};
+use super::false_alarm::{Evidence, Judge};
 use super::fit::{self, Line};
-use super::view::Train;
+use super::trains::Train;
 use crate::tuning;
 
 /// A beat found in a train.

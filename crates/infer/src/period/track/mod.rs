@@ -22,19 +22,19 @@
 //! * Surprisingly many other misses are a change of rate; so are surprisingly many new phases, jobs
 //!   left out (half the rate) or wakeups half-way between the beats (twice the rate), and a period
 //!   that has drifted by 1% from the lock. The thread's habit decides what is surprising: see
-//!   `surprise`.
+//!   `cusum`.
 //! * With four hits or fewer in sixteen jobs, or eleven in thirty-one, the rhythm is lost.
 
-mod errors;
-mod history;
-mod surprise;
+mod cusum;
+mod deviations;
+mod recent_jobs;
 
 use crate::tuning;
 use onbeat_model::{Burst, Instant, Rhythm, Span};
 
-use errors::Errors;
-use history::History;
-use surprise::Surprise;
+use cusum::Surprise;
+use deviations::Errors;
+use recent_jobs::History;
 
 /// A burst's evidence about the beat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@
 //! and not paid for: this measure ranks what was found, and `proof` says whether it is a period.
 
 use super::fit::Line;
-use super::view::Train;
+use super::trains::Train;
 use crate::tuning;
 
 /// `beats * D(met/beats || chance)`, zero if no more were met than by chance.
