@@ -35,7 +35,7 @@ pub struct ConfigureRequest {
 /// The events that the plugin subscribes to.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ConfigureResponse {
-    /// One bit for each [`PluginEvent`], from the lowest for the first one.
+    /// One bit for each [`Event`], from the lowest for the first one.
     #[prost(int32, tag = "2")]
     pub events: i32,
 }
@@ -65,8 +65,8 @@ pub struct SynchronizeResponse {
 /// Something has happened, or is about to.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct StateChangeEvent {
-    /// An [`PluginEvent`].
-    #[prost(enumeration = "PluginEvent", tag = "1")]
+    /// An [`Event`].
+    #[prost(enumeration = "Event", tag = "1")]
     pub event: i32,
     /// The pod.
     #[prost(message, optional, tag = "2")]
@@ -173,7 +173,7 @@ pub struct OptionalInt64 {
 /// The events that a plugin may subscribe to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, prost::Enumeration)]
 #[repr(i32)]
-pub enum PluginEvent {
+pub enum Event {
     /// None.
     Unknown = 0,
     /// A container is about to start.
@@ -186,7 +186,7 @@ pub enum PluginEvent {
     RemoveContainer = 11,
 }
 
-impl PluginEvent {
+impl Event {
     /// The events that the plugin asks for.
     pub const HEARD: [Self; 4] = [
         Self::StartContainer,

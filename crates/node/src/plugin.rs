@@ -7,8 +7,8 @@ use prost::Message as _;
 
 use crate::annotations::Entitlement;
 use crate::api::{
-    ConfigureRequest, ConfigureResponse, Container, ContainerState, PLUGIN, PluginEvent,
-    PodSandbox, StateChangeEvent, StopContainerRequest, SynchronizeRequest, SynchronizeResponse,
+    ConfigureRequest, ConfigureResponse, Container, ContainerState, Event, PLUGIN, PodSandbox,
+    StateChangeEvent, StopContainerRequest, SynchronizeRequest, SynchronizeResponse,
 };
 use crate::rules::{ContainerId, Folder, plain};
 use crate::ttrpc::{CallStatus, TtrpcRequest};
@@ -76,7 +76,7 @@ impl Plugin {
                     plain(&runtime.runtime_name),
                     plain(&runtime.runtime_version)
                 );
-                let bits = PluginEvent::HEARD.map(|event| 1 << (event as i32 - 1));
+                let bits = Event::HEARD.map(|event| 1 << (event as i32 - 1));
                 let events = bits.iter().sum();
                 return Ok(ConfigureResponse { events }.encode_to_vec());
             }
@@ -94,7 +94,7 @@ impl Plugin {
             }
             "Shutdown" => {}
             method => {
-                let mut events = PluginEvent::HEARD.into_iter();
+                let mut events = Event::HEARD.into_iter();
                 let event = events.find(|event| event.method() == method);
                 let event = event.ok_or_else(|| CallStatus::unimplemented(&plain(method)))?;
                 let told = StopContainerRequest::decode(payload).map_err(invalid)?;
@@ -146,21 +146,19 @@ impl Plugin {
         );
     }
 
-    fn hear(&self, event: PluginEvent, pod: &PodSandbox, container: &Container) {
+    fn hear(&self, event: Event, pod: &PodSandbox, container: &Container) {
         match event {
-            PluginEvent::StartContainer => {
+            Event::StartContainer => {
                 self.keep(pod, container);
             }
             // A container that no longer asks, or asks for too much, has no rule.
-            PluginEvent::PostUpdateContainer => {
+            Event::PostUpdateContainer => {
                 if self.keep(pod, container).is_none() {
                     self.forget(pod, container);
                 }
             }
-            PluginEvent::StopContainer | PluginEvent::RemoveContainer => {
-                self.forget(pod, container)
-            }
-            PluginEvent::Unknown => {}
+            Event::StopContainer | Event::RemoveContainer => self.forget(pod, container),
+            Event::Unknown => {}
         }
     }
 

@@ -8,8 +8,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use onbeat_node::api::{
-    Container, ContainerState, LinuxContainer, LinuxCpu, LinuxResources, OptionalUInt64, PLUGIN,
-    PluginEvent, PodSandbox, StateChangeEvent, SynchronizeRequest, SynchronizeResponse,
+    Container, ContainerState, Event, LinuxContainer, LinuxCpu, LinuxResources, OptionalUInt64,
+    PLUGIN, PodSandbox, StateChangeEvent, SynchronizeRequest, SynchronizeResponse,
 };
 use onbeat_node::mux::{Connection, Incoming, frame};
 use onbeat_node::ttrpc::{MessageKind, Response, TtrpcMessage, TtrpcRequest};
@@ -131,7 +131,7 @@ impl Call {
         assert_eq!(answer.more, more);
     }
 
-    fn tell(&mut self, event: PluginEvent, pod: PodSandbox, container: Container) {
+    fn tell(&mut self, event: Event, pod: PodSandbox, container: Container) {
         let change = StateChangeEvent {
             event: event.into(),
             pod: Some(pod),
@@ -174,26 +174,14 @@ fn rules_follow_the_containers_across_a_restart_of_the_runtime_and_go_with_the_p
     assert_eq!(runtime.rules().len(), 0, "not all is told");
     call.synchronize(&[container('b', Stopped), container('c', Created)], false);
     assert_eq!(runtime.rules().len(), 2);
-    call.tell(
-        PluginEvent::StartContainer,
-        pod("true"),
-        container('d', Created),
-    );
+    call.tell(Event::StartContainer, pod("true"), container('d', Created));
     assert_eq!(
         runtime.rules().len(),
         3,
         "the container has not started yet"
     );
-    call.tell(
-        PluginEvent::StopContainer,
-        pod("true"),
-        container('a', Running),
-    );
-    call.tell(
-        PluginEvent::RemoveContainer,
-        pod("true"),
-        container('a', Stopped),
-    );
+    call.tell(Event::StopContainer, pod("true"), container('a', Running));
+    call.tell(Event::RemoveContainer, pod("true"), container('a', Stopped));
     assert_eq!(runtime.rules().len(), 2);
     drop(call);
     let mut call = runtime.accept();
@@ -232,14 +220,10 @@ fn what_a_killed_plugin_has_left_goes_when_the_next_one_hears_which_containers_l
 fn a_mistake_is_told_with_pod_and_container_and_holds_nothing_up() {
     let runtime = Runtime::new();
     let mut call = runtime.accept();
-    call.tell(
-        PluginEvent::StartContainer,
-        pod("maybe"),
-        container('a', Created),
-    );
+    call.tell(Event::StartContainer, pod("maybe"), container('a', Created));
     let mut other = container('a', Created);
     other.id = "../../etc/onbeat/onbeat".to_owned();
-    call.tell(PluginEvent::StartContainer, pod("true"), other);
+    call.tell(Event::StartContainer, pod("true"), other);
     assert_eq!(runtime.rules().len(), 0);
     let log = runtime.log();
     let told = "media/film/app is not kept, and starts as usual: the annotation onbeat.dev/keep is 'maybe': write";
@@ -248,11 +232,7 @@ fn a_mistake_is_told_with_pod_and_container_and_holds_nothing_up() {
     // It lives, and knows what it does not know.
     let answer = call.call("ValidateContainerAdjustment", &pod("true"));
     assert_eq!(answer.status.map(|status| status.code), Some(12));
-    call.tell(
-        PluginEvent::StartContainer,
-        pod("true"),
-        container('a', Created),
-    );
+    call.tell(Event::StartContainer, pod("true"), container('a', Created));
     assert_eq!(runtime.rules().len(), 1);
 }
 
