@@ -20,7 +20,7 @@ static bool cgroups_used;
 struct group {
 	struct bpf_spin_lock lock;
 	struct bpf_timer timer;
-	/* How many times the slot was given away. */
+	/* How many times the slot was given to a thread, process or group. */
 	u32 generation;
 	struct reserve_group server;
 };

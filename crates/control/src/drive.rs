@@ -31,7 +31,7 @@ pub fn begin<S: Sensor, A: Actuator>(
 /// Polls `sensor` and turns `controller` until the sensor has nothing more to say or `each_turn`
 /// says stop. `each_turn` is the place to write the journal out, and to look at the outer world.
 ///
-/// All reservations stay in force: [`Controller::finish`] gives it back.
+/// All reservations stay in force: [`Controller::finish`] gives them back.
 ///
 /// # Errors
 /// When the sensor breaks.

@@ -1,6 +1,5 @@
 //! The loop's memory for each thread that it keeps, and for each job: counted, because a thousand
-//! threads are to fit into 40 MB with all else. counted, for a thousand threads are to fit into 40
-//! MB with all else.
+//! threads are to fit into 40 MB with all else.
 
 mod crowd;
 

@@ -284,7 +284,8 @@ fn told_how(
     }
 }
 
-/// Undoes the changes that an earlier service has left.
+/// Undoes the changes that an earlier service has left. Priorities of RealtimeKit's clients are
+/// taken over instead, if these are served.
 fn put_back_the_past(options: &Options, priorities: Option<&mut Priorities>) -> anyhow::Result<()> {
     let report = match priorities {
         Some(priorities) => priorities.adopt(&options.state),

@@ -12,7 +12,7 @@ use crate::pipelines::{
 };
 use crate::world::{Noise, Script, at_ms, ms, play, play_asking};
 
-/// A thread's number is its user's in thousands, and more.
+/// The threads from 1000 on are user 1's, those from 2000 on user 2's, and so on.
 fn by_thousands(task: TaskId) -> Party {
     Party {
         payer: task.tid / 1000,

@@ -252,7 +252,7 @@ impl PolkitAnswer {
     }
 }
 
-/// The answer is not needed any more; nor for whether that is heard.
+/// Tells polkit that the answer is not needed any more, and does not wait until that is heard.
 async fn take_back(connection: &Connection, number: &str) {
     let message = Message::method_call(PATH, "CancelCheckAuthorization")
         .and_then(|message| message.destination(SERVICE))
