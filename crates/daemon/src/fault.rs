@@ -18,7 +18,7 @@ pub enum Fault {
     /// The machine has no room for it.
     #[error("{0}")]
     NoRoom(String),
-    /// An administrator or the program decides about this task.
+    /// Another program, an administrator or its own program decides about this task.
     #[error("{0}")]
     TakenOver(String),
     /// The caller does not hold what he wants to give back.

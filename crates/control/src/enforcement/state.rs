@@ -30,7 +30,8 @@ pub(super) enum Enforcement {
         /// Why the thread is to have something else then, if that is known already.
         reason: Option<Why>,
     },
-    /// An administrator or the program decides about the thread's scheduling, for good.
+    /// Another program, an administrator or its own program decides about the thread's scheduling,
+    /// for good.
     Yielded,
     /// The thread no longer exists.
     Gone,

@@ -15,7 +15,7 @@ pub enum State {
     OnProbation,
     /// It has a period, but no reservation: the log says why.
     Refused,
-    /// An administrator or the program decides about its scheduling.
+    /// Another program, an administrator or its own program decides about its scheduling.
     TakenOver,
     /// It had a period, and has lost it or stands still.
     Released,

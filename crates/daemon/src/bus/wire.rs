@@ -32,7 +32,7 @@ pub(super) enum Error {
     OverQuota(String),
     /// The machine has no room.
     NoRoom(String),
-    /// An administrator or the program decides about the task.
+    /// Another program, an administrator or its own program decides about the task.
     TakenOver(String),
     /// The caller does not hold it.
     NotHeld(String),
