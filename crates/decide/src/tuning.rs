@@ -158,7 +158,7 @@ pub(crate) mod percentile {
     pub const START_UP_JOBS: u32 = 32;
     /// How many jobs of a new rate must be known before the runtime of the former one is let go.
     /// Raised, a thread that becomes slower holds too much for longer. From: a quarter of the
-    /// window, the fewest jobs that `generosity` doubles no more than once.
+    /// window, from which on `generosity` adds a quarter at most.
     pub(crate) const BRIDGE_JOBS: u32 = 4;
 }
 
@@ -181,8 +181,8 @@ pub(crate) mod misses {
 
 /// How much of a miss is allowed at present.
 pub(crate) mod allowance {
-    /// How much a miss counts: five hundred misses in a row from one end to the other. Raised, the
-    /// share that is allowed swings more. Test:
+    /// How much a miss counts: 250 misses in a row lead from `MOST` to nothing. Raised, the share
+    /// that is allowed swings more. Test:
     /// `who_may_miss_nothing_gets_the_worst_case_and_keeps_it`.
     pub(crate) const STEP: f64 = 0.002;
     /// No budget is for less than half of the jobs. Raised, a budget may be for fewer jobs. Test:
@@ -239,8 +239,8 @@ pub(crate) mod margin {
 /// The supervisor's level.
 pub(crate) mod level {
     /// The lightest weight that counts; keeps the level finite. Raised, weights below it count
-    /// alike. From: beside a thread of weight 1, it is less of a CPU than the shortest runtime in
-    /// the longest period.
+    /// alike. From: beside a thread of weight 1, it is 1 us of a CPU in a second, less than the
+    /// shortest runtime that the kernel takes (1,024 ns).
     pub(crate) const LEAST_WEIGHT: f64 = 1e-6;
 }
 
