@@ -154,11 +154,11 @@ impl ProtectedApplication {
     }
 
     /// Counts the wakeup of a burst, if it is by an interrupt or by other applications.
-    pub(super) fn woken(&mut self, burst: &Burst, by_others: bool) {
+    pub(super) fn woken(&mut self, burst: &Burst, by_others: impl FnOnce() -> bool) {
         if burst.waker == 0 {
             self.clock.heard(burst.woke);
         }
-        if by_others {
+        if burst.woke.since(self.began) < STARTS && by_others() {
             self.outside.heard(burst.woke);
         }
     }

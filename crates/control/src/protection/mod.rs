@@ -295,7 +295,7 @@ impl Protector {
 
     /// Charges a burst to its application, and counts a wakeup by an interrupt or, `by_others`, by
     /// another application.
-    pub(crate) fn burst(&mut self, slot: Slot, burst: &Burst, by_others: bool) {
+    pub(crate) fn burst(&mut self, slot: Slot, burst: &Burst, by_others: impl FnOnce() -> bool) {
         if self.applications.is_empty() && self.boosts.is_empty() {
             return;
         }

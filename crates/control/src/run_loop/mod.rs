@@ -247,11 +247,11 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.tasks.get(slot) else {
             return;
         };
-        let waker = self.tasks.waker(burst.waker);
-        let by_others = waker.is_none_or(|waker| waker.application() != thread.application());
+        let (pid, application) = (thread.task.pid, thread.application());
+        let by_others = || self.tasks.is_of_others(burst.waker, application);
         self.protector.burst(slot, burst, by_others);
-        let by_other_process = waker.is_none_or(|waker| waker.task.pid != thread.task.pid);
-        let from_outside = !thread.estimator.is_locked() && by_other_process;
+        let from_outside =
+            !thread.estimator.is_locked() && !self.tasks.is_of_process(burst.waker, pid);
         let follows = self.pipelines.role(slot).follows_others();
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;

@@ -73,10 +73,23 @@ impl TaskTable {
             .filter(move |(_, thread)| thread.task.pid == pid)
     }
 
-    /// The tracked thread with this number; none for an interrupt.
-    pub(crate) fn waker(&self, tid: u32) -> Option<&TrackedThread> {
+    /// True if this is the number of a thread of the process.
+    pub(crate) fn is_of_process(&self, tid: u32, pid: u32) -> bool {
         let slot = self.find_number(tid).filter(|_| tid != 0);
         slot.and_then(|slot| self.get(slot))
+            .is_some_and(|thread| thread.task.pid == pid)
+    }
+
+    /// True if an interrupt or a thread of another application wakes with this number. A thread
+    /// that has ended may have been of any application: a shell's commands wake it as they end.
+    pub(crate) fn is_of_others(&self, tid: u32, application: u32) -> bool {
+        match self.waker(tid) {
+            ThreadWaker::Clock => true,
+            ThreadWaker::Gone => false,
+            ThreadWaker::Thread(slot) => self
+                .get(slot)
+                .is_some_and(|thread| thread.application() != application),
+        }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &TrackedThread)> {

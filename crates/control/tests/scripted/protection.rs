@@ -314,6 +314,26 @@ fn a_player_that_is_late_as_it_begins_is_protected_while_its_display_server_wake
 }
 
 #[test]
+fn a_build_is_not_protected_for_longer_because_its_commands_wake_it_as_they_end() {
+    let mut script = Script::default();
+    script.tracked(WORKER, "make", at_ms(0));
+    let (mut noise, mut woke) = (Noise(7), at_ms(0));
+    for command in 100.. {
+        let blocks = woke + ms(30) + noise.up_to(ms(30));
+        script.tracked_of(command, command, "command", woke);
+        let (at, task) = (blocks, TaskId::recorded(command));
+        script.event(Event::Exited { at, task });
+        script.event(burst(WORKER, woke, blocks.since(woke), command - 1));
+        woke = blocks + ms(1);
+        if woke > at_ms(3000) {
+            break;
+        }
+    }
+    let until = protected(&play(script, Kernel::with_cpus(2), of_one()), WORKER)[0].1;
+    assert!(until <= at_ms(1250), "{until:?}");
+}
+
+#[test]
 fn one_that_hears_a_clock_and_works_to_capacity_without_a_rhythm_is_a_batch_program_too() {
     let ended = loads(40_000, 40_000);
     // It is told after 20 s, at a look; it was protected for 2 s from the look before, to the next
