@@ -88,7 +88,12 @@ impl Ordinary {
         let kept = (-passed.ratio(MEMORY)).exp();
         self.block_ratio = asleep + (self.block_ratio - asleep) * kept;
         let half_life = HALF_LIFE.scale(self.block_ratio);
-        self.levels *= (-passed.ratio(half_life)).exp2();
+        // A thread that slept for a vanishing share has a half-life below a nanosecond.
+        self.levels *= if half_life.is_zero() {
+            0.0
+        } else {
+            (-passed.ratio(half_life)).exp2()
+        };
     }
 }
 

@@ -122,6 +122,18 @@ fn a_million_notifications_at_once_are_worth_no_more_than_a_few() {
 }
 
 #[test]
+fn a_burst_that_outlasts_the_memory_of_all_sleep_leaves_no_boost() {
+    let at = |s| Instant::ZERO + Span::from_secs(s);
+    let mut judged = Ordinary::default();
+    judged.ready(at(1), at(1) + Span::from_ms(1));
+    judged.asleep(at(10));
+    judged.missed();
+    assert!(judged.boost(1.0).is_some());
+    judged.ready(at(10), at(30));
+    assert!(judged.levels() < 0.5, "{}", judged.levels());
+}
+
+#[test]
 fn no_cheater_gets_more_of_the_cpu_whatever_share_of_the_time_it_sleeps() {
     for sleeps in [1, 2, 3, 5, 8] {
         for period_ms in [10, 40, 200, 2000] {
