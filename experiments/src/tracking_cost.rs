@@ -133,7 +133,7 @@ impl Keeping {
                         with_a_period: threads.len(),
                         jobs: sum(|thread| thread.jobs),
                         missed: sum(|thread| thread.missed),
-                        ran_out: sum(|thread| thread.exhaustions),
+                        ran_out: sum(|thread| thread.exhaustions.unwrap_or_default()),
                         changes: sum(|thread| thread.changes),
                     }),
                 })

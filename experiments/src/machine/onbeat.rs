@@ -40,8 +40,8 @@ pub(crate) struct ThreadFigures {
     pub(crate) bandwidth_reserved: f64,
     /// How often the reservation was set.
     pub(crate) changes: u64,
-    /// How often its budget ran out.
-    pub(crate) exhaustions: u64,
+    /// How often its budget ran out, as far as that was heard.
+    pub(crate) exhaustions: Option<u64>,
     /// How often it said something of its own work.
     pub(crate) marks: u64,
 }

@@ -101,7 +101,10 @@ fn mean(seen: &[ThreadFigures]) -> Option<ThreadFigures> {
         bandwidth_used: mean(|thread| thread.bandwidth_used),
         bandwidth_reserved: mean(|thread| thread.bandwidth_reserved),
         changes: mean(|thread| thread.changes as f64).round() as u64,
-        exhaustions: mean(|thread| thread.exhaustions as f64).round() as u64,
+        exhaustions: seen
+            .first()?
+            .exhaustions
+            .map(|_| mean(|thread| thread.exhaustions.unwrap_or_default() as f64).round() as u64),
         ..seen.first()?.clone()
     })
 }

@@ -119,7 +119,7 @@ impl Figures {
                 .zip(used)
                 .map(|(reserved, used)| reserved / used.max(1e-9)),
             changes: seen.map(|t| t.changes),
-            exhaustions: seen.map(|t| t.exhaustions),
+            exhaustions: seen.and_then(|t| t.exhaustions),
         }
     }
 }
