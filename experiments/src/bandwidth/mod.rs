@@ -388,21 +388,21 @@ mod tests {
                 REMADE.map(|margin| (bed, name, method.clone(), margin))
             })
         });
+        // Without a reservation there is nothing to add a margin to.
+        let has_point = |method: &Method, margin| {
+            margin == 0.0 || !matches!(method, Method::Default | Method::RoundRobin)
+        };
+        let cells = cells.filter(|(_, _, method, margin)| has_point(method, *margin));
         let cells: Vec<_> = cells.collect();
-        let remade = cells.par_iter().filter_map(|(bed, name, method, margin)| {
+        let remade = cells.par_iter().map(|(bed, name, method, margin)| {
             let is_it = |curve: &Value| curve["bed"] == bed.name() && curve["method"] == *name;
             let place = curves.iter().position(is_it).unwrap();
             let points = curves[place]["points"].as_array().unwrap();
-            let n = points.iter().position(|point| point["margin"] == *margin)?;
+            let n = points.iter().position(|point| point["margin"] == *margin);
             let made = run_one(*bed, method, *margin, 1);
-            Some((format!("/{place}/points/{n}/first_run"), made))
+            (format!("/{place}/points/{}/first_run", n.unwrap()), made)
         });
         let remade: Vec<_> = remade.collect();
-        assert_eq!(
-            remade.len(),
-            cells.len(),
-            "each has its point in the kept curves"
-        );
         for (within, made) in remade {
             assert_kept(FILE, &within, &made);
         }
