@@ -470,15 +470,15 @@ fn what_each_tracer_costs_a_film_is_what_its_table_has() {
 #[test]
 fn how_soon_a_thread_is_locked_is_what_its_table_has() {
     let mut rows = cells("experiments/lock-time/README.md");
-    rows.retain(|row| row.len() == 9 && row[0].ends_with(" ms"));
+    rows.retain(|row| row.len() == 10 && row[0].ends_with(" ms"));
     let jobs = rows.iter().filter(|row| row[1] == "0");
-    let (least, most) = least_and_most(jobs.flat_map(|row| [figure(&row[7]), figure(&row[8])]));
+    let (least, most) = least_and_most(jobs.flat_map(|row| [figure(&row[8]), figure(&row[9])]));
     let claim = format!("A lock took {least} to {most} jobs without load.");
     assert_says("docs/limits.md", &claim);
     let beside = |is_long: bool| {
         let rows = rows.iter().filter(|row| row[1] == "4");
         let rows = rows.filter(|row| (figure(&row[0]) > 40.0) == is_long);
-        least_and_most(rows.map(|row| figure(&row[6]))).1
+        least_and_most(rows.map(|row| figure(&row[7]))).1
     };
     let claim = format!(
         "Beside hogs it took up to {:.1} s for periods up to 40 ms, and {:.1} s for 100 ms",
@@ -490,12 +490,10 @@ fn how_soon_a_thread_is_locked_is_what_its_table_has() {
 
 #[test]
 fn what_steady_tasks_reserve_is_what_their_table_has() {
-    let mut rows = cells("experiments/three-rt-apps/README.md");
-    rows.retain(|row| row.len() == 8 && row[0].starts_with("onbeat"));
-    let ratios = rows
-        .iter()
-        .flat_map(|row| [5, 6, 7].map(|at| figure(&row[at])));
-    let (least, most) = least_and_most(ratios);
+    let tables = tables_of("experiments/three-rt-apps/README.md", "run");
+    let live = tables.last().unwrap().iter();
+    let ratios = live.filter(|row| row[0] == "onbeat");
+    let (least, most) = least_and_most(ratios.map(|row| figure(&row[11])));
     let claim = format!("{least:.1} to {most:.1} times for steady tasks");
     assert_says("docs/limits.md", &claim);
 }

@@ -89,16 +89,29 @@ fn what_analysers_find_in_recordings_is_what_their_tables_have() {
 #[test]
 fn the_tasks_and_the_encoder_in_virtual_time_are_those_of_their_tables() {
     const TASKS: &str = "experiments/three-rt-apps/README.md";
-    let in_time = |run: &str| {
-        let share = cell(TASKS, &[run, "short"], 4);
-        format!("{:.0}%", figure(&share))
+    let tables = tables_of(TASKS, "run");
+    let of = |table: &[Vec<String>], run: &str, column: usize| {
+        let mut rows = table.iter();
+        let row = rows.find(|row| row[0] == run && row[1] == "short").unwrap();
+        figure(&row[column])
     };
+    let (guest, live) = (&tables[0], tables.last().unwrap());
+    let in_time = |run| format!("{:.0}%", of(guest, run, 4));
     papers_say(&format!(
         "in virtual time {} by default, {} under LFS++ as written, {} where the fair server does not \
          keep 5% of the CPU",
         in_time("default scheduler"),
         in_time("LFS++"),
         in_time("LFS++, no fair server")
+    ));
+    papers_say(&format!(
+        "on a live machine {:.0}% by default, {:.1}% under LFS++ as written, {:.1}% under onbeat, which \
+         reserves {:.2} times what is used (LFS++ {:.2})",
+        of(live, "default scheduler", 4),
+        of(live, "LFS++", 4),
+        of(live, "onbeat", 4),
+        of(live, "onbeat", 11),
+        of(live, "LFS++", 11)
     ));
     const ENCODER: &str = "experiments/adaptive-reservations/README.md";
     let of = |run: &str| {
