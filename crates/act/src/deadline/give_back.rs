@@ -111,7 +111,7 @@ impl DeadlineActuator {
             return true;
         };
         let now = clock::now();
-        if task::is_asleep(task) || !server.is_stuck(&clock, now) {
+        if task::is_asleep(task) || !server.is_stuck(held.reservation, &clock, now) {
             return true;
         }
         let before = with_kept_nice(held.before, &held.set, task.tid);

@@ -69,9 +69,17 @@ impl Server {
     }
 
     /// Whether the task is throttled for good: it was reserved again before its 0-lag time, by a
-    /// program that did not know that.
-    pub(super) fn is_stuck(&self, clock: &SchedulerClock, now: Instant) -> bool {
-        self.is_throttled() && clock.instant(self.deadline_ns) + OVERDUE < now
+    /// program that did not know that. The next runtime is due a period after the one whose
+    /// deadline the server has.
+    pub(super) fn is_stuck(
+        &self,
+        reservation: Reservation,
+        clock: &SchedulerClock,
+        now: Instant,
+    ) -> bool {
+        let replenished =
+            clock.instant(self.deadline_ns) + (reservation.period() - reservation.deadline());
+        self.is_throttled() && replenished + OVERDUE < now
     }
 }
 
@@ -156,6 +164,29 @@ mod tests {
         assert_eq!(Server::parse("dl.runtime : 0\ndl.deadline : 0\n"), None);
         assert_eq!(Server::parse("policy : 0\n"), None);
         assert_eq!(Server::parse("dl.runtime : many\ndl.deadline : 1\n"), None);
+    }
+
+    #[test]
+    fn a_throttled_task_is_stuck_when_its_next_period_is_long_past_and_no_sooner() {
+        let (deadline, period) = (Span::from_ms(30), Span::from_secs(4));
+        let reservation = Reservation::new(Span::from_ms(10), deadline, period).unwrap();
+        let now = clock::now();
+        let clock = SchedulerClock {
+            ahead_ns: 0,
+            measured: now,
+        };
+        let throttled = Server {
+            runtime_ns: 0,
+            deadline_ns: i64::try_from(now.as_ns()).unwrap(),
+        };
+        // Its runtime comes 3.97 s after its deadline.
+        assert!(!throttled.is_stuck(reservation, &clock, now + Span::from_ms(4900)));
+        assert!(throttled.is_stuck(reservation, &clock, now + Span::from_ms(5000)));
+        let served = Server {
+            runtime_ns: 1,
+            ..throttled
+        };
+        assert!(!served.is_stuck(reservation, &clock, now + Span::from_secs(60)));
     }
 
     #[test]
