@@ -198,6 +198,7 @@ impl Ear {
         let Some(process) = self.processes.get_mut(&pid) else {
             return;
         };
+        let is_first = process.seen.is_empty() && process.pause == FIRST_PAUSE;
         let maps = File::open(format!("/proc/{pid}/maps"));
         // The parser may not answer, and a process that executes a program maps nothing for a
         // moment: later.
@@ -223,7 +224,14 @@ impl Ear {
         }
         if let Some(process) = self.processes.get_mut(&pid) {
             let pause = process.pause;
-            Self::rest(process, began);
+            // On a busy machine a short look may wait for seconds. A first look may be long: each
+            // program that is executed has one in any case.
+            let long = if is_first {
+                Span::ZERO
+            } else {
+                clock::now().since(began)
+            };
+            Self::rest(process, long);
             if new.len() >= MOST_OPENED {
                 // There may be more.
                 process.pause = pause;
@@ -231,11 +239,11 @@ impl Ear {
         }
     }
 
-    /// The process is looked at again after a pause, which is longer each time.
-    fn rest(process: &mut Process, began: Instant) {
-        let now = clock::now();
-        let took = now.since(began) * PAUSE_PER_LOOK;
-        process.next = now + process.pause.max(took);
+    /// The process is looked at again after a pause, which is longer each time, and longer after a
+    /// long look, of this length.
+    fn rest(process: &mut Process, long: Span) {
+        let pause = process.pause.max(long * PAUSE_PER_LOOK);
+        process.next = clock::now() + pause;
         process.pause = (process.pause * 2).min(LONGEST_PAUSE);
     }
 
