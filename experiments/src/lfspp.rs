@@ -79,12 +79,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .args(words)
         .spawn()
         .with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
-    sensor.track(child.id(), Follow::Threads)?;
     let mut reserved = ProcessReservations::of(child.id());
-    let changes = drive(&method, &mut sensor, &mut actuator, |now| {
-        reserved.look(now);
-    })?;
+    let tracked = sensor.track(child.id(), Follow::Threads);
+    let driven = tracked.and_then(|()| {
+        drive(&method, &mut sensor, &mut actuator, |now| {
+            reserved.look(now);
+        })
+    });
+    if driven.is_err() {
+        // It fails only if the program has ended.
+        let _ = child.kill();
+    }
     let status = child.wait()?;
+    let changes = driven?;
     let report = json!({ "changes": changes, "threads": reserved.figures() });
     fs::write(&args.report, serde_json::to_string_pretty(&report)?)
         .with_context(|| format!("cannot write {}", args.report.display()))?;
