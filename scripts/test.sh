@@ -83,7 +83,9 @@ in_the_virtual_machine() {
         return 0
     fi
     [ "$status" = 0 ] || return "$status"
-    cargo build --quiet --workspace --bins || return
+    # With the tests, which are built: for programs alone, cargo would build the crates anew, because some
+    # have fewer features then.
+    cargo build --quiet --workspace --bins --tests --examples || return
     tests/vm/selftest.sh --jobs 2 || status=1
     tests/vm/run.sh --quick --jobs 2 || status=1
     return "$status"

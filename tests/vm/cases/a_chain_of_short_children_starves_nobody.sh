@@ -1,6 +1,7 @@
 # A program that has a child compute for 20 ms, and then the next one, gets no more than its share: the one beside it that computes
 # without a pause keeps near a half, or more.
 # needs: onbeat
+# long: yes
 burn() {
     left=$1
     while [ "$left" -gt 0 ]; do

@@ -1,5 +1,6 @@
 # An ordinary program that computes takes a CPU for good: the chosen one that ran there goes on on the other.
 # needs: onbeat periodic.c taskset
+# long: yes
 # cpus: 2
 # time: virtual
 cat >/tmp/chosen <<'CHOSEN'

@@ -1,5 +1,6 @@
 # A reservation of a whole process: three threads on 30% of the CPU are in time beside hogs, and get no more if they want more.
 # needs: onbeat crew.c
+# long: yes
 #
 # Through the scheduler `reserve`, which SCHED_DEADLINE cannot do: that has a budget for each thread.
 period=20000

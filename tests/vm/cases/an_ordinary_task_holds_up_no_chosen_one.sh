@@ -1,6 +1,7 @@
 # An ordinary task that interrupts a chosen hog takes its own time, and no more: a chosen program that became ready meanwhile comes
 # before the hog.
 # needs: onbeat periodic.c
+# long: yes
 periodic 40000 1000 1 /tmp/speed
 rounds_in_1ms=$((1000000 / $(cut -d ' ' -f 4 /tmp/speed | middle)))
 cat >/tmp/chosen <<CHOSEN
