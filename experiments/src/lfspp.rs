@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let directory = StateFile::default_directory().context("no folder for the state file")?;
     let state_file = StateFile::create(&directory).context("cannot write the state file")?;
     let mut actuator = DeadlineActuator::new(state_file, Options { hard: true });
-    let mut sensor = BpfSensor::new(bpf::Options::default()).context("cannot trace")?;
+    let mut sensor = BpfSensor::new(bpf::BpfOptions::default()).context("cannot trace")?;
     // The paper's controller has a real-time priority. Without the right it is an ordinary thread.
     let _ = own::go_first(own::LOWEST);
     let mut words = args.command.iter();

@@ -107,12 +107,12 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Signal>) -> anyho
     }
     put_back_the_past(options, config.realtimekit.and(Some(&mut priorities)))?;
     let registry = Rc::new(RefCell::new(Registry::new(Ledger::new(quotas))));
-    let tracing = bpf::Options {
+    let tracing = bpf::BpfOptions {
         endless: true,
         partners: config.pipelines,
         tell_programs: true,
         bound_bursts: true,
-        ..bpf::Options::default()
+        ..bpf::BpfOptions::default()
     };
     let sensor = BpfSensor::with_parser(tracing, parser).context("cannot trace")?;
     let sources = options.sources.clone();

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use onbeat_act::own;
 use onbeat_sense::preparation::Preparation;
-use onbeat_sense::ptrace::{Ends, Filter};
+use onbeat_sense::ptrace::{ExitStatuses, Filter};
 
 /// As the shell, `env` and `nice` have it: found, but not executable.
 const CANNOT_EXECUTE: u8 = 126;
@@ -37,7 +37,7 @@ pub(crate) struct Child {
     pid: libc::pid_t,
     status: Option<ProgramEnd>,
     /// The tracer that is told in our place how it ended.
-    ends: Option<Ends>,
+    ends: Option<ExitStatuses>,
 }
 
 /// How a program ended.

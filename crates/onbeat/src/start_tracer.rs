@@ -5,7 +5,9 @@ use std::path::Path;
 
 use anyhow::Context;
 use onbeat_sense::bpf::Parser;
-use onbeat_sense::tracer::{self, Error, Kind, Limitation, Started, Tracer, Wants};
+use onbeat_sense::tracer::{
+    self, Limitation, StartedTracer, Tracer, TracerError, TracerKind, Wants,
+};
 
 /// The parser of programs' files: for root a process without rights, because the files may be
 /// another user's. To be called before this process has a second thread.
@@ -23,12 +25,12 @@ pub(crate) fn parser(start: fn() -> io::Result<Parser>) -> anyhow::Result<Parser
 /// Starts the first of `kinds` that works. Unless `quiet`, says why it is not a better one, where
 /// none was chosen.
 pub(crate) fn start(
-    kinds: &[Kind],
+    kinds: &[TracerKind],
     wants: &Wants,
     parser: &Parser,
     quiet: bool,
-) -> Result<Tracer, Error> {
-    let Started { tracer, instead_of } = tracer::start(kinds, wants, parser)?;
+) -> Result<Tracer, TracerError> {
+    let StartedTracer { tracer, instead_of } = tracer::start(kinds, wants, parser)?;
     if let Some((better, why)) = instead_of.filter(|_| !quiet) {
         let taken = tracer.kind();
         eprintln!("onbeat: using the {taken} tracer because {better} does not work here: {why}");

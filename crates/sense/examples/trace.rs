@@ -6,7 +6,7 @@
 use std::io::{BufWriter, Write};
 
 use onbeat_model::{Flow, Follow, Sensor, Span};
-use onbeat_sense::bpf::{BpfSensor, Options};
+use onbeat_sense::bpf::{BpfOptions, BpfSensor};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut numbers = std::env::args().skip(1);
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .next()
         .ok_or("usage: trace SECONDS TID...")?
         .parse()?;
-    let mut sensor = BpfSensor::new(Options::default())?;
+    let mut sensor = BpfSensor::new(BpfOptions::default())?;
     for tid in numbers {
         sensor.track(tid.parse()?, Follow::Children)?;
     }

@@ -15,11 +15,11 @@
 
 use onbeat_model::{Burst, Instant, TaskId};
 
-use crate::switch_event::Kind;
+use crate::switch_event::WakeupKind;
 
 /// The known state of a thread. Each method is something seen, and gives the burst that it ends.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum State {
+pub(crate) enum BurstState {
     /// Nothing yet, or events were lost: what is going on began unseen.
     Unknown,
     /// Asleep.
@@ -27,12 +27,12 @@ pub(crate) enum State {
     /// Woken, and not yet seen to run.
     Woken {
         burst: Burst,
-        by: Kind,
+        by: WakeupKind,
         unseen: Unseen,
     },
     /// On a CPU.
     Running {
-        open: Open,
+        open: OpenBurst,
         since: Instant,
         /// When it was last seen there.
         seen: Instant,
@@ -40,16 +40,16 @@ pub(crate) enum State {
         woken_again: Option<Wakeup>,
     },
     /// In the middle of a burst and off the CPU, because it lost it.
-    Preempted(Open),
+    Preempted(OpenBurst),
     /// Off the CPU, and it is unknown why.
-    Left(Open),
+    Left(OpenBurst),
     /// Exited.
     Gone,
 }
 
 /// A burst that has not ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Open {
+pub(crate) struct OpenBurst {
     burst: Burst,
     /// Its beginning was seen.
     whole: bool,
@@ -59,7 +59,7 @@ pub(crate) struct Open {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wakeup {
     pub(crate) at: Instant,
-    pub(crate) kind: Kind,
+    pub(crate) kind: WakeupKind,
     /// The thread that woke it; zero if unknown.
     pub(crate) waker: u32,
     /// The CPU that handled it.
@@ -101,7 +101,7 @@ impl Unseen {
     }
 }
 
-impl Open {
+impl OpenBurst {
     fn new(task: TaskId, (woke, waker): (Instant, u32), first_ran: Instant, whole: bool) -> Self {
         let burst = Burst {
             woke,
@@ -122,8 +122,8 @@ impl Open {
     }
 }
 
-impl State {
-    const fn running(open: Open, since: Instant, cpu: Option<u32>) -> Self {
+impl BurstState {
+    const fn running(open: OpenBurst, since: Instant, cpu: Option<u32>) -> Self {
         Self::Running {
             open,
             since,
@@ -137,7 +137,7 @@ impl State {
     pub(crate) fn woken(&mut self, task: TaskId, wakeup: Wakeup) -> Option<Burst> {
         let unseen = wakeup.unseen();
         let woken = Self::Woken {
-            burst: Open::new(task, (wakeup.at, wakeup.waker), wakeup.at, true).burst,
+            burst: OpenBurst::new(task, (wakeup.at, wakeup.waker), wakeup.at, true).burst,
             by: wakeup.kind,
             unseen,
         };
@@ -145,9 +145,9 @@ impl State {
             Self::Unknown | Self::Asleep => None,
             Self::Woken {
                 burst,
-                by: Kind::Waking,
+                by: WakeupKind::Waking,
                 ..
-            } if wakeup.kind != Kind::Waking => {
+            } if wakeup.kind != WakeupKind::Waking => {
                 *self = Self::Woken {
                     burst,
                     by: wakeup.kind,
@@ -174,7 +174,7 @@ impl State {
             }
             Self::Left(open) => open.ended(),
             Self::Preempted(_) => return None,
-            Self::Gone if wakeup.kind == Kind::New => None,
+            Self::Gone if wakeup.kind == WakeupKind::New => None,
             Self::Gone => return None,
         };
         *self = woken;
@@ -191,7 +191,7 @@ impl State {
                 } else {
                     at
                 };
-                let open = Open { burst, whole: true };
+                let open = OpenBurst { burst, whole: true };
                 *self = Self::running(open, burst.first_ran, cpu);
             }
             Self::Running { seen, cpu: own, .. } => {
@@ -206,11 +206,11 @@ impl State {
     pub(crate) fn on_cpu(&mut self, task: TaskId, at: Instant, cpu: Option<u32>) -> Option<Burst> {
         let mut ended = None;
         let open = match *self {
-            Self::Unknown => Open::new(task, (at, 0), at, false),
-            Self::Asleep => Open::new(task, (at, 0), at, true),
+            Self::Unknown => OpenBurst::new(task, (at, 0), at, false),
+            Self::Asleep => OpenBurst::new(task, (at, 0), at, true),
             Self::Woken { mut burst, .. } => {
                 burst.first_ran = at;
-                Open { burst, whole: true }
+                OpenBurst { burst, whole: true }
             }
             Self::Preempted(open) | Self::Left(open) => open,
             Self::Running {
@@ -225,7 +225,7 @@ impl State {
                     None => open,
                     Some(wakeup) => {
                         ended = open.ended();
-                        Open::new(task, (wakeup.at, wakeup.waker), at, true)
+                        OpenBurst::new(task, (wakeup.at, wakeup.waker), at, true)
                     }
                 }
             }
@@ -238,8 +238,8 @@ impl State {
     /// A CPU switched away from it; `ready` if it still wants to run.
     pub(crate) fn off_cpu(&mut self, task: TaskId, at: Instant, ready: bool) -> Option<Burst> {
         let mut open = match *self {
-            Self::Unknown | Self::Asleep => Open::new(task, (at, 0), at, false),
-            Self::Woken { burst, .. } => Open { burst, whole: true },
+            Self::Unknown | Self::Asleep => OpenBurst::new(task, (at, 0), at, false),
+            Self::Woken { burst, .. } => OpenBurst { burst, whole: true },
             Self::Preempted(open) | Self::Left(open) => open,
             Self::Running { open, since, .. } => open.ran(since, at),
             Self::Gone => return None,

@@ -12,12 +12,12 @@ use onbeat_kernel::clock;
 /// Filled by tracers' threads, emptied by the loop.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
-    state: Mutex<State>,
+    state: Mutex<InboxState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct InboxState {
     events: Vec<Event>,
     lost: u64,
     /// Tracers whose programs have not ended.
@@ -27,7 +27,7 @@ struct State {
 }
 
 impl Inbox {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, InboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

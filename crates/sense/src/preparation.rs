@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::ptrace::{Ends, Filter};
+use crate::ptrace::{ExitStatuses, Filter};
 
 /// To be done between `fork` and `exec`, and afterwards. Nothing, for tracers that need nothing.
 #[derive(Clone, Debug, Default)]
@@ -12,5 +12,5 @@ pub struct Preparation {
     /// Variables to be set in its environment.
     pub environment: Vec<(OsString, OsString)>,
     /// The tracer tells how the process ended, in the place of `waitpid`.
-    pub ends: Option<Ends>,
+    pub ends: Option<ExitStatuses>,
 }

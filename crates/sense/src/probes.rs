@@ -125,7 +125,7 @@ struct Code {
 }
 
 /// The meaning of the addresses in notes.
-struct Places {
+struct NoteAddresses {
     code: Vec<Code>,
     /// Where the section `.stapsdt.base` is: notes say where it was when they were written.
     base: Option<u64>,
@@ -152,7 +152,7 @@ fn read<'data>(file: impl ReadRef<'data>) -> object::Result<Vec<Site>> {
         offset: segment.p_offset(endian),
         size: segment.p_filesz(endian),
     });
-    let mut places = Places {
+    let mut places = NoteAddresses {
         code: code.take(MOST_SEGMENTS).collect(),
         base: None,
         machine,
@@ -183,7 +183,7 @@ fn read<'data>(file: impl ReadRef<'data>) -> object::Result<Vec<Site>> {
 
 /// The content of a note: the addresses of the probe, of the base and of a semaphore; then the
 /// provider, the name and the arguments, each ended by a zero.
-fn site(description: &[u8], endian: Endianness, places: &Places) -> Option<Site> {
+fn site(description: &[u8], endian: Endianness, places: &NoteAddresses) -> Option<Site> {
     let (address, rest) = word(description, endian)?;
     let (base, rest) = word(rest, endian)?;
     let (_semaphore, rest) = word(rest, endian)?;
@@ -217,7 +217,7 @@ fn text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((text, bytes.get(text.len() + 1..)?))
 }
 
-impl Places {
+impl NoteAddresses {
     /// Where in the file that is which is mapped at `address`, to be executed.
     fn offset(&self, address: u64) -> Option<u64> {
         let within = |code: &Code| {

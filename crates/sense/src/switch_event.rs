@@ -16,7 +16,7 @@ pub(crate) struct Raw {
     /// The thread that ran there; zero for the idle task.
     pub(crate) current: u32,
     /// What.
-    pub(crate) what: What,
+    pub(crate) what: SchedEvent,
 }
 
 /// The number of a thread that the recording does not tell; no thread has it.
@@ -31,7 +31,7 @@ pub(crate) struct Mention {
 
 /// Which of the kernel's wakeup events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum WakeupKind {
     /// `sched_waking`: written by the waker.
     Waking,
     /// `sched_wakeup`: written when the task is ready; may follow a waking.
@@ -42,10 +42,10 @@ pub(crate) enum Kind {
 
 /// The event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum SchedEvent {
     /// A thread became ready.
     Wakeup {
-        kind: Kind,
+        kind: WakeupKind,
         task: Mention,
         /// The thread that woke it; zero if unknown.
         waker: u32,
@@ -75,25 +75,25 @@ pub(crate) enum What {
 ///
 /// # Errors
 /// If it is a scheduling event, and its fields are not what the kernel writes.
-pub(crate) fn parse(name: &str, payload: &str, waker: u32) -> Result<What, Malformed> {
+pub(crate) fn parse(name: &str, payload: &str, waker: u32) -> Result<SchedEvent, MalformedEvent> {
     let payload = payload.trim();
     let what = match name {
-        "sched_waking" => wakeup(payload, Kind::Waking, waker),
-        "sched_wakeup" => wakeup(payload, Kind::Wakeup, waker),
-        "sched_wakeup_new" => wakeup(payload, Kind::New, waker),
+        "sched_waking" => wakeup(payload, WakeupKind::Waking, waker),
+        "sched_wakeup" => wakeup(payload, WakeupKind::Wakeup, waker),
+        "sched_wakeup_new" => wakeup(payload, WakeupKind::New, waker),
         "sched_switch" => switch(payload),
         "sched_process_fork" => fork(payload),
         "sched_process_exec" => exec(payload),
         "task_rename" => rename(payload),
         "sched_process_exit" => exit(payload),
-        _ => Some(What::Other),
+        _ => Some(SchedEvent::Other),
     };
-    what.ok_or(Malformed)
+    what.ok_or(MalformedEvent)
 }
 
 /// The fields of a scheduling event are not those that the kernel writes.
 #[derive(Debug)]
-pub(crate) struct Malformed;
+pub(crate) struct MalformedEvent;
 
 fn mention(comm: &str, tid: &str) -> Option<Mention> {
     Some(Mention {
@@ -114,17 +114,17 @@ fn short(text: &str) -> Option<(Mention, &str)> {
     Some((mention(comm, tid)?, rest.trim()))
 }
 
-fn wakeup(payload: &str, kind: Kind, waker: u32) -> Option<What> {
+fn wakeup(payload: &str, kind: WakeupKind, waker: u32) -> Option<SchedEvent> {
     let task = if let Some(fields) = payload.strip_prefix("comm=") {
         let (comm, rest) = fields.rsplit_once(" pid=")?;
         mention(comm, first_word(rest))?
     } else {
         short(payload)?.0
     };
-    Some(What::Wakeup { kind, task, waker })
+    Some(SchedEvent::Wakeup { kind, task, waker })
 }
 
-fn switch(payload: &str) -> Option<What> {
+fn switch(payload: &str) -> Option<SchedEvent> {
     let (from, state, to) = if let Some(fields) = payload.strip_prefix("prev_comm=") {
         // `trace-cmd report -R` writes the fields as they are, without the arrow.
         let (prev, next) = (fields.rsplit_once(" ==> next_comm="))
@@ -147,7 +147,7 @@ fn switch(payload: &str) -> Option<What> {
         Err(_) if state.starts_with(|c: char| c.is_ascii_alphabetic()) => state.starts_with('R'),
         Err(_) => return None,
     };
-    Some(What::Switch { from, ready, to })
+    Some(SchedEvent::Switch { from, ready, to })
 }
 
 /// Whether a thread whose `prev_state` is this number still wants to run: 0 is `R`, and one bit
@@ -163,40 +163,40 @@ pub(crate) const fn is_ready(prev_state: i64) -> bool {
     prev_state == 0 || prev_state == 1024 || prev_state & PREEMPTED != 0
 }
 
-fn fork(payload: &str) -> Option<What> {
+fn fork(payload: &str) -> Option<SchedEvent> {
     let (fields, child_pid) = payload.rsplit_once(" child_pid=")?;
     let (fields, child_comm) = fields.rsplit_once(" child_comm=")?;
     let (_, parent) =
         (fields.rsplit_once(" pid=")).or_else(|| fields.rsplit_once(" parent_pid="))?;
-    Some(What::Fork {
+    Some(SchedEvent::Fork {
         parent: parent.parse().ok()?,
         child: mention(child_comm, first_word(child_pid))?,
     })
 }
 
-fn exec(payload: &str) -> Option<What> {
+fn exec(payload: &str) -> Option<SchedEvent> {
     let (fields, _) = payload.rsplit_once(" old_pid=")?;
     let (file, pid) = fields.strip_prefix("filename=")?.rsplit_once(" pid=")?;
     let comm = file.rsplit('/').next().unwrap_or(file);
-    Some(What::Renamed {
+    Some(SchedEvent::Renamed {
         task: mention(comm, pid)?,
     })
 }
 
-fn rename(payload: &str) -> Option<What> {
+fn rename(payload: &str) -> Option<SchedEvent> {
     let (pid, fields) = payload.strip_prefix("pid=")?.split_once(" oldcomm=")?;
     let (_, comm) = fields.rsplit_once(" newcomm=")?;
     let comm = comm
         .rsplit_once(" oom_score_adj=")
         .map_or(comm, |(comm, _)| comm);
-    Some(What::Renamed {
+    Some(SchedEvent::Renamed {
         task: mention(comm, pid)?,
     })
 }
 
-fn exit(payload: &str) -> Option<What> {
+fn exit(payload: &str) -> Option<SchedEvent> {
     let (_, rest) = payload.strip_prefix("comm=")?.rsplit_once(" pid=")?;
-    Some(What::Exit {
+    Some(SchedEvent::Exit {
         tid: first_word(rest).parse().ok()?,
     })
 }

@@ -3,7 +3,7 @@
 
 use onbeat_model::{Event, Flow, Follow, Sensor, Span, TaskId};
 
-use crate::task_set::{Followed, Seen, threads_of};
+use crate::task_set::{Followed, ThreadStatus, threads_of};
 use crate::workload::{Workload, of_this_machine};
 use onbeat_kernel::clock;
 
@@ -79,7 +79,7 @@ impl<S: Source> Sensor for Following<S> {
             for thread in found {
                 known.push(thread);
                 if self.source.add(thread)?
-                    && let Some(seen) = Seen::look(thread)
+                    && let Some(seen) = ThreadStatus::look(thread)
                 {
                     let now = clock::now();
                     self.followed.track(now, seen, follow, &mut self.outbox);

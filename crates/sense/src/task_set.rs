@@ -7,9 +7,9 @@ use std::collections::HashMap;
 
 use onbeat_model::{Burst, Event, Follow, Instant, Name, Task, TaskId};
 
-pub(crate) use process::{Seen, threads_of};
+pub(crate) use process::{ThreadStatus, threads_of};
 
-use crate::burst_builder::{State, Wakeup};
+use crate::burst_builder::{BurstState, Wakeup};
 use crate::tuning::tracer::LOOKS_EVERY;
 use onbeat_kernel::clock;
 use onbeat_kernel::proc::started_ticks;
@@ -18,7 +18,7 @@ use onbeat_kernel::proc::started_ticks;
 /// forgets it.
 #[derive(Debug, Default)]
 pub struct Followed {
-    threads: HashMap<u32, Thread>,
+    threads: HashMap<u32, FollowedThread>,
     /// The thread that was last seen to get each CPU.
     occupants: HashMap<u32, u32>,
     has_followed: bool,
@@ -28,15 +28,15 @@ pub struct Followed {
 }
 
 #[derive(Debug)]
-struct Thread {
+struct FollowedThread {
     task: Task,
     follow: Follow,
-    state: State,
+    state: BurstState,
 }
 
 /// A thread that was just started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Started {
+pub(crate) struct ThreadStart {
     pub(crate) parent: u32,
     pub(crate) tid: u32,
     /// Whether it is of the same process as its parent.
@@ -58,14 +58,14 @@ impl Followed {
     pub(crate) fn track(
         &mut self,
         at: Instant,
-        seen: Seen,
+        seen: ThreadStatus,
         follow: Follow,
         events: &mut Vec<Event>,
     ) {
         let state = if seen.is_asleep {
-            State::Asleep
+            BurstState::Asleep
         } else {
-            State::Unknown
+            BurstState::Unknown
         };
         match self.threads.get_mut(&seen.task.id.tid) {
             Some(thread) if thread.task.id == seen.task.id => {
@@ -94,12 +94,12 @@ impl Followed {
         at: Instant,
         task: Task,
         follow: Follow,
-        state: State,
+        state: BurstState,
         events: &mut Vec<Event>,
     ) {
         self.has_followed = true;
         events.push(Event::Tracked { at, task });
-        let thread = Thread {
+        let thread = FollowedThread {
             task,
             follow,
             state,
@@ -108,7 +108,7 @@ impl Followed {
     }
 
     /// A thread was started: it is followed if its parent is, and it is one of those to follow.
-    pub(crate) fn started(&mut self, at: Instant, started: Started, events: &mut Vec<Event>) {
+    pub(crate) fn started(&mut self, at: Instant, started: ThreadStart, events: &mut Vec<Event>) {
         let Some(parent) = self.threads.get(&started.parent) else {
             return;
         };
@@ -130,7 +130,7 @@ impl Followed {
             return;
         }
         self.exited(at, started.tid, events);
-        self.take_in(at, task, follow, State::Asleep, events);
+        self.take_in(at, task, follow, BurstState::Asleep, events);
     }
 
     /// A thread has the name `comm` now.
@@ -157,7 +157,7 @@ impl Followed {
                 && !self.has(pid)
             {
                 task.id = identity(pid, at);
-                self.take_in(at, task, follow, State::Unknown, events);
+                self.take_in(at, task, follow, BurstState::Unknown, events);
             }
         }
     }
@@ -242,12 +242,12 @@ impl Followed {
         for tid in gone {
             self.exited(now, tid, events);
         }
-        let first = |thread: &&Thread| thread.task.pid == thread.task.id.tid;
+        let first = |thread: &&FollowedThread| thread.task.pid == thread.task.id.tid;
         let processes: Vec<_> = (self.threads.values().filter(first))
             .map(|thread| (thread.task.pid, thread.follow))
             .collect();
         for (pid, follow) in processes {
-            for seen in threads_of(pid).into_iter().filter_map(Seen::look) {
+            for seen in threads_of(pid).into_iter().filter_map(ThreadStatus::look) {
                 self.track(now, seen, follow, events);
             }
         }

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use onbeat_sense::calls::Call;
-use onbeat_sense::tracer::Kind;
+use onbeat_sense::tracer::TracerKind;
 
 /// The tracer.
 #[derive(Debug, Args)]
@@ -65,27 +65,27 @@ pub(crate) enum LoopTracer {
 
 impl TracingOptions {
     /// The tracers to try, in this order.
-    pub(crate) const fn choice(&self) -> &'static [Kind] {
+    pub(crate) const fn choice(&self) -> &'static [TracerKind] {
         match self.tracer {
-            TracerName::Auto => &Kind::AUTO,
-            TracerName::Bpf => &[Kind::Bpf],
-            TracerName::BpfSyscalls => &[Kind::BpfSyscalls],
-            TracerName::Tracefs => &[Kind::Tracefs],
-            TracerName::Perf => &[Kind::Perf],
-            TracerName::Ptrace => &[Kind::Ptrace],
-            TracerName::Preload => &[Kind::Preload],
+            TracerName::Auto => &TracerKind::AUTO,
+            TracerName::Bpf => &[TracerKind::Bpf],
+            TracerName::BpfSyscalls => &[TracerKind::BpfSyscalls],
+            TracerName::Tracefs => &[TracerKind::Tracefs],
+            TracerName::Perf => &[TracerKind::Perf],
+            TracerName::Ptrace => &[TracerKind::Ptrace],
+            TracerName::Preload => &[TracerKind::Preload],
         }
     }
 }
 
 impl LoopTracer {
     /// The tracers to try, in this order.
-    pub(crate) const fn choice(self) -> &'static [Kind] {
+    pub(crate) const fn choice(self) -> &'static [TracerKind] {
         match self {
-            Self::Auto => &[Kind::Bpf, Kind::Tracefs, Kind::Ptrace],
-            Self::Bpf => &[Kind::Bpf],
-            Self::Tracefs => &[Kind::Tracefs],
-            Self::Ptrace => &[Kind::Ptrace],
+            Self::Auto => &[TracerKind::Bpf, TracerKind::Tracefs, TracerKind::Ptrace],
+            Self::Bpf => &[TracerKind::Bpf],
+            Self::Tracefs => &[TracerKind::Tracefs],
+            Self::Ptrace => &[TracerKind::Ptrace],
         }
     }
 }

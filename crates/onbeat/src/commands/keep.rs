@@ -149,8 +149,9 @@ impl<'a> PreparedRun<'a> {
     /// marks of its own: the first ones would not be heard.
     pub(crate) fn may_protect(&self, executable: Option<&Path>) -> bool {
         let options = self.options;
-        let can_join =
-            || options.tracer.choice().first() == Some(&tracer::Kind::Bpf) && bpf::is_likely();
+        let can_join = || {
+            options.tracer.choice().first() == Some(&tracer::TracerKind::Bpf) && bpf::is_likely()
+        };
         let may_act = !options.dry_run
             && !options.no_probation
             && self.config.enforcement.through != Through::Scx;
@@ -448,20 +449,20 @@ fn config_of(options: &KeepOptions) -> anyhow::Result<Config> {
 fn settings(
     options: &KeepOptions,
     config: &Config,
-    tracer: tracer::Kind,
+    tracer: tracer::TracerKind,
     targets: Vec<u32>,
 ) -> Settings {
     let has_children = options.children;
     let origins = Origins::new(targets);
     let enforcement = config.enforcement;
     // No other tracer tells who woke whom.
-    let finds_pipelines = options.pipelines == Pipelines::Auto && tracer == tracer::Kind::Bpf;
+    let finds_pipelines = options.pipelines == Pipelines::Auto && tracer == tracer::TracerKind::Bpf;
     Settings {
         probation: !options.no_probation,
         // Where an interrupt cannot be told from a thread that wakes another one, a batch program
         // seems to have a clock; and a scheduler of onbeat's own gives reservations alone.
         protects: !options.no_probation
-            && tracer == tracer::Kind::Bpf
+            && tracer == tracer::TracerKind::Bpf
             && bpf::tells_wakers()
             && enforcement.through != Through::Scx,
         pipelines: finds_pipelines.then(|| PipelineSettings {

@@ -7,7 +7,7 @@ use anyhow::Context;
 use onbeat_control::Next;
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span};
 use onbeat_sense::bpf::Parser;
-use onbeat_sense::tracer::{Kind, Tracer, Wants};
+use onbeat_sense::tracer::{Tracer, TracerKind, Wants};
 
 use super::keep::write_report;
 use super::run::ChildProgram;
@@ -135,7 +135,7 @@ impl WatchedThreads {
                 tracer.kind(),
                 self.lost
             );
-            if args.tracing.choice().len() > 1 && tracer.kind() == Kind::Perf {
+            if args.tracing.choice().len() > 1 && tracer.kind() == TracerKind::Perf {
                 eprintln!(
                     "This tracer sees when a thread runs, not when it is woken: on a busy machine, --tracer preload \
                      finds a period better."

@@ -2,7 +2,7 @@
 
 /// Why the kernel could not be heard.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum BpfError {
     /// BPF is for the privileged.
     #[error(
         "may not load BPF programs: tracing needs root, or CAP_BPF and CAP_PERFMON; run it with sudo"
@@ -41,7 +41,7 @@ pub enum Error {
     },
 }
 
-impl Error {
+impl BpfError {
     /// Wraps the failure of an attempt to do `what`.
     pub(super) fn kernel(what: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Self {
         move |source| Self::Kernel { what, source }

@@ -8,7 +8,7 @@ use libbpf_rs::libbpf_sys::BPF_FUNC_get_attach_cookie;
 use libbpf_rs::{MapType, ProgramType};
 use onbeat_model::{Feature, Support};
 
-use super::{BpfSensor, Error, Hooks, Options, interrupts};
+use super::{BpfError, BpfOptions, BpfSensor, Hooks, interrupts};
 use onbeat_kernel::proc::started_ticks;
 
 /// Tries each feature that the tracer needs.
@@ -158,10 +158,10 @@ fn probes() -> Feature {
 #[must_use]
 pub fn probe_calls() -> Feature {
     const NAME: &str = "tracer bpf-syscalls";
-    let options = Options {
+    let options = BpfOptions {
         buffer_bytes: 0,
         calls: [0].into_iter().collect(),
-        ..Options::default()
+        ..BpfOptions::default()
     };
     match BpfSensor::new(options) {
         Ok(_) => Feature::new(
@@ -178,9 +178,9 @@ pub fn probe_calls() -> Feature {
 #[must_use]
 pub fn probe_tracer() -> Feature {
     const NAME: &str = "tracer bpf";
-    let options = Options {
+    let options = BpfOptions {
         buffer_bytes: 0,
-        ..Options::default()
+        ..BpfOptions::default()
     };
     let loads = |is_on_btf| {
         feature(
@@ -198,7 +198,7 @@ pub fn probe_tracer() -> Feature {
         Ok(sensor) => loads(sensor.hooks() == Hooks::Btf),
         Err(error) => {
             let advice = match error {
-                Error::NoPrivilege => "run it with sudo",
+                BpfError::NoPrivilege => "run it with sudo",
                 _ => "boot a kernel with BPF and BTF, 5.10 or newer",
             };
             Feature::new(NAME, Support::None, &error.to_string(), advice)

@@ -13,7 +13,7 @@ use super::wire;
 
 /// See the file's head.
 #[derive(Debug, Default)]
-pub(super) struct Inbox {
+pub(super) struct EventBatch {
     events: Vec<Event>,
     /// The parts of each event: after how many of those that keep their place, of which task, and
     /// its own place.
@@ -24,7 +24,7 @@ pub(super) struct Inbox {
     begun: Vec<u32>,
 }
 
-impl Inbox {
+impl EventBatch {
     pub(super) fn push(&mut self, event: Event) {
         self.urgent |= matches!(event, Event::Exhausted { .. });
         self.events.push(event);
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn events_come_one_task_after_another_and_those_of_a_task_in_their_order() {
-        let mut inbox = Inbox::default();
+        let mut inbox = EventBatch::default();
         for (tid, at) in [(7, 3), (5, 4), (7, 2), (6, 6), (5, 7), (7, 8)] {
             inbox.push(woke(tid, at));
         }
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn nothing_is_moved_across_the_end_of_a_task() {
-        let mut inbox = Inbox::default();
+        let mut inbox = EventBatch::default();
         let told = [woke(7, 1), woke(5, 2), exited(7, 3), exited(2, 4)];
         let later = [woke(6, 5), woke(1, 6)];
         for event in told.into_iter().chain(later) {
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn an_exhausted_budget_cannot_wait() {
-        let mut inbox = Inbox::default();
+        let mut inbox = EventBatch::default();
         inbox.push(Event::Exhausted {
             at: Instant::from_ns(1),
             task: TaskId::recorded(7),

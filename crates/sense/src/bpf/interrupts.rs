@@ -21,7 +21,7 @@ const TICK: &str = "tick_cpu_sched";
 
 /// The offsets that the running kernel keeps for each CPU, in bytes after the CPU's run queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Places {
+pub(super) struct RunQueueOffsets {
     /// The `preempt_count`; none if the kernel keeps it elsewhere.
     pub(super) preempt_count: Option<i64>,
     /// The timers; none if the kernel keeps them elsewhere.
@@ -39,18 +39,18 @@ pub(super) struct Timers {
 
 /// The places, looked up once: reading the kernel's types takes 10 ms, in which a program that
 /// `run` is to start waits.
-pub(super) fn places() -> Places {
-    static PLACES: OnceLock<Places> = OnceLock::new();
+pub(super) fn places() -> RunQueueOffsets {
+    static PLACES: OnceLock<RunQueueOffsets> = OnceLock::new();
     *PLACES.get_or_init(|| {
         let Ok(btf) = Btf::from_vmlinux() else {
-            return Places::default();
+            return RunQueueOffsets::default();
         };
         let found = by_types(&btf);
         if found.preempt_count.is_some() && found.timers.is_some() {
             return found;
         }
         let symbols = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
-        Places {
+        RunQueueOffsets {
             preempt_count: found.preempt_count.or_else(|| by_symbols(&symbols, COUNT)),
             timers: found
                 .timers
@@ -60,14 +60,14 @@ pub(super) fn places() -> Places {
 }
 
 /// The places by the kernel's types.
-fn by_types(btf: &Btf<'_>) -> Places {
+fn by_types(btf: &Btf<'_>) -> RunQueueOffsets {
     let variables = variables(btf, &[RUN_QUEUE, COUNT, HOT, TIMERS, TICK]);
     let from_rq = |name: &str| Some(variables.get(name)? - variables.get(RUN_QUEUE)?);
     let in_hot = || {
         let hot = btf.type_by_name::<Struct<'_>>(HOT)?;
         Some(from_rq(HOT)? + member(btf, hot.into(), "preempt_count")?)
     };
-    Places {
+    RunQueueOffsets {
         preempt_count: from_rq(COUNT).or_else(in_hot),
         timers: timers(btf, from_rq),
     }

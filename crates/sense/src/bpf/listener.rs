@@ -30,7 +30,7 @@ use std::thread;
 
 use onbeat_model::{Event, Task, TaskId};
 
-use super::Error;
+use super::BpfError;
 use crate::probes::Probe;
 use crate::tuning::listener::START;
 use ear::{Ear, Expected};
@@ -39,9 +39,9 @@ pub use parser::Parser;
 
 /// The thread's results.
 #[derive(Debug, Default)]
-struct Told {
+struct ListenerResults {
     heard: AtomicUsize,
-    refused: OnceLock<Error>,
+    refused: OnceLock<BpfError>,
 }
 
 /// A message to the thread.
@@ -81,7 +81,7 @@ impl Message {
 /// Listens until it is dropped, which ends the thread.
 #[derive(Debug)]
 pub struct Listener {
-    told: Arc<Told>,
+    told: Arc<ListenerResults>,
     ear: UnixStream,
     expected: mpsc::Sender<Expected>,
     /// The last message about each process that found no room yet.
@@ -153,7 +153,7 @@ impl Listener {
         let (ear, commands) = UnixStream::pair()?;
         ear.set_nonblocking(true)?;
         let (expected, expectations) = mpsc::channel();
-        let told = Arc::new(Told::default());
+        let told = Arc::new(ListenerResults::default());
         let listening = Ear::new(cookie, program, parser, Arc::clone(&told));
         thread::Builder::new()
             .name("onbeat-ear".into())
@@ -222,7 +222,7 @@ impl Listener {
 
     /// The first reason why a probe is not listened to.
     #[must_use]
-    pub fn refused(&self) -> Option<&Error> {
+    pub fn refused(&self) -> Option<&BpfError> {
         self.told.refused.get()
     }
 

@@ -9,7 +9,7 @@ use libbpf_rs::{Link, MapHandle, ProgramAttachType};
 use super::listener::attach;
 use super::programs::Programs;
 use super::skeleton::{TracerSkel, TracerSkelBuilder};
-use super::{Error, Hooks, Options, interrupts};
+use super::{BpfError, BpfOptions, Hooks, interrupts};
 
 /// The attached tracer. The kernel keeps programs and maps for as long as these are held.
 pub(super) struct Loaded {
@@ -37,13 +37,13 @@ pub(super) struct Attached {
 
 impl Attached {
     /// The program that is to be attached to probes.
-    pub(super) fn marked(&self) -> Result<OwnedFd, Error> {
+    pub(super) fn marked(&self) -> Result<OwnedFd, BpfError> {
         let program = match self.hooks {
             Hooks::Raw => self.skeleton.progs.marked_raw.as_fd(),
             _ => self.skeleton.progs.marked.as_fd(),
         };
         let program = program.try_clone_to_owned();
-        program.map_err(|e| Error::loading(e.into()))
+        program.map_err(|e| BpfError::loading(e.into()))
     }
 }
 
@@ -56,24 +56,24 @@ impl std::fmt::Debug for Attached {
 }
 
 /// Loads the programs on BTF tracepoints, or on raw ones where the kernel refuses those.
-pub(super) fn load(options: &Options) -> Result<Loaded, Error> {
+pub(super) fn load(options: &BpfOptions) -> Result<Loaded, BpfError> {
     // libbpf would write to standard error what comes back as an error all the same.
     libbpf_rs::set_print(None);
     match options.hooks {
         Hooks::Probe => load_on(Hooks::Btf, options).or_else(|refused| match refused {
-            Error::NoPrivilege => Err(refused),
+            BpfError::NoPrivilege => Err(refused),
             _ => load_on(Hooks::Raw, options),
         }),
         hooks => load_on(hooks, options),
     }
 }
 
-fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
+fn load_on(hooks: Hooks, options: &BpfOptions) -> Result<Loaded, BpfError> {
     // The skeleton borrows the place of its object, one pointer, and closes the object itself.
     let object = Box::leak(Box::new(MaybeUninit::uninit()));
     let mut open = TracerSkelBuilder::default()
         .open(object)
-        .map_err(Error::loading)?;
+        .map_err(BpfError::loading)?;
     if let Some(rodata) = &mut open.maps.rodata_data {
         rodata.buffer_bytes = whole_buffer(options.buffer_bytes).into();
         rodata.most_tasks = options.most_tasks.into();
@@ -92,11 +92,11 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
     let (maps, programs) = (&mut open.maps, &mut open.progs);
     maps.records
         .set_max_entries(whole_buffer(options.buffer_bytes))
-        .map_err(Error::loading)?;
+        .map_err(BpfError::loading)?;
     // Those that have exited stay in the table until the kernel has freed them, too.
     maps.activities_raw
         .set_max_entries(options.most_tasks.saturating_mul(2).max(1))
-        .map_err(Error::loading)?;
+        .map_err(BpfError::loading)?;
     if attach::has_links() {
         for program in [&mut programs.marked, &mut programs.marked_raw] {
             program.set_attach_type(ProgramAttachType::TraceUprobeMulti);
@@ -149,23 +149,25 @@ fn load_on(hooks: Hooks, options: &Options) -> Result<Loaded, Error> {
     programs
         .other_became_raw
         .set_autoload(options.tell_programs && hooks == Hooks::Raw);
-    unused_map.set_autocreate(false).map_err(Error::loading)?;
+    unused_map
+        .set_autocreate(false)
+        .map_err(BpfError::loading)?;
     for program in unused_programs {
         program.set_autoload(false);
     }
-    let mut skeleton = open.load().map_err(Error::loading)?;
-    skeleton.attach().map_err(Error::loading)?;
+    let mut skeleton = open.load().map_err(BpfError::loading)?;
+    skeleton.attach().map_err(BpfError::loading)?;
 
-    let records = MapHandle::try_from(&skeleton.maps.records).map_err(Error::loading)?;
-    let partners = MapHandle::try_from(&skeleton.maps.partners).map_err(Error::loading)?;
-    let programs = MapHandle::try_from(&skeleton.maps.programs).map_err(Error::loading)?;
-    let ends = MapHandle::try_from(&skeleton.maps.ends).map_err(Error::loading)?;
-    let state = MapHandle::try_from(&skeleton.maps.bss).map_err(Error::loading)?;
+    let records = MapHandle::try_from(&skeleton.maps.records).map_err(BpfError::loading)?;
+    let partners = MapHandle::try_from(&skeleton.maps.partners).map_err(BpfError::loading)?;
+    let programs = MapHandle::try_from(&skeleton.maps.programs).map_err(BpfError::loading)?;
+    let ends = MapHandle::try_from(&skeleton.maps.ends).map_err(BpfError::loading)?;
+    let state = MapHandle::try_from(&skeleton.maps.bss).map_err(BpfError::loading)?;
     let links = std::mem::take(&mut skeleton.links);
     let chooser = links
         .choose
         .or(links.choose_raw)
-        .ok_or_else(|| Error::loading(libbpf_rs::Error::from_raw_os_error(libc::EOPNOTSUPP)))?;
+        .ok_or_else(|| BpfError::loading(libbpf_rs::Error::from_raw_os_error(libc::EOPNOTSUPP)))?;
     let links = [
         links.waking,
         links.wakeup_new,

@@ -31,14 +31,14 @@ use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, TaskId};
 
 pub use calls::CallSet;
 pub use ends::{End, Ends};
-pub use error::Error;
+pub use error::BpfError;
 pub use features::{is_likely, probe, probe_calls, probe_tracer, tells_expiries, tells_wakers};
 use listener::Listener;
 pub use listener::Parser;
 use load::Attached;
-use partners::Partners;
+use partners::PartnerCounts;
 use records::Records;
-use shared::{Request, Shared, UNWANTED};
+use shared::{IteratorCommand, SharedPage, UNWANTED};
 pub use waker::Waker;
 
 use crate::executable;
@@ -60,7 +60,7 @@ pub fn event_of_wakeups(key: &[u8], value: &[u8], now: Instant) -> Option<Event>
 
 /// How to trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct BpfOptions {
     /// Report each wakeup too ([`Event::Wakeup`]), not only the bursts.
     pub raw_wakeups: bool,
     /// Tell whom tracked tasks wake that are not tracked ([`Event::Woke`]), to find who works with
@@ -99,7 +99,7 @@ pub enum Hooks {
     Raw,
 }
 
-impl Default for Options {
+impl Default for BpfOptions {
     /// Bursts only, 4096 tasks, and room for 16,384 records: 0.3 s of 1,000 threads of 50 Hz. Half
     /// of it is read before that.
     fn default() -> Self {
@@ -124,13 +124,13 @@ pub struct BpfSensor {
     listener: Listener,
     attached: Attached,
     records: Records,
-    partners: Option<Partners>,
+    partners: Option<PartnerCounts>,
     ends: Ends,
-    shared: Shared,
+    shared: SharedPage,
     /// Lost records that were reported.
     lost: u64,
     /// With the hooks that the kernel took.
-    options: Options,
+    options: BpfOptions,
     has_tracked: bool,
     /// A budget that runs out can wait for the end of a poll.
     may_wait: bool,
@@ -143,7 +143,7 @@ impl BpfSensor {
     ///
     /// # Errors
     /// Without privilege, or on a kernel that lacks what they need (see [`probe`]).
-    pub fn new(options: Options) -> Result<Self, Error> {
+    pub fn new(options: BpfOptions) -> Result<Self, BpfError> {
         Self::with_parser(options, Parser::here())
     }
 
@@ -151,7 +151,7 @@ impl BpfSensor {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn with_parser(options: Options, parser: Parser) -> Result<Self, Error> {
+    pub fn with_parser(options: BpfOptions, parser: Parser) -> Result<Self, BpfError> {
         let loaded = load::load(&options)?;
         let listen = if options.endless {
             Listener::new
@@ -159,23 +159,26 @@ impl BpfSensor {
             Listener::ahead
         };
         let listener = listen(wire::of_probe, loaded.attached.marked()?, parser)
-            .map_err(|e| Error::kernel("start a thread")(e.into()))?;
+            .map_err(|e| BpfError::kernel("start a thread")(e.into()))?;
         Ok(Self {
             chooser: loaded.chooser,
             listener,
             attached: loaded.attached,
             records: Records::new(loaded.records)?,
-            partners: options.partners.then(|| Partners::new(loaded.partners)),
+            partners: options
+                .partners
+                .then(|| PartnerCounts::new(loaded.partners)),
             ends: Ends::new(loaded.ends),
-            shared: Shared::map(&loaded.state)?,
+            shared: SharedPage::map(&loaded.state)?,
             lost: 0,
-            options: Options {
+            options: BpfOptions {
                 hooks: loaded.hooks,
                 ..options
             },
             has_tracked: false,
             may_wait: false,
-            waker: Waker::new().map_err(|e| Error::kernel("make an event descriptor")(e.into()))?,
+            waker: Waker::new()
+                .map_err(|e| BpfError::kernel("make an event descriptor")(e.into()))?,
             workload: Workload::default(),
         })
     }
@@ -218,7 +221,7 @@ impl BpfSensor {
 
     /// Why a probe could not be listened to, if that ever happened.
     #[must_use]
-    pub fn deaf(&self) -> Option<&Error> {
+    pub fn deaf(&self) -> Option<&BpfError> {
         self.listener.refused()
     }
 
@@ -230,26 +233,27 @@ impl BpfSensor {
     }
 
     /// Sleeps until there is something to say or `longest` is over; false if a signal came.
-    fn wait(&self, longest: Span) -> Result<bool, Error> {
+    fn wait(&self, longest: Span) -> Result<bool, BpfError> {
         wait::readable(&[self.records.as_fd(), self.waker.as_fd()], Some(longest))
-            .map_err(|e| Error::kernel("wait for the trace")(e.into()))
+            .map_err(|e| BpfError::kernel("wait for the trace")(e.into()))
     }
 
     /// Runs the task iterator once, which carries `request` out.
-    fn ask(&mut self, request: Request<'_>) -> Result<shared::Answer, Error> {
+    fn ask(&mut self, request: IteratorCommand<'_>) -> Result<shared::Answer, BpfError> {
         self.shared.ask(request);
-        let mut pass = Iter::new(&self.chooser).map_err(Error::kernel("read the list of tasks"))?;
+        let mut pass =
+            Iter::new(&self.chooser).map_err(BpfError::kernel("read the list of tasks"))?;
         let mut nothing = [0; 64];
         while pass
             .read(&mut nothing)
-            .map_err(|e| Error::kernel("read the list of tasks")(e.into()))?
+            .map_err(|e| BpfError::kernel("read the list of tasks")(e.into()))?
             > 0
         {}
         Ok(self.shared.answer())
     }
 
     /// Moves what the ring buffer holds to `events`; true if some of it cannot wait.
-    fn collect(&mut self, events: &mut Vec<Event>) -> Result<bool, Error> {
+    fn collect(&mut self, events: &mut Vec<Event>) -> Result<bool, BpfError> {
         let urgent = self.records.read()?.hand_over(events);
         let lost = self.shared.lost();
         if lost > self.lost {
@@ -268,21 +272,21 @@ impl BpfSensor {
 }
 
 impl Sensor for BpfSensor {
-    type Error = Error;
+    type Error = BpfError;
 
-    fn track(&mut self, tid: u32, follow: Follow) -> Result<(), Error> {
+    fn track(&mut self, tid: u32, follow: Follow) -> Result<(), BpfError> {
         loop {
-            let answer = self.ask(Request::Track { tid, follow })?;
+            let answer = self.ask(IteratorCommand::Track { tid, follow })?;
             if answer.found == 0 {
-                return Err(Error::NoSuchTask { tid });
+                return Err(BpfError::NoSuchTask { tid });
             }
             self.has_tracked = true;
             if answer.refused > 0 && self.shared.alive() < u64::from(self.options.most_tasks) {
                 let no_memory = libbpf_rs::Error::from_raw_os_error(libc::ENOMEM);
-                return Err(Error::kernel("set memory aside for a task")(no_memory));
+                return Err(BpfError::kernel("set memory aside for a task")(no_memory));
             }
             if answer.refused > 0 {
-                return Err(Error::Full {
+                return Err(BpfError::Full {
                     tid,
                     most: self.options.most_tasks,
                 });
@@ -298,9 +302,9 @@ impl Sensor for BpfSensor {
 
     /// As many as the iterator dismisses at a time, for each pass looks at every task of the
     /// machine.
-    fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), Error> {
+    fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), BpfError> {
         for part in tasks.chunks(UNWANTED) {
-            self.ask(Request::Untrack(part))?;
+            self.ask(IteratorCommand::Untrack(part))?;
         }
         self.records.read()?.forget_all(tasks);
         for task in tasks {
@@ -310,7 +314,7 @@ impl Sensor for BpfSensor {
         Ok(())
     }
 
-    fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Error> {
+    fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, BpfError> {
         let mut until = self.now() + timeout;
         let heard = events.len();
         loop {
@@ -334,7 +338,7 @@ impl Sensor for BpfSensor {
         }
     }
 
-    fn tell_programs(&mut self, names: &BTreeSet<String>) -> Result<(), Error> {
+    fn tell_programs(&mut self, names: &BTreeSet<String>) -> Result<(), BpfError> {
         self.attached.programs.tell(names)
     }
 

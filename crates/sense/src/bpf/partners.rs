@@ -16,12 +16,12 @@ const VALUE: usize = size_of::<partner>();
 
 /// The counts, and when they are to be read again.
 #[derive(Debug)]
-pub(super) struct Partners {
+pub(super) struct PartnerCounts {
     map: MapHandle,
     next: Instant,
 }
 
-impl Partners {
+impl PartnerCounts {
     pub(super) const fn new(map: MapHandle) -> Self {
         Self {
             map,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 
-use super::{Error, skeleton::types::program};
+use super::{BpfError, skeleton::types::program};
 
 /// The size of the table's keys.
 const NAME: usize = size_of::<program>();
@@ -26,7 +26,7 @@ impl Programs {
 
     /// Those of these `names` from now on, as many as there is room for. A name that is as long as
     /// the kernel's table keeps of a longer one stands for that, too.
-    pub(super) fn tell(&mut self, names: &BTreeSet<String>) -> Result<(), Error> {
+    pub(super) fn tell(&mut self, names: &BTreeSet<String>) -> Result<(), BpfError> {
         let names = names
             .iter()
             .map(|name| key(name))
@@ -34,11 +34,11 @@ impl Programs {
         let names: BTreeSet<[u8; NAME]> = names.collect();
         for former in self.told.difference(&names) {
             let removed = self.map.delete(former);
-            removed.map_err(Error::kernel("change the table of programs"))?;
+            removed.map_err(BpfError::kernel("change the table of programs"))?;
         }
         for new in names.difference(&self.told) {
             let added = self.map.update(new, &[1], MapFlags::ANY);
-            added.map_err(Error::kernel("change the table of programs"))?;
+            added.map_err(BpfError::kernel("change the table of programs"))?;
         }
         self.told = names;
         Ok(())

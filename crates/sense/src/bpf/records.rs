@@ -5,20 +5,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 
-use super::inbox::Inbox;
-use super::{Error, wire};
+use super::inbox::EventBatch;
+use super::{BpfError, wire};
 
 /// See the file's head.
 #[derive(Debug)]
 pub(super) struct Records {
     map: MapHandle,
     ring: RingBuffer<'static>,
-    inbox: Arc<Mutex<Inbox>>,
+    inbox: Arc<Mutex<EventBatch>>,
 }
 
 impl Records {
-    pub(super) fn new(map: MapHandle) -> Result<Self, Error> {
-        let inbox = Arc::new(Mutex::new(Inbox::default()));
+    pub(super) fn new(map: MapHandle) -> Result<Self, BpfError> {
+        let inbox = Arc::new(Mutex::new(EventBatch::default()));
         let into = Arc::clone(&inbox);
         let mut builder = RingBufferBuilder::new();
         builder
@@ -30,8 +30,8 @@ impl Records {
                 }
                 0
             })
-            .map_err(Error::loading)?;
-        let ring = builder.build().map_err(Error::loading)?;
+            .map_err(BpfError::loading)?;
+        let ring = builder.build().map_err(BpfError::loading)?;
         Ok(Self { map, ring, inbox })
     }
 
@@ -41,10 +41,10 @@ impl Records {
     }
 
     /// Reads all that the buffer holds.
-    pub(super) fn read(&mut self) -> Result<MutexGuard<'_, Inbox>, Error> {
+    pub(super) fn read(&mut self) -> Result<MutexGuard<'_, EventBatch>, BpfError> {
         self.ring
             .consume()
-            .map_err(Error::kernel("read the trace"))?;
+            .map_err(BpfError::kernel("read the trace"))?;
         Ok(lock(&self.inbox))
     }
 }
@@ -56,6 +56,6 @@ impl AsFd for Records {
     }
 }
 
-fn lock(inbox: &Mutex<Inbox>) -> MutexGuard<'_, Inbox> {
+fn lock(inbox: &Mutex<EventBatch>) -> MutexGuard<'_, EventBatch> {
     inbox.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,7 +8,7 @@ use libbpf_rs::MapHandle;
 use onbeat_model::{Follow, TaskId};
 
 use super::skeleton::types::{self, shared};
-use super::{Error, wire};
+use super::{BpfError, wire};
 
 /// The number of tasks that are dismissed at a time.
 pub(super) const UNWANTED: usize = 64;
@@ -22,7 +22,7 @@ macro_rules! field {
 }
 
 /// The command for the task iterator.
-pub(super) enum Request<'a> {
+pub(super) enum IteratorCommand<'a> {
     Track {
         tid: u32,
         follow: Follow,
@@ -48,11 +48,11 @@ const _: () = assert!(
 
 /// The page, mapped.
 #[derive(Debug)]
-pub(super) struct Shared(NonNull<shared>);
+pub(super) struct SharedPage(NonNull<shared>);
 
-impl Shared {
+impl SharedPage {
     /// Maps the programs' `.bss`.
-    pub(super) fn map(map: &MapHandle) -> Result<Self, Error> {
+    pub(super) fn map(map: &MapHandle) -> Result<Self, BpfError> {
         // SAFETY: a new mapping at an address of the kernel's choice.
         let page = unsafe {
             libc::mmap(
@@ -66,11 +66,11 @@ impl Shared {
         };
         if page == libc::MAP_FAILED {
             let source = std::io::Error::last_os_error().into();
-            return Err(Error::kernel("map the tracer's state")(source));
+            return Err(BpfError::kernel("map the tracer's state")(source));
         }
         NonNull::new(page.cast())
             .map(Self)
-            .ok_or_else(|| Error::loading(libbpf_rs::Error::from_raw_os_error(libc::EFAULT)))
+            .ok_or_else(|| BpfError::loading(libbpf_rs::Error::from_raw_os_error(libc::EFAULT)))
     }
 
     fn unwanted(&self) -> &[AtomicU64; UNWANTED] {
@@ -97,10 +97,12 @@ impl Shared {
     }
 
     /// Writes down what the iterator is to do when it runs next.
-    pub(super) fn ask(&mut self, request: Request<'_>) {
+    pub(super) fn ask(&mut self, request: IteratorCommand<'_>) {
         let (wanted, kind, follow) = match request {
-            Request::Track { tid, follow } => (tid.into(), types::request::REQUEST_TRACK, follow),
-            Request::Untrack(tasks) => {
+            IteratorCommand::Track { tid, follow } => {
+                (tid.into(), types::request::REQUEST_TRACK, follow)
+            }
+            IteratorCommand::Untrack(tasks) => {
                 let mut count = 0;
                 for (place, task) in self.unwanted().iter().zip(tasks) {
                     place.store(wire::pack(*task), Ordering::Relaxed);
@@ -133,7 +135,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for SharedPage {
     fn drop(&mut self) {
         // SAFETY: it was mapped with this size, and no other code has the address.
         unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<shared>()) };
@@ -141,4 +143,4 @@ impl Drop for Shared {
 }
 
 // SAFETY: the page belongs to no thread, and is only accessed by atomics.
-unsafe impl Send for Shared {}
+unsafe impl Send for SharedPage {}

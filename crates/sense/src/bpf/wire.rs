@@ -4,7 +4,7 @@ use std::mem::offset_of;
 
 use onbeat_model::{Burst, Event, Instant, Mark, Name, Said, Span, Task, TaskId};
 
-use super::skeleton::types::{record, record_bits as Bits, record_kind as Kind};
+use super::skeleton::types::{record, record_bits as Bits, record_kind as RecordKind};
 use crate::probes::Probe;
 
 const TID_BITS: u32 = Bits::ID_TID_BITS.0;
@@ -14,11 +14,11 @@ const SIZE: usize = size_of::<record>();
 /// The kind of record that the program writes of a call: the cookie of its probe.
 pub(super) const fn of_probe(probe: Probe) -> Option<u32> {
     Some(match probe {
-        Probe::JobBegin => Kind::RECORD_JOB_BEGAN.0,
-        Probe::JobEnd | Probe::RealTimeFinishJob => Kind::RECORD_JOB_ENDED.0,
-        Probe::Mdn => Kind::RECORD_MISSED_DEADLINE.0,
-        Probe::RealTimeStart => Kind::RECORD_REALTIME_STARTED.0,
-        Probe::RealTimeExit => Kind::RECORD_REALTIME_EXITED.0,
+        Probe::JobBegin => RecordKind::RECORD_JOB_BEGAN.0,
+        Probe::JobEnd | Probe::RealTimeFinishJob => RecordKind::RECORD_JOB_ENDED.0,
+        Probe::Mdn => RecordKind::RECORD_MISSED_DEADLINE.0,
+        Probe::RealTimeStart => RecordKind::RECORD_REALTIME_STARTED.0,
+        Probe::RealTimeExit => RecordKind::RECORD_REALTIME_EXITED.0,
     })
 }
 
@@ -37,8 +37,8 @@ pub(super) const fn unpack(id: u64) -> TaskId {
 /// The process, not tracked, that executed a program of a wanted name, if the record tells of one.
 pub(super) fn executed(bytes: &[u8]) -> Option<u32> {
     let bytes: &[u8; SIZE] = bytes.try_into().ok()?;
-    let kind = Kind(word(bytes, offset_of!(record, kind)));
-    (kind == Kind::RECORD_EXECUTED).then(|| word(bytes, offset_of!(record, of.task.pid)))
+    let kind = RecordKind(word(bytes, offset_of!(record, kind)));
+    (kind == RecordKind::RECORD_EXECUTED).then(|| word(bytes, offset_of!(record, of.task.pid)))
 }
 
 /// The event that a record tells of; none if it is not one of ours.
@@ -69,10 +69,10 @@ pub(super) fn event(bytes: &[u8]) -> Option<Event> {
             said,
         })
     };
-    Some(match Kind(word(bytes, offset_of!(record, kind))) {
-        Kind::RECORD_TRACKED => Event::Tracked { at, task: named() },
-        Kind::RECORD_RENAMED => Event::Renamed { at, task: named() },
-        Kind::RECORD_BURST => Event::Burst(Burst {
+    Some(match RecordKind(word(bytes, offset_of!(record, kind))) {
+        RecordKind::RECORD_TRACKED => Event::Tracked { at, task: named() },
+        RecordKind::RECORD_RENAMED => Event::Renamed { at, task: named() },
+        RecordKind::RECORD_BURST => Event::Burst(Burst {
             task,
             woke: woke(),
             first_ran: Instant::from_ns(long(bytes, offset_of!(record, of.burst.first_ran_ns))),
@@ -86,23 +86,23 @@ pub(super) fn event(bytes: &[u8]) -> Option<Event> {
                 woke() - late
             }),
         }),
-        Kind::RECORD_EXHAUSTED => Event::Exhausted { at, task },
-        Kind::RECORD_WAKEUP => Event::Wakeup { at, task, waker },
-        Kind::RECORD_EXITED => Event::Exited { at, task },
-        Kind::RECORD_SUPPRESSED => Event::Suppressed {
+        RecordKind::RECORD_EXHAUSTED => Event::Exhausted { at, task },
+        RecordKind::RECORD_WAKEUP => Event::Wakeup { at, task, waker },
+        RecordKind::RECORD_EXITED => Event::Exited { at, task },
+        RecordKind::RECORD_SUPPRESSED => Event::Suppressed {
             at,
             task,
             count: woken_by,
         },
-        Kind::RECORD_JOB_BEGAN => marked(Said::JobBegan),
-        Kind::RECORD_JOB_ENDED => marked(Said::JobEnded),
-        Kind::RECORD_MISSED_DEADLINE => marked(Said::MissedDeadline),
-        Kind::RECORD_REALTIME_STARTED => marked(Said::RealTimeStarted {
+        RecordKind::RECORD_JOB_BEGAN => marked(Said::JobBegan),
+        RecordKind::RECORD_JOB_ENDED => marked(Said::JobEnded),
+        RecordKind::RECORD_MISSED_DEADLINE => marked(Said::MissedDeadline),
+        RecordKind::RECORD_REALTIME_STARTED => marked(Said::RealTimeStarted {
             period: Span::from_ns(long(bytes, offset_of!(record, of.mark.period_ns))),
             permille: word(bytes, offset_of!(record, of.mark.permille)),
         }),
-        Kind::RECORD_REALTIME_EXITED => marked(Said::RealTimeExited),
-        Kind::RECORD_CALLED => Event::Burst(Burst::pulse(task, at)),
+        RecordKind::RECORD_REALTIME_EXITED => marked(Said::RealTimeExited),
+        RecordKind::RECORD_CALLED => Event::Burst(Burst::pulse(task, at)),
         _ => return None,
     })
 }
@@ -153,7 +153,7 @@ mod tests {
                 offset_of!(record, waker),
                 &woken_by.to_ne_bytes(),
             );
-            put_kind(&mut record, Kind::RECORD_BURST.0);
+            put_kind(&mut record, RecordKind::RECORD_BURST.0);
             match event(&record) {
                 Some(Event::Burst(burst)) => (burst.waker, burst.expiry),
                 other => panic!("{other:?}"),
@@ -168,11 +168,11 @@ mod tests {
     #[test]
     fn what_is_no_record_is_no_event() {
         let mut record = [0; SIZE];
-        put_kind(&mut record, Kind::RECORD_EXITED.0);
+        put_kind(&mut record, RecordKind::RECORD_EXITED.0);
         assert!(event(&record).is_some());
         assert_eq!(event(&record[1..]), None);
         assert_eq!(event(&[]), None);
-        put_kind(&mut record, Kind::RECORD_EXECUTED.0 + 1);
+        put_kind(&mut record, RecordKind::RECORD_EXECUTED.0 + 1);
         assert_eq!((event(&record), executed(&record)), (None, None));
     }
 
@@ -184,7 +184,7 @@ mod tests {
             offset_of!(record, of.task.pid),
             &7_u32.to_ne_bytes(),
         );
-        put_kind(&mut record, Kind::RECORD_EXECUTED.0);
+        put_kind(&mut record, RecordKind::RECORD_EXECUTED.0);
         assert_eq!((event(&record), executed(&record)), (None, Some(7)));
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 
 /// Why threads could not be heard through perf events.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum PerfError {
     /// The administrator, or the distribution, allows it to no user.
     #[error(
         "perf events are not for ordinary users here (kernel.perf_event_paranoid is {level}): \
@@ -59,7 +59,7 @@ pub enum Error {
     },
 }
 
-impl Error {
+impl PerfError {
     /// Wraps the failure of an attempt to do `what`.
     pub(super) fn kernel(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Kernel { what, source }

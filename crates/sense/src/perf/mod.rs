@@ -18,13 +18,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use onbeat_model::{Event, Feature, Span, Support};
 
 use crate::switch_sensor::{Following, Source};
-use crate::task_set::{Followed, Started};
+use crate::task_set::{Followed, ThreadStart};
 use crate::tuning::tracer::MOST_PAGES;
-pub use error::Error;
+pub use error::PerfError;
 use onbeat_kernel::clock;
 use onbeat_kernel::{cpus, wait};
 use open::Tells;
-pub use record::{Record, What, records};
+pub use record::{PerfContent, PerfRecord, records};
 use ring::Ring;
 
 /// Hears threads of one's own. Tracing ends when it is dropped.
@@ -42,7 +42,7 @@ pub struct Events {
     /// may be told of twice, by its own and by those that it inherited.
     told_by: HashMap<u32, u32>,
     /// The records that cannot be told yet, as an earlier record of another CPU may be to come.
-    pending: Vec<Record>,
+    pending: Vec<PerfRecord>,
     watermark_bytes: u32,
 }
 
@@ -51,21 +51,21 @@ impl PerfSensor {
     ///
     /// # Errors
     /// If the user may not have perf events, or the kernel has none.
-    pub fn new() -> Result<Self, Error> {
+    pub fn new() -> Result<Self, PerfError> {
         Events::new().map(Self::by)
     }
 }
 
 impl Events {
-    fn new() -> Result<Self, Error> {
+    fn new() -> Result<Self, PerfError> {
         let cpus = cpus::online()
             .ok_or_else(|| std::io::Error::other("no list of CPUs in /sys"))
-            .map_err(Error::kernel("list the CPUs"))?;
+            .map_err(PerfError::kernel("list the CPUs"))?;
         let mut pages = MOST_PAGES;
         let rings = loop {
             match rings(&cpus, pages) {
                 // All that a user may lock: a smaller one may still find room.
-                Err(Error::NoRoom) if pages > 1 => pages /= 2,
+                Err(PerfError::NoRoom) if pages > 1 => pages /= 2,
                 rings => break rings?,
             }
         };
@@ -80,13 +80,14 @@ impl Events {
     }
 
     /// Opens the events of one thread, one for each CPU.
-    fn open(&mut self, tid: u32) -> Result<(), Error> {
+    fn open(&mut self, tid: u32) -> Result<(), PerfError> {
         let mut opened = Vec::new();
         for (cpu, ring) in &self.rings {
             let event = open::open(tid, *cpu, Tells::Switches, self.watermark_bytes)
-                .map_err(|source| Error::tracking(tid, source))?;
-            open::write_to(&event, ring.as_fd()).map_err(Error::kernel("share a perf ring"))?;
-            let number = open::number(&event).map_err(Error::kernel("identify a perf event"))?;
+                .map_err(|source| PerfError::tracking(tid, source))?;
+            open::write_to(&event, ring.as_fd()).map_err(PerfError::kernel("share a perf ring"))?;
+            let number =
+                open::number(&event).map_err(PerfError::kernel("identify a perf event"))?;
             opened.push((number, event));
         }
         for (number, event) in opened {
@@ -97,9 +98,9 @@ impl Events {
         Ok(())
     }
 
-    fn hear(&mut self, record: Record, followed: &mut Followed, events: &mut Vec<Event>) {
-        let Record { at, tid, cpu, .. } = record;
-        if let What::OnCpu | What::OffCpu { .. } = record.what {
+    fn hear(&mut self, record: PerfRecord, followed: &mut Followed, events: &mut Vec<Event>) {
+        let PerfRecord { at, tid, cpu, .. } = record;
+        if let PerfContent::OnCpu | PerfContent::OffCpu { .. } = record.what {
             let Some(&source) = self.sources.get(&record.source) else {
                 return;
             };
@@ -108,30 +109,30 @@ impl Events {
             }
         }
         match record.what {
-            What::OnCpu => followed.on_cpu(at, tid, cpu, events),
-            What::OffCpu { ready } => followed.off_cpu(at, tid, ready, events),
-            What::Started { parent, is_thread } => {
+            PerfContent::OnCpu => followed.on_cpu(at, tid, cpu, events),
+            PerfContent::OffCpu { ready } => followed.off_cpu(at, tid, ready, events),
+            PerfContent::Started { parent, is_thread } => {
                 if let Some(&source) = self.told_by.get(&parent) {
                     self.told_by.entry(tid).or_insert(source);
                 }
-                let started = Started {
+                let started = ThreadStart {
                     parent,
                     tid,
                     is_thread,
                 };
                 followed.started(at, started, events);
             }
-            What::Renamed { comm, by_exec } => {
+            PerfContent::Renamed { comm, by_exec } => {
                 if by_exec {
                     followed.executed_program(at, tid, events);
                 }
                 followed.renamed(at, tid, comm, events);
             }
-            What::Exited => {
+            PerfContent::Exited => {
                 self.told_by.remove(&tid);
                 followed.exited(at, tid, events);
             }
-            What::Lost { count } => followed.lost(at, count, events),
+            PerfContent::Lost { count } => followed.lost(at, count, events),
         }
     }
 }
@@ -156,33 +157,38 @@ fn watermark(pages: usize) -> u32 {
     u32::try_from(pages * 2048).unwrap_or(u32::MAX)
 }
 
-fn rings(cpus: &[u32], pages: usize) -> Result<Vec<(u32, Ring)>, Error> {
+fn rings(cpus: &[u32], pages: usize) -> Result<Vec<(u32, Ring)>, PerfError> {
     let ring = |&cpu: &u32| {
-        let event = open::open(0, cpu, Tells::Nothing, watermark(pages)).map_err(Error::opening)?;
+        let event =
+            open::open(0, cpu, Tells::Nothing, watermark(pages)).map_err(PerfError::opening)?;
         match Ring::map(event, pages) {
             Ok(ring) => Ok((cpu, ring)),
-            Err(source) if source.raw_os_error() == Some(libc::EPERM) => Err(Error::NoRoom),
-            Err(source) => Err(Error::kernel("map a perf ring")(source)),
+            Err(source) if source.raw_os_error() == Some(libc::EPERM) => Err(PerfError::NoRoom),
+            Err(source) => Err(PerfError::kernel("map a perf ring")(source)),
         }
     };
     cpus.iter().map(ring).collect()
 }
 
 impl Source for Events {
-    type Error = Error;
+    type Error = PerfError;
 
-    fn add(&mut self, tid: u32) -> Result<bool, Error> {
+    fn add(&mut self, tid: u32) -> Result<bool, PerfError> {
         if self.told_by.contains_key(&tid) {
             return Ok(true);
         }
         match self.open(tid) {
             Ok(()) => Ok(true),
-            Err(Error::NoSuchTask { .. }) => Ok(false),
+            Err(PerfError::NoSuchTask { .. }) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    fn collect(&mut self, followed: &mut Followed, events: &mut Vec<Event>) -> Result<(), Error> {
+    fn collect(
+        &mut self,
+        followed: &mut Followed,
+        events: &mut Vec<Event>,
+    ) -> Result<(), PerfError> {
         // All events before now are in the rings, whichever is read first: a thread gets a CPU only
         // after the record of its leaving another one is written.
         let horizon = clock::now();
@@ -204,12 +210,12 @@ impl Source for Events {
     }
 
     /// Wakes when a ring is half full.
-    fn wait(&mut self, longest: Span) -> Result<bool, Error> {
+    fn wait(&mut self, longest: Span) -> Result<bool, PerfError> {
         let rings: Vec<_> = self.rings.iter().map(|(_, ring)| ring.as_fd()).collect();
-        wait::readable(&rings, Some(longest)).map_err(Error::kernel("wait for perf's records"))
+        wait::readable(&rings, Some(longest)).map_err(PerfError::kernel("wait for perf's records"))
     }
 
-    fn nobody(tid: u32) -> Error {
-        Error::NoSuchTask { tid }
+    fn nobody(tid: u32) -> PerfError {
+        PerfError::NoSuchTask { tid }
     }
 }

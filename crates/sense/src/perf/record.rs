@@ -12,7 +12,7 @@ const TRAILER: usize = 32;
 
 /// Something that the kernel told of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct PerfRecord {
     /// When.
     pub at: Instant,
     /// Which thread.
@@ -22,12 +22,12 @@ pub struct Record {
     /// On which CPU.
     pub cpu: u32,
     /// What.
-    pub what: What,
+    pub what: PerfContent,
 }
 
 /// The kernel's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum PerfContent {
     /// It got the CPU.
     OnCpu,
     /// It left the CPU.
@@ -60,7 +60,7 @@ pub enum What {
 
 /// The records in `bytes`, in their order.
 #[must_use]
-pub fn records(bytes: &[u8]) -> Vec<Record> {
+pub fn records(bytes: &[u8]) -> Vec<PerfRecord> {
     let mut records = Vec::new();
     let mut rest = bytes;
     while let Some(size) = short(rest, 6).map(usize::from) {
@@ -73,7 +73,7 @@ pub fn records(bytes: &[u8]) -> Vec<Record> {
     records
 }
 
-fn record_in(bytes: &[u8]) -> Option<Record> {
+fn record_in(bytes: &[u8]) -> Option<PerfRecord> {
     let (kind, misc) = (word(bytes, 0)?, u32::from(short(bytes, 4)?));
     let trailer = bytes.len().checked_sub(TRAILER)?;
     let body = bytes.get(HEADER..trailer)?;
@@ -81,34 +81,36 @@ fn record_in(bytes: &[u8]) -> Option<Record> {
     let mut tid = word(common, 4)?;
     let has = |flag| misc & flag != 0;
     let what = match kind {
-        kernel::PERF_RECORD_SWITCH if has(kernel::PERF_RECORD_MISC_SWITCH_OUT) => What::OffCpu {
-            ready: has(kernel::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT),
-        },
-        kernel::PERF_RECORD_SWITCH => What::OnCpu,
+        kernel::PERF_RECORD_SWITCH if has(kernel::PERF_RECORD_MISC_SWITCH_OUT) => {
+            PerfContent::OffCpu {
+                ready: has(kernel::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT),
+            }
+        }
+        kernel::PERF_RECORD_SWITCH => PerfContent::OnCpu,
         kernel::PERF_RECORD_FORK => {
             tid = word(body, 8)?;
-            What::Started {
+            PerfContent::Started {
                 parent: word(body, 12)?,
                 is_thread: word(body, 0)? == word(body, 4)?,
             }
         }
         kernel::PERF_RECORD_EXIT => {
             tid = word(body, 8)?;
-            What::Exited
+            PerfContent::Exited
         }
         kernel::PERF_RECORD_COMM => {
             tid = word(body, 4)?;
-            What::Renamed {
+            PerfContent::Renamed {
                 comm: Name::new(body.get(8..)?),
                 by_exec: has(kernel::PERF_RECORD_MISC_COMM_EXEC),
             }
         }
-        kernel::PERF_RECORD_LOST => What::Lost {
+        kernel::PERF_RECORD_LOST => PerfContent::Lost {
             count: long(body, 8)?,
         },
         _ => return None,
     };
-    Some(Record {
+    Some(PerfRecord {
         at: Instant::from_ns(long(common, 8)?),
         tid,
         source: long(common, 16)?,
@@ -152,7 +154,7 @@ mod tests {
         words.iter().flat_map(|word| word.to_ne_bytes()).collect()
     }
 
-    fn whats(bytes: &[u8]) -> Vec<(u32, What)> {
+    fn whats(bytes: &[u8]) -> Vec<(u32, PerfContent)> {
         let records = records(bytes);
         for record in &records {
             assert_eq!((record.at.as_ns(), record.source, record.cpu), (9, 3, 1));
@@ -169,9 +171,9 @@ mod tests {
         let preempted = out | kernel::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
         let bytes = [0, out, preempted].map(|misc| laid_out(kernel::PERF_RECORD_SWITCH, misc, &[]));
         let expected = [
-            What::OnCpu,
-            What::OffCpu { ready: false },
-            What::OffCpu { ready: true },
+            PerfContent::OnCpu,
+            PerfContent::OffCpu { ready: false },
+            PerfContent::OffCpu { ready: true },
         ];
         assert_eq!(whats(&bytes.concat()), expected.map(|what| (7, what)));
     }
@@ -185,11 +187,11 @@ mod tests {
             laid_out(kernel::PERF_RECORD_FORK, 0, &of_process),
             laid_out(kernel::PERF_RECORD_EXIT, 0, &of_thread),
         ];
-        let started = |is_thread| What::Started {
+        let started = |is_thread| PerfContent::Started {
             parent: 7,
             is_thread,
         };
-        let expected = [started(true), started(false), What::Exited];
+        let expected = [started(true), started(false), PerfContent::Exited];
         assert_eq!(whats(&bytes.concat()), expected.map(|what| (8, what)));
     }
 
@@ -206,13 +208,13 @@ mod tests {
             ),
             laid_out(kernel::PERF_RECORD_LOST, 0, &lost),
         ];
-        let renamed = What::Renamed {
+        let renamed = PerfContent::Renamed {
             comm: Name::from("player"),
             by_exec: true,
         };
         assert_eq!(
             whats(&bytes.concat()),
-            [(6, renamed), (7, What::Lost { count: 40 })]
+            [(6, renamed), (7, PerfContent::Lost { count: 40 })]
         );
     }
 

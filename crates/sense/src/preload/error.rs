@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Why a program cannot be heard.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum PreloadError {
     /// It runs already, without the library.
     #[error(
         "process {tid} was not started by onbeat: the preload tracer hears only programs that it starts itself; \

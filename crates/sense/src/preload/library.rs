@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::Error;
+use super::PreloadError;
 use super::memory::{nameless, path, seal};
 
 const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/listener.so"));
@@ -37,19 +37,19 @@ pub(super) enum Library {
 
 impl Library {
     /// One that the programs of this user can trust.
-    pub(super) fn new() -> Result<Self, Error> {
-        match Place::of_this_user()? {
-            Place::Nowhere => nameless_library().map(Self::Nameless),
-            Place::In(folder) => stored_in(folder).map(Self::Roots),
+    pub(super) fn new() -> Result<Self, PreloadError> {
+        match LibraryLocation::of_this_user()? {
+            LibraryLocation::Nowhere => nameless_library().map(Self::Nameless),
+            LibraryLocation::In(folder) => stored_in(folder).map(Self::Roots),
         }
     }
 
     /// Whether there can be one. Leaves nothing behind.
-    pub(super) fn probe() -> Result<(), Error> {
-        match Place::of_this_user()? {
-            Place::Nowhere => nameless_library().map(drop),
-            Place::In(folder) if is_stored(&file_in(folder)) => Ok(()),
-            Place::In(folder) => {
+    pub(super) fn probe() -> Result<(), PreloadError> {
+        match LibraryLocation::of_this_user()? {
+            LibraryLocation::Nowhere => nameless_library().map(drop),
+            LibraryLocation::In(folder) if is_stored(&file_in(folder)) => Ok(()),
+            LibraryLocation::In(folder) => {
                 can_write_to(there_of(folder)).map_err(|source| no_library(folder, source))
             }
         }
@@ -64,19 +64,19 @@ impl Library {
 }
 
 /// Where the library can be trusted.
-enum Place {
+enum LibraryLocation {
     /// Without a name.
     Nowhere,
     /// Only root can change what is there, and it can be executed.
     In(&'static Path),
 }
 
-impl Place {
-    fn of_this_user() -> Result<Self, Error> {
+impl LibraryLocation {
+    fn of_this_user() -> Result<Self, PreloadError> {
         // SAFETY: take nothing and always succeed.
         let users = unsafe { [libc::getuid(), libc::geteuid()] };
         if users[0] != users[1] {
-            return Err(Error::Raised);
+            return Err(PreloadError::Raised);
         }
         // SAFETY: numbers only.
         let inherited = unsafe {
@@ -106,7 +106,7 @@ fn has_one_user(uid_map: &str) -> bool {
     uid_map.lines().map(count).sum::<Option<u64>>() == Some(1)
 }
 
-fn nameless_library() -> Result<File, Error> {
+fn nameless_library() -> Result<File, PreloadError> {
     // Where executable ones must be asked for, and where that word is not known yet.
     let file = nameless(c"onbeat-listener", libc::MFD_EXEC);
     let file = file.or_else(|_| nameless(c"onbeat-listener", 0));
@@ -116,22 +116,22 @@ fn nameless_library() -> Result<File, Error> {
         seal(&file, seals)?;
         Ok(file)
     })
-    .map_err(|source| Error::NoMemory { source })
+    .map_err(|source| PreloadError::NoMemory { source })
 }
 
 /// Whether only root can change what is in `folder`, or on the way to it, and programs could load
 /// it from there. Only root can make the missing folders.
-fn check(folder: &Path) -> Result<(), Error> {
+fn check(folder: &Path) -> Result<(), PreloadError> {
     let there = there_of(folder);
     for on_the_way in there.ancestors() {
         let facts = fs::symlink_metadata(on_the_way).map_err(|e| no_library(folder, e))?;
         if !is_roots_folder(&facts) {
             let path = on_the_way.to_owned();
-            return Err(Error::NotOnlyRoots { path });
+            return Err(PreloadError::NotOnlyRoots { path });
         }
     }
     if mount_flags(there).map_err(|e| no_library(folder, e))? & libc::ST_NOEXEC != 0 {
-        return Err(Error::NotExecuted {
+        return Err(PreloadError::NotExecuted {
             folder: folder.to_owned(),
             chosen: CHOSEN,
         });
@@ -173,8 +173,8 @@ fn mount_flags(path: &Path) -> io::Result<libc::c_ulong> {
     Ok(unsafe { facts.assume_init() }.f_flag)
 }
 
-fn no_library(folder: &Path, source: io::Error) -> Error {
-    Error::NoLibrary {
+fn no_library(folder: &Path, source: io::Error) -> PreloadError {
+    PreloadError::NoLibrary {
         folder: folder.to_owned(),
         source,
         chosen: CHOSEN,
@@ -200,7 +200,7 @@ fn is_stored(path: &Path) -> bool {
 }
 
 /// The library's path in `folder`, where it is from now on.
-fn stored_in(folder: &Path) -> Result<PathBuf, Error> {
+fn stored_in(folder: &Path) -> Result<PathBuf, PreloadError> {
     let path = file_in(folder);
     if is_stored(&path) {
         return Ok(path);
@@ -258,11 +258,14 @@ mod tests {
         fs::create_dir_all(&behind).unwrap();
         fs::set_permissions(open.path(), Permissions::from_mode(0o1777)).unwrap();
         let refused = check(&behind).unwrap_err();
-        assert!(matches!(refused, Error::NotOnlyRoots { .. }), "{refused}");
+        assert!(
+            matches!(refused, PreloadError::NotOnlyRoots { .. }),
+            "{refused}"
+        );
         let link = open.path().join("link");
         std::os::unix::fs::symlink("/usr", &link).unwrap();
         let refused = check(&link).unwrap_err();
-        assert!(matches!(refused, Error::NotOnlyRoots { path } if path == link));
+        assert!(matches!(refused, PreloadError::NotOnlyRoots { path } if path == link));
     }
 
     #[test]

@@ -24,8 +24,8 @@ use onbeat_model::{
     Burst, Event, Feature, Flow, Follow, Instant, Sensor, Span, Support, Task, TaskId,
 };
 
-pub use error::Error;
-pub use ring::{Reader, Record};
+pub use error::PreloadError;
+pub use ring::{PreloadRecord, Reader};
 
 use crate::identity;
 use crate::preparation::Preparation;
@@ -43,7 +43,7 @@ pub struct PreloadSensor {
     reader: Reader,
     roots: Vec<Root>,
     /// The threads that were heard; none of those that are not believed.
-    threads: HashMap<u32, Option<Thread>>,
+    threads: HashMap<u32, Option<PreloadThread>>,
     announced: Vec<Event>,
     looked: Instant,
     workload: Workload,
@@ -60,7 +60,7 @@ struct Root {
 }
 
 #[derive(Debug)]
-struct Thread {
+struct PreloadThread {
     task: Task,
     ignored: bool,
     /// When its last burst ended.
@@ -72,9 +72,9 @@ impl PreloadSensor {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn new() -> Result<Self, Error> {
+    pub fn new() -> Result<Self, PreloadError> {
         Ok(Self {
-            memory: Memory::new().map_err(|source| Error::NoMemory { source })?,
+            memory: Memory::new().map_err(|source| PreloadError::NoMemory { source })?,
             library: Library::new()?,
             reader: Reader::default(),
             roots: Vec::new(),
@@ -141,7 +141,7 @@ impl PreloadSensor {
     }
 
     /// Takes in the thread of `record`, if it is new.
-    fn meet(&mut self, record: &Record, at: Instant, events: &mut Vec<Event>) {
+    fn meet(&mut self, record: &PreloadRecord, at: Instant, events: &mut Vec<Event>) {
         if self.threads.contains_key(&record.tid) {
             return;
         }
@@ -152,7 +152,7 @@ impl PreloadSensor {
             .believed(record)
             .filter(|_| self.threads.len() < MOST_THREADS);
         events.extend(task.map(|task| Event::Tracked { at, task }));
-        let thread = task.map(|task| Thread {
+        let thread = task.map(|task| PreloadThread {
             task,
             ignored: false,
             heard: Instant::ZERO,
@@ -161,7 +161,7 @@ impl PreloadSensor {
     }
 
     /// The thread that `record` is about, if it is one of the programs'.
-    fn believed(&self, record: &Record) -> Option<Task> {
+    fn believed(&self, record: &PreloadRecord) -> Option<Task> {
         let Some(task) = identity::task(record.tid) else {
             // The process has ended since, and its records concern no living task: without its
             // start, no living thread is taken for it.
@@ -227,15 +227,15 @@ impl PreloadSensor {
 }
 
 impl Sensor for PreloadSensor {
-    type Error = Error;
+    type Error = PreloadError;
 
     /// The preparation of a process that waits for its `exec`.
-    fn track(&mut self, tid: u32, follow: Follow) -> Result<(), Error> {
+    fn track(&mut self, tid: u32, follow: Follow) -> Result<(), PreloadError> {
         if identity::parent(tid) != Some(std::process::id()) {
-            return Err(Error::NotStartedHere { tid });
+            return Err(PreloadError::NotStartedHere { tid });
         }
-        let task = identity::task(tid).ok_or(Error::Gone { tid })?;
-        let process = open_process(tid).map_err(|_| Error::Gone { tid })?;
+        let task = identity::task(tid).ok_or(PreloadError::Gone { tid })?;
+        let process = open_process(tid).map_err(|_| PreloadError::Gone { tid })?;
         self.roots.push(Root {
             pid: tid,
             follow,
@@ -244,7 +244,7 @@ impl Sensor for PreloadSensor {
         });
         let at = self.now();
         self.announced.push(Event::Tracked { at, task });
-        let thread = Thread {
+        let thread = PreloadThread {
             task,
             ignored: false,
             heard: Instant::ZERO,
@@ -253,7 +253,7 @@ impl Sensor for PreloadSensor {
         Ok(())
     }
 
-    fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), Error> {
+    fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), PreloadError> {
         for &task in tasks {
             self.workload.forget(task);
             if let Some(Some(thread)) = self.threads.get_mut(&task.tid) {
@@ -263,7 +263,7 @@ impl Sensor for PreloadSensor {
         Ok(())
     }
 
-    fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Error> {
+    fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, PreloadError> {
         let ended = self.wait(timeout);
         self.collect(events);
         if ended || self.now().since(self.looked) >= LOOKS_EVERY {
@@ -286,7 +286,7 @@ fn descends(pid: u32, ancestor: u32) -> bool {
 }
 
 /// The burst that a record tells of, if its times can be: it has no owner yet.
-fn burst_of(record: &Record, now: Instant) -> Option<Burst> {
+fn burst_of(record: &PreloadRecord, now: Instant) -> Option<Burst> {
     let woke = Instant::from_ns(record.woke_ns);
     let blocked = Instant::from_ns(record.blocked_ns);
     (woke <= blocked && blocked <= now).then(|| Burst {
@@ -302,7 +302,7 @@ fn burst_of(record: &Record, now: Instant) -> Option<Burst> {
 #[must_use]
 pub fn probe() -> Feature {
     const NAME: &str = "tracer preload";
-    let memory = Memory::new().map_err(|source| Error::NoMemory { source });
+    let memory = Memory::new().map_err(|source| PreloadError::NoMemory { source });
     match memory.and_then(|_| Library::probe()) {
         Ok(()) => Feature::new(
             NAME,

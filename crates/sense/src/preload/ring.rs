@@ -17,7 +17,7 @@ pub(super) const WORDS: usize = 8;
 
 /// A burst, as a program tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct PreloadRecord {
     /// The process that says so.
     pub pid: u32,
     /// Its thread.
@@ -48,7 +48,7 @@ pub struct Reader {
 impl Reader {
     /// Appends what was written since the last pass over `ring`, and gives how much was lost:
     /// written over before it was read, or never finished.
-    pub fn read(&mut self, ring: &[AtomicU64], records: &mut Vec<Record>) -> u64 {
+    pub fn read(&mut self, ring: &[AtomicU64], records: &mut Vec<PreloadRecord>) -> u64 {
         let (Some(begun), Some(body)) = (ring.first(), ring.get(WORDS..)) else {
             return 0;
         };
@@ -64,13 +64,13 @@ impl Reader {
                 break;
             };
             match read(words, self.seen + 1) {
-                Slot::Whole(record) => records.push(record),
-                Slot::WrittenOver => lost = lost.saturating_add(1),
-                Slot::Unfinished if self.waited < PATIENCE => {
+                RingSlot::Whole(record) => records.push(record),
+                RingSlot::WrittenOver => lost = lost.saturating_add(1),
+                RingSlot::Unfinished if self.waited < PATIENCE => {
                     self.waited += 1;
                     break;
                 }
-                Slot::Unfinished => lost = lost.saturating_add(1),
+                RingSlot::Unfinished => lost = lost.saturating_add(1),
             }
             self.waited = 0;
             self.seen += 1;
@@ -79,19 +79,19 @@ impl Reader {
     }
 }
 
-enum Slot {
-    Whole(Record),
+enum RingSlot {
+    Whole(PreloadRecord),
     WrittenOver,
     Unfinished,
 }
 
-fn read(words: &[AtomicU64], number: u64) -> Slot {
+fn read(words: &[AtomicU64], number: u64) -> RingSlot {
     let [first, rest @ ..] = words else {
-        return Slot::Unfinished;
+        return RingSlot::Unfinished;
     };
     let found = first.load(Ordering::Acquire);
     if found < number {
-        return Slot::Unfinished;
+        return RingSlot::Unfinished;
     }
     let mut values = [0; WORDS - 1];
     for (value, word) in values.iter_mut().zip(rest) {
@@ -99,7 +99,7 @@ fn read(words: &[AtomicU64], number: u64) -> Slot {
     }
     fence(Ordering::Acquire);
     if found > number || first.load(Ordering::Relaxed) != number {
-        return Slot::WrittenOver;
+        return RingSlot::WrittenOver;
     }
     let [who, woke_ns, blocked_ns, executed_ns, cpu, name, more] = values;
     let mut comm = [0; 16];
@@ -108,7 +108,7 @@ fn read(words: &[AtomicU64], number: u64) -> Slot {
     end.copy_from_slice(&more.to_ne_bytes());
     let [pid, tid] = halves(who);
     let [preempted, waited_us] = halves(cpu);
-    Slot::Whole(Record {
+    RingSlot::Whole(PreloadRecord {
         pid,
         tid,
         woke_ns,

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn record(woke_ns: u64, blocked_ns: u64, executed_ns: u64) -> Record {
-    Record {
+fn record(woke_ns: u64, blocked_ns: u64, executed_ns: u64) -> PreloadRecord {
+    PreloadRecord {
         pid: 1,
         tid: 1,
         woke_ns,
@@ -28,12 +28,12 @@ fn a_burst_cannot_end_before_it_began_nor_in_the_future_nor_run_longer_than_it_l
 #[test]
 fn nobody_is_believed_who_tells_of_another_process() {
     let sensor = PreloadSensor::new().unwrap();
-    let stranger = Record {
+    let stranger = PreloadRecord {
         tid: std::process::id(),
         ..record(1, 2, 1)
     };
     assert_eq!(sensor.believed(&stranger), None);
-    let nobody = Record {
+    let nobody = PreloadRecord {
         tid: u32::MAX,
         ..stranger
     };

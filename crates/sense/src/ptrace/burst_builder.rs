@@ -15,7 +15,7 @@ use onbeat_model::{Burst, Instant, Span, TaskId};
 
 /// The scheduler's account of a thread, up to some moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Account {
+pub(super) struct SchedStat {
     /// For how long it ran.
     pub(super) executed: Span,
     /// For how long it was ready and had no CPU.
@@ -24,7 +24,7 @@ pub(super) struct Account {
     pub(super) slices: u64,
 }
 
-impl Account {
+impl SchedStat {
     /// Reads what `/proc/TID/schedstat` says; none if that is something else.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.split_ascii_whitespace().map(str::parse::<u64>);
@@ -42,14 +42,14 @@ impl Account {
 pub(super) struct Course {
     /// The burst that goes on, up to the last look.
     burst: Burst,
-    account: Account,
+    account: SchedStat,
     /// When it was let go on after the last look.
     resumed: Instant,
 }
 
 impl Course {
     /// The state of a thread that was seen for the first time.
-    pub(super) fn new(task: TaskId, at: Instant, account: Account) -> Self {
+    pub(super) fn new(task: TaskId, at: Instant, account: SchedStat) -> Self {
         Self {
             burst: Burst::pulse(task, at),
             account,
@@ -58,7 +58,7 @@ impl Course {
     }
 
     /// It stopped at a call at `at`; gives the burst that ended in the call before, if that slept.
-    pub(super) fn stopped(&mut self, at: Instant, account: Account) -> Option<Burst> {
+    pub(super) fn stopped(&mut self, at: Instant, account: SchedStat) -> Option<Burst> {
         let executed = account.executed - self.account.executed;
         let waited = account.waited - self.account.waited;
         // One of them after the stop itself.
@@ -103,8 +103,8 @@ mod tests {
         Instant::ZERO + Span::from_us(us)
     }
 
-    fn account(executed_us: u64, waited_us: u64, slices: u64) -> Account {
-        Account {
+    fn account(executed_us: u64, waited_us: u64, slices: u64) -> SchedStat {
+        SchedStat {
             executed: Span::from_us(executed_us),
             waited: Span::from_us(waited_us),
             slices,
@@ -155,10 +155,10 @@ mod tests {
 
     #[test]
     fn an_account_is_three_numbers() {
-        let read = Account::parse("1000 2000 3\n");
+        let read = SchedStat::parse("1000 2000 3\n");
         assert_eq!(read, Some(account(1, 2, 3)));
-        assert_eq!(Account::parse("1000 2000"), None);
-        assert_eq!(Account::parse("a b c"), None);
+        assert_eq!(SchedStat::parse("1000 2000"), None);
+        assert_eq!(SchedStat::parse("a b c"), None);
     }
 
     #[test]

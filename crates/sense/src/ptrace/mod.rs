@@ -30,7 +30,7 @@ use crate::workload::{Workload, of_this_machine};
 
 /// Why a program cannot be traced.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum PtraceError {
     /// It runs already, and has no filter.
     #[error(
         "process {tid} was not started by onbeat: the ptrace tracer hears only programs that it starts itself; \
@@ -87,9 +87,9 @@ pub enum Error {
 
 /// Tells how a traced process ended: its tracer is told that in its parent's place.
 #[derive(Clone, Debug)]
-pub struct Ends(Arc<Inbox>);
+pub struct ExitStatuses(Arc<Inbox>);
 
-impl Ends {
+impl ExitStatuses {
     /// The status of the process `pid`, as `waitpid` gives it; none if it has not ended.
     #[must_use]
     pub fn status_of(&self, pid: u32) -> Option<i32> {
@@ -119,11 +119,11 @@ impl PtraceSensor {
     ///
     /// # Errors
     /// If a process that was started to try it does not stop, or may not be traced.
-    pub fn new(calls: &[Call]) -> Result<Self, Error> {
+    pub fn new(calls: &[Call]) -> Result<Self, PtraceError> {
         probe::run()?;
         let own = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-        if burst_builder::Account::parse(&own).is_none_or(|own| own.slices == 0) {
-            return Err(Error::NoAccount);
+        if burst_builder::SchedStat::parse(&own).is_none_or(|own| own.slices == 0) {
+            return Err(PtraceError::NoAccount);
         }
         Ok(Self {
             calls: calls.to_vec(),
@@ -139,30 +139,31 @@ impl PtraceSensor {
     pub fn preparation(&self) -> Preparation {
         Preparation {
             filter: Some(Filter::new(&self.calls)),
-            ends: Some(Ends(Arc::clone(&self.inbox))),
+            ends: Some(ExitStatuses(Arc::clone(&self.inbox))),
             ..Preparation::default()
         }
     }
 }
 
 impl Sensor for PtraceSensor {
-    type Error = Error;
+    type Error = PtraceError;
 
     /// The preparation of a process that waits for its `exec`.
-    fn track(&mut self, tid: u32, follow: Follow) -> Result<(), Error> {
+    fn track(&mut self, tid: u32, follow: Follow) -> Result<(), PtraceError> {
         if identity::parent(tid) != Some(std::process::id()) {
-            return Err(Error::NotStartedHere { tid });
+            return Err(PtraceError::NotStartedHere { tid });
         }
-        tracer::start(tid, follow, &self.inbox).map_err(|source| Error::Refused { tid, source })
+        tracer::start(tid, follow, &self.inbox)
+            .map_err(|source| PtraceError::Refused { tid, source })
     }
 
-    fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), Error> {
+    fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), PtraceError> {
         tasks.iter().for_each(|task| self.workload.forget(*task));
         self.ignored.extend(tasks);
         Ok(())
     }
 
-    fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Error> {
+    fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, PtraceError> {
         let mut heard = Vec::new();
         let over = self.inbox.collect(timeout, &mut heard);
         heard.retain(|event| {

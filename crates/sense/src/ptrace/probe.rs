@@ -6,13 +6,13 @@ use std::io::{self, PipeReader, PipeWriter, Write};
 use std::os::fd::AsRawFd;
 
 use super::tracer::OPTIONS;
-use super::{Error, Filter};
+use super::{Filter, PtraceError};
 use crate::calls::Call;
 
 /// Starts a process, traces it, and has it stop at a call by a filter of its own.
-pub(super) fn run() -> Result<(), Error> {
+pub(super) fn run() -> Result<(), PtraceError> {
     let filter = Filter::new(Call::all());
-    let no_process = |source| Error::NoProcess { source };
+    let no_process = |source| PtraceError::NoProcess { source };
     let (reader, writer) = io::pipe().map_err(no_process)?;
     // SAFETY: the child calls async-signal-safe functions only, on memory that was prepared before.
     match unsafe { libc::fork() } {
@@ -41,7 +41,7 @@ fn subject(filter: &Filter, gate: &PipeReader, others_end: &PipeWriter) -> ! {
     }
 }
 
-fn observe(pid: libc::pid_t, gate: PipeReader, mut go: PipeWriter) -> Result<(), Error> {
+fn observe(pid: libc::pid_t, gate: PipeReader, mut go: PipeWriter) -> Result<(), PtraceError> {
     drop(gate);
     // SAFETY: numbers only, about a child that is not waited for yet.
     let seized = unsafe { libc::ptrace(libc::PTRACE_SEIZE, pid, 0_usize, OPTIONS as usize) };
@@ -51,15 +51,15 @@ fn observe(pid: libc::pid_t, gate: PipeReader, mut go: PipeWriter) -> Result<(),
         let _ = go.write_all(&[1]);
     }
     drop(go);
-    let (stopped, status) = follow(pid).map_err(|source| Error::NoProcess { source })?;
+    let (stopped, status) = follow(pid).map_err(|source| PtraceError::NoProcess { source })?;
     match (refused, status) {
-        (Some(source), _) => Err(Error::Forbidden {
+        (Some(source), _) => Err(PtraceError::Forbidden {
             source,
             remedy: remedy(),
         }),
         (None, 0) if stopped => Ok(()),
-        (None, 0) => Err(Error::NeverStops),
-        (None, errno) => Err(Error::NoFilter {
+        (None, 0) => Err(PtraceError::NeverStops),
+        (None, errno) => Err(PtraceError::NoFilter {
             source: io::Error::from_raw_os_error(errno),
         }),
     }

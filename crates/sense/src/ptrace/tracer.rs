@@ -10,7 +10,7 @@ use std::thread;
 
 use onbeat_model::{Event, Follow, Instant, Span, Task, TaskId};
 
-use super::burst_builder::{Account, Course};
+use super::burst_builder::{Course, SchedStat};
 use crate::identity;
 use crate::inbox::Inbox;
 use crate::tuning::ptrace::{MOST_OPEN, NAMES_EVERY};
@@ -27,9 +27,9 @@ pub(super) const OPTIONS: i32 = libc::PTRACE_O_TRACESECCOMP
 
 /// The type of ptrace(2)'s requests differs between C libraries.
 #[cfg(target_env = "musl")]
-type Request = libc::c_int;
+type PtraceRequest = libc::c_int;
 #[cfg(not(target_env = "musl"))]
-type Request = libc::c_uint;
+type PtraceRequest = libc::c_uint;
 
 /// Starts the thread that traces the process `pid`, which has one thread still, and all that it
 /// starts.
@@ -47,7 +47,7 @@ pub(super) fn start(pid: u32, follow: Follow, inbox: &Arc<Inbox>) -> io::Result<
         }
         inbox.begin();
         let _ = tell.send(Ok(()));
-        Tracer::new(pid, follow, &inbox).run();
+        PtraceTracer::new(pid, follow, &inbox).run();
         inbox.end();
     };
     thread::Builder::new()
@@ -57,16 +57,16 @@ pub(super) fn start(pid: u32, follow: Follow, inbox: &Arc<Inbox>) -> io::Result<
         .unwrap_or_else(|_| Err(io::Error::other("the tracing thread is gone")))
 }
 
-struct Tracer<'a> {
+struct PtraceTracer<'a> {
     root: u32,
     follow: Follow,
     inbox: &'a Inbox,
-    threads: HashMap<u32, Thread>,
+    threads: HashMap<u32, TracedThread>,
     /// Our own account.
     own: Option<File>,
 }
 
-struct Thread {
+struct TracedThread {
     task: Task,
     /// Its events are wanted.
     followed: bool,
@@ -76,12 +76,12 @@ struct Thread {
 }
 
 /// The answers of `waitpid`.
-enum Told {
+enum WaitResult {
     Stopped { tid: u32, signal: i32, event: i32 },
     Ended { tid: u32, status: i32 },
 }
 
-impl<'a> Tracer<'a> {
+impl<'a> PtraceTracer<'a> {
     fn new(root: u32, follow: Follow, inbox: &'a Inbox) -> Self {
         let mut tracer = Self {
             root,
@@ -105,8 +105,8 @@ impl<'a> Tracer<'a> {
             // wait.
             let at = now() - (self.own_wait() - before);
             match told {
-                Told::Stopped { tid, signal, event } => self.stopped(tid, signal, event, at),
-                Told::Ended { tid, status } => {
+                WaitResult::Stopped { tid, signal, event } => self.stopped(tid, signal, event, at),
+                WaitResult::Ended { tid, status } => {
                     self.gone(tid, at);
                     if tid == self.root {
                         self.inbox.ended(tid, status);
@@ -157,7 +157,7 @@ impl<'a> Tracer<'a> {
             .then(|| open(tid))
             .flatten();
         let first = account.as_ref().and_then(read).unwrap_or_default();
-        let thread = Thread {
+        let thread = TracedThread {
             task,
             followed,
             course: Course::new(task.id, at, first),
@@ -229,7 +229,7 @@ impl<'a> Tracer<'a> {
     }
 }
 
-impl Thread {
+impl TracedThread {
     fn look_at_name(&mut self, at: Instant, inbox: &Inbox) {
         self.named = at;
         let name = identity::name(self.task.id.tid);
@@ -245,10 +245,10 @@ fn open(tid: u32) -> Option<File> {
     File::open(format!("/proc/{tid}/schedstat")).ok()
 }
 
-fn read(account: &File) -> Option<Account> {
+fn read(account: &File) -> Option<SchedStat> {
     let mut text = [0; 96];
     let length = account.read_at(&mut text, 0).ok()?;
-    Account::parse(std::str::from_utf8(text.get(..length)?).ok()?)
+    SchedStat::parse(std::str::from_utf8(text.get(..length)?).ok()?)
 }
 
 /// A stop of the whole process, that only SIGCONT ends.
@@ -260,7 +260,7 @@ const fn is_stopping(signal: i32) -> bool {
 }
 
 /// The next that is to be told of what this thread traces; none if it traces nothing any more.
-fn wait() -> Option<Told> {
+fn wait() -> Option<WaitResult> {
     loop {
         let mut status = 0;
         // Neither the tracees of another thread, nor children of this process that are not traced.
@@ -270,9 +270,9 @@ fn wait() -> Option<Told> {
         if let Ok(tid) = u32::try_from(tid) {
             return Some(if libc::WIFSTOPPED(status) {
                 let (signal, event) = (libc::WSTOPSIG(status), status >> 16);
-                Told::Stopped { tid, signal, event }
+                WaitResult::Stopped { tid, signal, event }
             } else {
-                Told::Ended { tid, status }
+                WaitResult::Ended { tid, status }
             });
         }
         if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
@@ -282,7 +282,7 @@ fn wait() -> Option<Told> {
 }
 
 /// Lets it go on. If it was killed meanwhile, that will be told.
-fn resume(how: Request, tid: u32, signal: i32) {
+fn resume(how: PtraceRequest, tid: u32, signal: i32) {
     // SAFETY: numbers only, about a thread that this one traces.
     unsafe { libc::ptrace(how, tid, ptr::null_mut::<libc::c_void>(), signal as usize) };
 }

@@ -9,13 +9,13 @@ use std::collections::{HashMap, HashSet};
 
 use onbeat_model::{Burst, Event, Instant, Task, TaskId};
 
-use crate::burst_builder::{State, Wakeup};
-use crate::switch_event::{Kind, Mention, Raw, What};
+use crate::burst_builder::{BurstState, Wakeup};
+use crate::switch_event::{Mention, Raw, SchedEvent, WakeupKind};
 
 /// Turns raw events, in the order of their times, into events about tasks.
 #[derive(Default)]
 pub(super) struct Builder {
-    threads: HashMap<u32, Thread>,
+    threads: HashMap<u32, ReplayedThread>,
     order: Vec<u32>,
     /// The thread that was last seen to get each CPU.
     occupants: HashMap<u32, u32>,
@@ -25,9 +25,9 @@ pub(super) struct Builder {
     lost: u64,
 }
 
-struct Thread {
+struct ReplayedThread {
     task: Task,
-    state: State,
+    state: BurstState,
     /// A switch from or to it was seen.
     switched: bool,
 }
@@ -52,22 +52,22 @@ impl Builder {
             thread.state.seen_running(at, raw.cpu);
         }
         match raw.what {
-            What::Other => {}
-            What::Wakeup { kind, task, waker } => self.wakeup(raw, kind, task, waker),
-            What::Switch { from, ready, to } => self.switch(raw, from, ready, to),
-            What::Fork { parent, child } => {
+            SchedEvent::Other => {}
+            SchedEvent::Wakeup { kind, task, waker } => self.wakeup(raw, kind, task, waker),
+            SchedEvent::Switch { from, ready, to } => self.switch(raw, from, ready, to),
+            SchedEvent::Fork { parent, child } => {
                 self.parents.insert(child.tid, parent);
                 if let Some(thread) = self.threads.get_mut(&child.tid) {
-                    thread.state = State::Gone;
+                    thread.state = BurstState::Gone;
                 }
                 self.mentioned(at, child);
-                self.reborn(at, child.tid, State::Asleep);
+                self.reborn(at, child.tid, BurstState::Asleep);
             }
-            What::Renamed { task } => {
+            SchedEvent::Renamed { task } => {
                 self.mentioned(at, task);
             }
-            What::Exit { tid } => self.exited(at, tid),
-            What::Lost { count } => {
+            SchedEvent::Exit { tid } => self.exited(at, tid),
+            SchedEvent::Lost { count } => {
                 self.lost = self.lost.saturating_add(count);
                 self.events.push(Event::Lost { at, count });
                 self.occupants.clear();
@@ -83,7 +83,7 @@ impl Builder {
     pub(super) fn finish(mut self, process_of: &HashMap<u32, u32>) -> Built {
         // In the order of mention, so that the same recording always gives the same events.
         for thread in self.order.iter().filter_map(|tid| self.threads.get(tid)) {
-            if let (State::Woken { burst, .. }, false) = (thread.state, thread.switched) {
+            if let (BurstState::Woken { burst, .. }, false) = (thread.state, thread.switched) {
                 self.events.push(Event::Burst(burst));
             }
         }
@@ -113,7 +113,7 @@ impl Builder {
     }
 
     /// The thread, announced or renamed if need be; none for the idle task.
-    fn mentioned(&mut self, at: Instant, mention: Mention) -> Option<&mut Thread> {
+    fn mentioned(&mut self, at: Instant, mention: Mention) -> Option<&mut ReplayedThread> {
         if mention.tid == 0 {
             return None;
         }
@@ -126,15 +126,15 @@ impl Builder {
         let thread = self.threads.entry(mention.tid).or_insert_with(|| {
             order.push(mention.tid);
             events.push(Event::Tracked { at, task });
-            Thread {
+            ReplayedThread {
                 task,
-                state: State::Unknown,
+                state: BurstState::Unknown,
                 switched: false,
             }
         });
         if thread.task.comm != mention.comm {
             thread.task = task;
-            if !matches!(thread.state, State::Gone) {
+            if !matches!(thread.state, BurstState::Gone) {
                 events.push(Event::Renamed { at, task });
             }
         }
@@ -142,9 +142,9 @@ impl Builder {
     }
 
     /// The number of a thread that is gone was given to a new one, now in `state`.
-    fn reborn(&mut self, at: Instant, tid: u32, state: State) {
+    fn reborn(&mut self, at: Instant, tid: u32, state: BurstState) {
         if let Some(thread) = self.threads.get_mut(&tid) {
-            if matches!(thread.state, State::Gone) {
+            if matches!(thread.state, BurstState::Gone) {
                 let task = thread.task;
                 self.events.push(Event::Tracked { at, task });
             }
@@ -156,15 +156,15 @@ impl Builder {
         self.events.extend(burst.map(Event::Burst));
     }
 
-    fn wakeup(&mut self, raw: Raw, kind: Kind, mention: Mention, waker: u32) {
+    fn wakeup(&mut self, raw: Raw, kind: WakeupKind, mention: Mention, waker: u32) {
         let Some(thread) = self.mentioned(raw.at, mention) else {
             return;
         };
-        if matches!(thread.state, State::Gone) {
-            if kind != Kind::New {
+        if matches!(thread.state, BurstState::Gone) {
+            if kind != WakeupKind::New {
                 return;
             }
-            self.reborn(raw.at, mention.tid, State::Asleep);
+            self.reborn(raw.at, mention.tid, BurstState::Asleep);
         }
         self.woken.insert(mention.tid);
         let wakeup = Wakeup {
@@ -205,7 +205,7 @@ impl Builder {
         let Some(thread) = self.threads.get_mut(&tid) else {
             return;
         };
-        if matches!(thread.state, State::Gone) {
+        if matches!(thread.state, BurstState::Gone) {
             return;
         }
         let task = thread.task.id;

@@ -6,7 +6,7 @@ use onbeat_model::{Instant, Name};
 
 use super::bursts::Builder;
 use super::{Format, Recording};
-use crate::switch_event::{Mention, Raw, UNTOLD, What};
+use crate::switch_event::{Mention, Raw, SchedEvent, UNTOLD};
 
 /// The events so far.
 #[derive(Default)]
@@ -28,7 +28,8 @@ impl Collected {
 
     /// No event was read that bursts are built from.
     pub(super) fn is_empty(&self) -> bool {
-        let is_nothing = |raw: &Raw| matches!(raw.what, What::Other | What::Lost { .. });
+        let is_nothing =
+            |raw: &Raw| matches!(raw.what, SchedEvent::Other | SchedEvent::Lost { .. });
         self.raws.iter().all(is_nothing)
     }
 
@@ -49,7 +50,7 @@ impl Collected {
             at,
             cpu: None,
             current: 0,
-            what: What::Lost { count },
+            what: SchedEvent::Lost { count },
         });
     }
 
@@ -113,7 +114,7 @@ fn fill_in(raws: &mut [Raw]) {
             raw.current = occupant.map_or(UNTOLD, |thread| thread.tid);
         }
         match &mut raw.what {
-            What::Switch { from, to, .. } => {
+            SchedEvent::Switch { from, to, .. } => {
                 if from.tid == UNTOLD {
                     // A thread that is not known has no event.
                     *from = occupant.unwrap_or(Mention {
@@ -124,16 +125,16 @@ fn fill_in(raws: &mut [Raw]) {
                 raw.current = from.tid;
                 occupants.extend(raw.cpu.map(|cpu| (cpu, *to)));
             }
-            What::Wakeup { waker, .. } if *waker == UNTOLD => {
+            SchedEvent::Wakeup { waker, .. } if *waker == UNTOLD => {
                 *waker = Some(raw.current)
                     .filter(|&tid| tid != UNTOLD)
                     .unwrap_or_default();
             }
-            What::Renamed { task } => {
+            SchedEvent::Renamed { task } => {
                 let renamed = occupants.values_mut().filter(|known| known.tid == task.tid);
                 renamed.for_each(|known| known.comm = task.comm);
             }
-            What::Lost { .. } => occupants.clear(),
+            SchedEvent::Lost { .. } => occupants.clear(),
             _ => {}
         }
     }

@@ -14,8 +14,8 @@ use super::collected::Collected;
 use super::lines::Lines;
 use super::sched_text::excerpt;
 use super::{Format, ReadError, Recording};
-use crate::switch_event::{self, Kind, Mention, Raw, UNTOLD, What};
-use fields::{Fields, Value};
+use crate::switch_event::{self, Mention, Raw, SchedEvent, UNTOLD, WakeupKind};
+use fields::{LttngFields, LttngValue};
 
 /// Advice for a broken line.
 const ADVICE: &str = "remove the line, or write the text again with 'babeltrace2'";
@@ -24,7 +24,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const DAY_NS: u64 = 86_400 * SECOND_NS;
 
 /// A line that has an event.
-struct Head<'a> {
+struct LttngLine<'a> {
     /// Since whenever the clock began: the epoch or, without a date, midnight.
     ns: u64,
     event: &'a str,
@@ -34,15 +34,16 @@ struct Head<'a> {
 
 /// The line is one of such a recording.
 pub(super) fn is_line(line: &str) -> bool {
-    head(line)
-        .is_some_and(|head| Fields::read(head.fields).is_some_and(|fields| fields.cpu().is_some()))
+    head(line).is_some_and(|head| {
+        LttngFields::read(head.fields).is_some_and(|fields| fields.cpu().is_some())
+    })
 }
 
 /// Reads a whole recording.
 pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
     let path = lines.path().to_owned();
     let mut collected = Collected::default();
-    let mut clock = Clock::default();
+    let mut clock = DayClock::default();
     while let Some(line) = lines.next()? {
         if !line.ended {
             collected.cut_off(&format!("line {}", line.number));
@@ -57,7 +58,7 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
     Ok(collected.into_recording(Format::Lttng))
 }
 
-fn take(line: &str, clock: &mut Clock, collected: &mut Collected) -> Result<(), String> {
+fn take(line: &str, clock: &mut DayClock, collected: &mut Collected) -> Result<(), String> {
     if line.trim().is_empty() {
         return Ok(());
     }
@@ -67,7 +68,7 @@ fn take(line: &str, clock: &mut Clock, collected: &mut Collected) -> Result<(), 
     }
     let head = head(line).ok_or("this is no line of a recording, or its time is impossible")?;
     let malformed = || format!("the fields of {} are not those of LTTng", head.event);
-    let fields = Fields::read(head.fields).ok_or_else(malformed)?;
+    let fields = LttngFields::read(head.fields).ok_or_else(malformed)?;
     let current = fields.context("tid");
     let current = current.map_or(Ok(UNTOLD), |value| value.tid().ok_or_else(malformed))?;
     let pid = fields.context("pid").and_then(|value| value.tid());
@@ -90,7 +91,7 @@ fn take(line: &str, clock: &mut Clock, collected: &mut Collected) -> Result<(), 
 }
 
 /// The content of the event; none if its fields are not what LTTng writes.
-fn said(event: &str, fields: &Fields<'_>) -> Option<What> {
+fn said(event: &str, fields: &LttngFields<'_>) -> Option<SchedEvent> {
     let thread = |comm, tid| {
         Some(Mention {
             tid: fields.event(tid)?.tid()?,
@@ -100,35 +101,35 @@ fn said(event: &str, fields: &Fields<'_>) -> Option<What> {
     // In an interrupt or not: LTTng does not tell, so there is no waker.
     let wakeup = |kind| {
         let (task, waker) = (thread("comm", "tid")?, 0);
-        Some(What::Wakeup { kind, task, waker })
+        Some(SchedEvent::Wakeup { kind, task, waker })
     };
     match event {
-        "sched_waking" => wakeup(Kind::Waking),
-        "sched_wakeup" => wakeup(Kind::Wakeup),
-        "sched_wakeup_new" => wakeup(Kind::New),
-        "sched_switch" => Some(What::Switch {
+        "sched_waking" => wakeup(WakeupKind::Waking),
+        "sched_wakeup" => wakeup(WakeupKind::Wakeup),
+        "sched_wakeup_new" => wakeup(WakeupKind::New),
+        "sched_switch" => Some(SchedEvent::Switch {
             from: thread("prev_comm", "prev_tid")?,
             ready: switch_event::is_ready(fields.event("prev_state")?.number()?),
             to: thread("next_comm", "next_tid")?,
         }),
-        "sched_process_fork" => Some(What::Fork {
+        "sched_process_fork" => Some(SchedEvent::Fork {
             parent: fields.event("parent_tid")?.tid()?,
             child: thread("child_comm", "child_tid")?,
         }),
         "sched_process_exec" => {
             let file = fields.event("filename")?.text()?;
             let comm = file.rsplit('/').next().unwrap_or(&file);
-            Some(What::Renamed {
+            Some(SchedEvent::Renamed {
                 task: Mention {
                     tid: fields.event("tid")?.tid()?,
                     comm: Name::from(comm),
                 },
             })
         }
-        "sched_process_exit" => Some(What::Exit {
+        "sched_process_exit" => Some(SchedEvent::Exit {
             tid: fields.event("tid")?.tid()?,
         }),
-        _ => Some(What::Other),
+        _ => Some(SchedEvent::Other),
     }
 }
 
@@ -143,7 +144,7 @@ fn discarded(line: &str) -> Option<u64> {
     rest.starts_with("event").then(|| count.parse().ok())?
 }
 
-fn head(line: &str) -> Option<Head<'_>> {
+fn head(line: &str) -> Option<LttngLine<'_>> {
     let (time, rest) = line.trim_start().strip_prefix('[')?.split_once(']')?;
     let rest = rest.trim_start();
     let rest = match rest.strip_prefix('(') {
@@ -151,7 +152,7 @@ fn head(line: &str) -> Option<Head<'_>> {
         None => rest,
     };
     let (who, fields) = rest.split_at_checked(rest.find(": {")?)?;
-    Some(Head {
+    Some(LttngLine {
         ns: ns_of(time)?,
         event: who.rsplit(' ').next()?,
         fields: fields.strip_prefix(": ")?,
@@ -208,12 +209,12 @@ fn day(date: &str) -> Option<u64> {
 
 /// Where times have no date, they begin anew at midnight.
 #[derive(Default)]
-struct Clock {
+struct DayClock {
     days_ns: u64,
     last_ns: u64,
 }
 
-impl Clock {
+impl DayClock {
     /// babeltrace writes events in order: one that is half a day earlier than the one before is of
     /// the next day.
     fn at(&mut self, ns: u64) -> Option<Instant> {
@@ -225,7 +226,7 @@ impl Clock {
     }
 }
 
-impl Value<'_> {
+impl LttngValue<'_> {
     fn tid(self) -> Option<u32> {
         u32::try_from(self.number()?).ok()
     }
@@ -260,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_recording_over_midnight_goes_on_with_the_next_day() {
-        let mut clock = Clock::default();
+        let mut clock = DayClock::default();
         assert_eq!(clock.at(DAY_NS - 5), Some(Instant::from_ns(DAY_NS - 5)));
         assert_eq!(clock.at(3), Some(Instant::from_ns(DAY_NS + 3)));
         assert_eq!(clock.at(4), Some(Instant::from_ns(DAY_NS + 4)));

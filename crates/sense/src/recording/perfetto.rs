@@ -8,9 +8,9 @@ use onbeat_model::{Instant, Name};
 
 use super::collected::Collected;
 use super::lines::Lines;
-use super::proto::{Fields, Malformed, Value, extend};
+use super::proto::{MalformedMessage, MessageFields, ProtoValue, extend};
 use super::{Format, ReadError, Recording};
-use crate::switch_event::{self, Kind, Mention, Raw, UNTOLD, What};
+use crate::switch_event::{self, Mention, Raw, SchedEvent, UNTOLD, WakeupKind};
 use packets::{Packets, Trouble};
 
 /// `FtraceEvent.common_flags` and `waking_common_flags`: in an interrupt, hard, soft or not
@@ -61,23 +61,27 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
 
 /// Takes in a `TracePacket`, and those that are compressed in it.
 fn take(packet: &[u8], collected: &mut Collected) -> Result<(), String> {
-    for field in Fields::new(packet) {
+    for field in MessageFields::new(packet) {
         match field.map_err(broken)? {
             (1, value) => value
                 .bytes()
                 .and_then(|message| bundle(message, collected))
-                .map_err(|Malformed| "the ftrace events of this packet are broken".to_owned())?,
+                .map_err(|MalformedMessage| {
+                    "the ftrace events of this packet are broken".to_owned()
+                })?,
             (2, value) => value
                 .bytes()
                 .and_then(|message| process_tree(message, collected))
-                .map_err(|Malformed| "the processes of this packet are broken".to_owned())?,
+                .map_err(|MalformedMessage| "the processes of this packet are broken".to_owned())?,
             (50, value) => {
                 let compressed = value.bytes().map_err(broken)?;
                 let mut inner = Packets::new(flate2::read::ZlibDecoder::new(compressed));
                 loop {
                     match inner.next() {
                         // They hold no compressed ones themselves.
-                        Ok(Some(packet)) if is_compressed(packet) => return Err(broken(Malformed)),
+                        Ok(Some(packet)) if is_compressed(packet) => {
+                            return Err(broken(MalformedMessage));
+                        }
                         Ok(Some(packet)) => take(packet, collected)?,
                         Ok(None) => break,
                         Err(_) => return Err("the compressed packets here are damaged".into()),
@@ -97,20 +101,20 @@ fn take(packet: &[u8], collected: &mut Collected) -> Result<(), String> {
     Ok(())
 }
 
-fn broken(_: Malformed) -> String {
+fn broken(_: MalformedMessage) -> String {
     "this packet is broken".to_owned()
 }
 
 fn is_compressed(packet: &[u8]) -> bool {
-    Fields::new(packet).any(|field| matches!(field, Ok((50 | 133, _))))
+    MessageFields::new(packet).any(|field| matches!(field, Ok((50 | 133, _))))
 }
 
 /// `ProcessTree`: the process of each thread, and the parent of each process.
-fn process_tree(message: &[u8], collected: &mut Collected) -> Result<(), Malformed> {
-    for field in Fields::new(message) {
+fn process_tree(message: &[u8], collected: &mut Collected) -> Result<(), MalformedMessage> {
+    for field in MessageFields::new(message) {
         if let (2, thread) = field? {
             let (mut tid, mut pid) = (0, 0);
-            for field in Fields::new(thread.bytes()?) {
+            for field in MessageFields::new(thread.bytes()?) {
                 match field? {
                     (1, value) => tid = value.tid()?,
                     (3, value) => pid = value.tid()?,
@@ -124,13 +128,13 @@ fn process_tree(message: &[u8], collected: &mut Collected) -> Result<(), Malform
 }
 
 /// `FtraceEventBundle`: events of one CPU.
-fn bundle(message: &[u8], collected: &mut Collected) -> Result<(), Malformed> {
+fn bundle(message: &[u8], collected: &mut Collected) -> Result<(), MalformedMessage> {
     let mut cpu = 0;
     let mut lost = false;
     let mut raws = Vec::new();
-    for field in Fields::new(message) {
+    for field in MessageFields::new(message) {
         match field? {
-            (1, value) => cpu = u32::try_from(value.number()?).map_err(|_| Malformed)?,
+            (1, value) => cpu = u32::try_from(value.number()?).map_err(|_| MalformedMessage)?,
             (2, value) => raws.extend(event(value.bytes()?)?),
             (3, value) => lost = value.number()? != 0,
             (4, value) => compact(value.bytes()?, &mut raws)?,
@@ -151,21 +155,21 @@ fn bundle(message: &[u8], collected: &mut Collected) -> Result<(), Malformed> {
 }
 
 /// `FtraceEvent`; none if it has no time.
-fn event(message: &[u8]) -> Result<Option<Raw>, Malformed> {
+fn event(message: &[u8]) -> Result<Option<Raw>, MalformedMessage> {
     let (mut at, mut current, mut flags) = (None, UNTOLD, None);
     let mut payload = None;
-    for field in Fields::new(message) {
+    for field in MessageFields::new(message) {
         match field? {
             (1, value) => at = Some(Instant::from_ns(value.number()?)),
             (2, value) => current = value.tid()?,
-            (5, Value::Number(number)) => flags = Some(number),
-            (number, Value::Bytes(bytes)) => payload = Some((number, bytes)),
+            (5, ProtoValue::Number(number)) => flags = Some(number),
+            (number, ProtoValue::Bytes(bytes)) => payload = Some((number, bytes)),
             _ => {}
         }
     }
     let what = match payload {
-        Some((number, bytes)) => said(number, &Said::read(bytes)?, current, waker(flags)),
-        None => What::Other,
+        Some((number, bytes)) => said(number, &EventFields::read(bytes)?, current, waker(flags)),
+        None => SchedEvent::Other,
     };
     Ok(at.map(|at| Raw {
         at,
@@ -185,24 +189,26 @@ fn waker(flags: Option<u64>) -> u32 {
 
 /// The fields of an event by their numbers; no event that is used has more than seven.
 #[derive(Default)]
-struct Said<'a> {
+struct EventFields<'a> {
     numbers: [u64; 8],
     names: [&'a [u8]; 8],
 }
 
-impl<'a> Said<'a> {
-    fn read(message: &'a [u8]) -> Result<Self, Malformed> {
+impl<'a> EventFields<'a> {
+    fn read(message: &'a [u8]) -> Result<Self, MalformedMessage> {
         let mut said = Self::default();
-        for field in Fields::new(message) {
+        for field in MessageFields::new(message) {
             let (number, value) = field?;
-            let place = usize::try_from(number).map_err(|_| Malformed)?;
+            let place = usize::try_from(number).map_err(|_| MalformedMessage)?;
             match value {
-                Value::Number(number) => said
+                ProtoValue::Number(number) => said
                     .numbers
                     .get_mut(place)
                     .map(|kept| *kept = number)
                     .is_some(),
-                Value::Bytes(name) => said.names.get_mut(place).map(|kept| *kept = name).is_some(),
+                ProtoValue::Bytes(name) => {
+                    said.names.get_mut(place).map(|kept| *kept = name).is_some()
+                }
             };
         }
         Ok(said)
@@ -219,48 +225,50 @@ impl<'a> Said<'a> {
 }
 
 /// The content of the event with the field number `event`, by the thread `current`.
-fn said(event: u32, said: &Said<'_>, current: u32, waker: u32) -> What {
+fn said(event: u32, said: &EventFields<'_>, current: u32, waker: u32) -> SchedEvent {
     let wakeup = |kind| {
         let task = said.thread::<1, 2>()?;
-        Some(What::Wakeup { kind, task, waker })
+        Some(SchedEvent::Wakeup { kind, task, waker })
     };
     let what = match event {
         4 => said
             .thread::<1, 2>()
             .zip(said.thread::<5, 6>())
-            .map(|(from, to)| What::Switch {
+            .map(|(from, to)| SchedEvent::Switch {
                 from,
                 ready: switch_event::is_ready(said.numbers[4].cast_signed()),
                 to,
             }),
-        17 => wakeup(Kind::Wakeup),
-        20 => wakeup(Kind::Waking),
-        114 => wakeup(Kind::New),
+        17 => wakeup(WakeupKind::Wakeup),
+        20 => wakeup(WakeupKind::Waking),
+        114 => wakeup(WakeupKind::New),
         // `task_newtask` and `sched_process_fork`; the first is what Perfetto's own configurations
         // record.
-        235 => said.thread::<2, 1>().map(|child| What::Fork {
+        235 => said.thread::<2, 1>().map(|child| SchedEvent::Fork {
             parent: current,
             child,
         }),
-        239 => said.thread::<3, 4>().map(|child| What::Fork {
+        239 => said.thread::<3, 4>().map(|child| SchedEvent::Fork {
             parent: current,
             child,
         }),
-        236 => said.thread::<3, 1>().map(|task| What::Renamed { task }),
+        236 => said
+            .thread::<3, 1>()
+            .map(|task| SchedEvent::Renamed { task }),
         238 => said
             .thread::<1, 2>()
-            .map(|task| What::Exit { tid: task.tid }),
+            .map(|task| SchedEvent::Exit { tid: task.tid }),
         _ => None,
     };
-    what.unwrap_or(What::Other)
+    what.unwrap_or(SchedEvent::Other)
 }
 
 /// `CompactSched`: switches and wakings in columns, each time but the first as what is added to the
 /// one before.
-fn compact(message: &[u8], raws: &mut Vec<Raw>) -> Result<(), Malformed> {
+fn compact(message: &[u8], raws: &mut Vec<Raw>) -> Result<(), MalformedMessage> {
     let mut names: Vec<Name> = Vec::new();
     let mut columns: [Vec<u64>; 13] = Default::default();
-    for field in Fields::new(message) {
+    for field in MessageFields::new(message) {
         match field? {
             (5, value) => names.push(Name::new(value.bytes()?)),
             (number, value) => {
@@ -275,7 +283,7 @@ fn compact(message: &[u8], raws: &mut Vec<Raw>) -> Result<(), Malformed> {
         let index = usize::try_from(index).ok();
         index
             .and_then(|index| names.get(index).copied())
-            .ok_or(Malformed)
+            .ok_or(MalformedMessage)
     };
     let [
         _,
@@ -298,7 +306,7 @@ fn compact(message: &[u8], raws: &mut Vec<Raw>) -> Result<(), Malformed> {
         || !are_even(&[woken_tids, woken_names], woken.len())
         || !(flags.is_empty() || flags.len() == woken.len())
     {
-        return Err(Malformed);
+        return Err(MalformedMessage);
     }
     let mut add = |at, what| {
         raws.push(Raw {
@@ -308,7 +316,7 @@ fn compact(message: &[u8], raws: &mut Vec<Raw>) -> Result<(), Malformed> {
             what,
         });
     };
-    let mut clock = Clock::default();
+    let mut clock = DeltaClock::default();
     for (((&delta, &state), &tid), &index) in switched.iter().zip(states).zip(next).zip(next_names)
     {
         let from = Mention {
@@ -316,13 +324,13 @@ fn compact(message: &[u8], raws: &mut Vec<Raw>) -> Result<(), Malformed> {
             comm: Name::default(),
         };
         let to = Mention {
-            tid: Value::Number(tid).tid()?,
+            tid: ProtoValue::Number(tid).tid()?,
             comm: name(index)?,
         };
         let ready = switch_event::is_ready(state.cast_signed());
-        add(clock.after(delta)?, What::Switch { from, ready, to });
+        add(clock.after(delta)?, SchedEvent::Switch { from, ready, to });
     }
-    let mut clock = Clock::default();
+    let mut clock = DeltaClock::default();
     let flags = flags
         .iter()
         .copied()
@@ -332,23 +340,26 @@ fn compact(message: &[u8], raws: &mut Vec<Raw>) -> Result<(), Malformed> {
         woken.iter().zip(woken_tids).zip(woken_names).zip(flags)
     {
         let task = Mention {
-            tid: Value::Number(tid).tid()?,
+            tid: ProtoValue::Number(tid).tid()?,
             comm: name(index)?,
         };
-        let kind = Kind::Waking;
+        let kind = WakeupKind::Waking;
         let waker = waker(flags);
-        add(clock.after(delta)?, What::Wakeup { kind, task, waker });
+        add(
+            clock.after(delta)?,
+            SchedEvent::Wakeup { kind, task, waker },
+        );
     }
     Ok(())
 }
 
 /// Adds up times.
 #[derive(Default)]
-struct Clock(u64);
+struct DeltaClock(u64);
 
-impl Clock {
-    fn after(&mut self, delta: u64) -> Result<Instant, Malformed> {
-        self.0 = self.0.checked_add(delta).ok_or(Malformed)?;
+impl DeltaClock {
+    fn after(&mut self, delta: u64) -> Result<Instant, MalformedMessage> {
+        self.0 = self.0.checked_add(delta).ok_or(MalformedMessage)?;
         Ok(Instant::from_ns(self.0))
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn is_page(head: &str) -> bool {
 }
 
 /// Where in the page the reader is.
-enum Place {
+enum PagePart {
     /// Outside of any data.
     Page,
     /// In data that did not show yet whether it is ftrace's text.
@@ -33,23 +33,23 @@ enum Place {
 pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
     let path = lines.path().to_owned();
     let mut collected = Collected::default();
-    let mut place = Place::Page;
+    let mut place = PagePart::Page;
     let mut found = false;
     loop {
         let line = match place {
-            Place::Ftrace => lines.next()?,
-            Place::Page | Place::Data => lines.next_piece()?,
+            PagePart::Ftrace => lines.next()?,
+            PagePart::Page | PagePart::Data => lines.next_piece()?,
         };
         let Some(line) = line else { break };
         let mut text: &str = &line.text;
-        if let Place::Page = place {
+        if let PagePart::Page = place {
             let Some((_, data)) = text
                 .split_once(BEGIN)
                 .and_then(|(_, rest)| rest.split_once('>'))
             else {
                 continue;
             };
-            place = Place::Data;
+            place = PagePart::Data;
             text = data;
         }
         let (data, ends) = match text.split_once(END) {
@@ -57,13 +57,13 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
             None => (text, false),
         };
         let content = ftrace::content(data);
-        if let Place::Data = place
+        if let PagePart::Data = place
             && (data.starts_with("# tracer:") || matches!(content, Content::Event(_)))
         {
-            place = Place::Ftrace;
+            place = PagePart::Ftrace;
             found = true;
         }
-        if let Place::Ftrace = place {
+        if let PagePart::Ftrace = place {
             if !line.ended && !ends {
                 collected.cut_off(&format!("line {}", line.number));
                 break;
@@ -75,7 +75,7 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
             })?;
         }
         if ends {
-            place = Place::Page;
+            place = PagePart::Page;
         }
     }
     if !found {

@@ -7,13 +7,13 @@ use onbeat_model::{Task, TaskId};
 
 /// A thread as `/proc` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct ThreadStatus {
     pub(crate) task: Task,
     /// It sleeps: nothing that it does has begun already.
     pub(crate) is_asleep: bool,
 }
 
-impl Seen {
+impl ThreadStatus {
     /// The thread `tid`; none if there is no such thread, or it is about to be gone.
     pub(crate) fn look(tid: u32) -> Option<Self> {
         let stat = proc::stat(tid).ok()?;
@@ -35,7 +35,7 @@ impl Seen {
 /// The threads to track with `tid`: all of the process if it is one's first thread, otherwise that
 /// thread alone. None if there is no such thread.
 pub(crate) fn threads_of(tid: u32) -> Vec<u32> {
-    let Some(asked) = Seen::look(tid) else {
+    let Some(asked) = ThreadStatus::look(tid) else {
         return Vec::new();
     };
     if asked.task.pid != tid {
@@ -63,7 +63,7 @@ mod tests {
             threads.contains(&pid) && threads.contains(&tid),
             "{threads:?}"
         );
-        let me = Seen::look(tid).unwrap();
+        let me = ThreadStatus::look(tid).unwrap();
         assert_eq!((me.task.pid, me.is_asleep), (pid, false));
         assert!(threads_of(u32::MAX).is_empty());
     }

@@ -1,7 +1,7 @@
 use onbeat_model::Span;
 
 use super::*;
-use crate::switch_event::Kind;
+use crate::switch_event::WakeupKind;
 
 const PARENT: u32 = 1_000_000_001;
 const CHILD: u32 = 1_000_000_002;
@@ -10,8 +10,8 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Span::from_ms(ms)
 }
 
-fn seen(tid: u32, pid: u32) -> Seen {
-    Seen {
+fn seen(tid: u32, pid: u32) -> ThreadStatus {
+    ThreadStatus {
         task: Task {
             id: TaskId {
                 tid,
@@ -54,7 +54,7 @@ fn a_switch_that_the_kernel_hides_came_at_once_if_the_others_are_told() {
         let (mut followed, mut events) = following(Follow::Threads);
         let wakeup = Wakeup {
             at: at(10),
-            kind: Kind::Waking,
+            kind: WakeupKind::Waking,
             waker: 7,
             cpu: Some(0),
             current: 7,
@@ -76,7 +76,7 @@ fn a_new_thread_is_followed_and_a_new_process_only_if_children_are() {
     for follow in [Follow::Threads, Follow::Children] {
         for is_thread in [true, false] {
             let (mut followed, mut events) = following(follow);
-            let started = Started {
+            let started = ThreadStart {
                 parent: PARENT,
                 tid: CHILD,
                 is_thread,
@@ -141,7 +141,7 @@ fn a_number_that_another_thread_has_now_is_another_task() {
 fn after_lost_events_no_burst_is_made_up_and_those_that_are_gone_have_exited() {
     let (mut followed, mut events) = following(Follow::Threads);
     // SAFETY: no arguments, cannot fail.
-    let me = Seen::look(unsafe { libc::gettid() }.unsigned_abs()).unwrap();
+    let me = ThreadStatus::look(unsafe { libc::gettid() }.unsigned_abs()).unwrap();
     followed.track(at(0), me, Follow::Threads, &mut events);
     let tid = me.task.id.tid;
     followed.on_cpu(at(1), tid, 0, &mut events);

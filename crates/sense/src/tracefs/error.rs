@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Why threads could not be heard through tracefs.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum TracefsError {
     /// It is for root.
     #[error("may not use {}: tracefs is for root; run it with sudo", path.display())]
     NoPrivilege {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::Error;
+use super::TracefsError;
 use super::place::instances;
 use crate::tuning::tracer::BUFFER_KB;
 use onbeat_kernel::proc::started_ticks;
@@ -35,19 +35,19 @@ pub(super) struct Instance(PathBuf);
 
 impl Instance {
     /// Makes one that traces no task yet, not even if a thread is started by one of ours.
-    pub(super) fn make() -> Result<Self, Error> {
+    pub(super) fn make() -> Result<Self, TracefsError> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let instances = instances()?;
         let pid = process::id();
-        let name = Owner {
+        let name = BufferOwner {
             pid,
             started_ticks: started_ticks(pid).unwrap_or(0),
         };
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = instances.join(format!("{}-{count}", name.prefix()));
         fs::create_dir(&path).map_err(|source| match source.kind() {
-            io::ErrorKind::PermissionDenied => Error::NoPrivilege { path: instances },
-            _ => Error::Kernel {
+            io::ErrorKind::PermissionDenied => TracefsError::NoPrivilege { path: instances },
+            _ => TracefsError::Kernel {
                 what: "make a trace buffer",
                 path: path.clone(),
                 source,
@@ -82,17 +82,17 @@ impl Instance {
     }
 
     /// Traces the thread `tid`, too, and what it starts.
-    pub(super) fn add(&self, tid: u32) -> Result<(), Error> {
+    pub(super) fn add(&self, tid: u32) -> Result<(), TracefsError> {
         self.set("set_event_pid", &tid.to_string(), "choose whom to trace")
     }
 
     /// The trace, as text; never waits.
-    pub(super) fn pipe(&self) -> Result<File, Error> {
+    pub(super) fn pipe(&self) -> Result<File, TracefsError> {
         let path = self.0.join("trace_pipe");
         (OpenOptions::new().read(true))
             .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
             .open(&path)
-            .map_err(|source| Error::Kernel {
+            .map_err(|source| TracefsError::Kernel {
                 what: "read the trace",
                 path,
                 source,
@@ -104,11 +104,11 @@ impl Instance {
     }
 
     /// Writes to one of its files; to those that hold a list, one more.
-    fn set(&self, file: &str, value: &str, what: &'static str) -> Result<(), Error> {
+    fn set(&self, file: &str, value: &str, what: &'static str) -> Result<(), TracefsError> {
         let path = self.0.join(file);
         (OpenOptions::new().write(true).open(&path))
             .and_then(|mut file| file.write_all(value.as_bytes()))
-            .map_err(|source| Error::Kernel { what, path, source })
+            .map_err(|source| TracefsError::Kernel { what, path, source })
     }
 }
 
@@ -131,12 +131,12 @@ fn last_number() -> Option<u32> {
 
 /// The owner of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Owner {
+struct BufferOwner {
     pid: u32,
     started_ticks: u64,
 }
 
-impl Owner {
+impl BufferOwner {
     fn prefix(self) -> String {
         format!("onbeat-{}-{}", self.pid, self.started_ticks)
     }
@@ -166,7 +166,7 @@ pub fn remove_leftovers() -> Vec<(String, io::Result<()>)> {
     (folder.into_iter().flatten().flatten())
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
-            let owner = Owner::of(&name)?;
+            let owner = BufferOwner::of(&name)?;
             if owner.lives() {
                 return None;
             }
@@ -190,12 +190,12 @@ mod tests {
 
     #[test]
     fn a_name_tells_whose_buffer_it_is_and_others_buffers_are_nobodys() {
-        let owner = Owner {
+        let owner = BufferOwner {
             pid: 7,
             started_ticks: 99,
         };
         let name = format!("{}-3", owner.prefix());
-        assert_eq!(Owner::of(&name), Some(owner));
+        assert_eq!(BufferOwner::of(&name), Some(owner));
         for other in [
             "foo",
             "onbeat-7",
@@ -203,7 +203,7 @@ mod tests {
             "onbeat-7-99-3-1",
             "onbeat-x-99-3",
         ] {
-            assert_eq!(Owner::of(other), None, "{other}");
+            assert_eq!(BufferOwner::of(other), None, "{other}");
         }
     }
 
@@ -211,8 +211,8 @@ mod tests {
     fn this_process_lives_and_one_before_it_with_its_number_does_not() {
         let pid = process::id();
         let started_ticks = started_ticks(pid).unwrap();
-        assert!(Owner { pid, started_ticks }.lives());
-        let former = Owner {
+        assert!(BufferOwner { pid, started_ticks }.lives());
+        let former = BufferOwner {
             pid,
             started_ticks: started_ticks - 1,
         };

@@ -17,16 +17,16 @@ use std::io::{self, Read};
 use onbeat_model::{Event, Feature, Instant, Span, Support};
 
 use crate::burst_builder::Wakeup;
-use crate::switch_event::{Raw, What};
+use crate::switch_event::{Raw, SchedEvent};
 use crate::switch_sensor::{Following, Source};
-use crate::task_set::{Followed, Started};
+use crate::task_set::{Followed, ThreadStart};
 use crate::tuning::tracer::PACE;
-pub use error::Error;
+pub use error::TracefsError;
 use instance::Instance;
 pub use instance::remove_leftovers;
 use onbeat_kernel::clock;
 use onbeat_kernel::wait;
-use text::{Said, Text};
+use text::{Text, TracefsEvent};
 
 /// Hears threads of the running kernel. Tracing ends when it is dropped.
 pub type TracefsSensor = Following<Trace>;
@@ -40,7 +40,7 @@ pub struct Trace {
     text: Text,
     raw_wakeups: bool,
     /// The events that cannot be told yet, as an earlier event of another CPU may be to come.
-    pending: Vec<(Instant, Said)>,
+    pending: Vec<(Instant, TracefsEvent)>,
     /// The time of the last event that was read.
     last: Instant,
 }
@@ -50,7 +50,7 @@ impl TracefsSensor {
     ///
     /// # Errors
     /// Without privilege, or where tracefs is missing.
-    pub fn new(raw_wakeups: bool) -> Result<Self, Error> {
+    pub fn new(raw_wakeups: bool) -> Result<Self, TracefsError> {
         let instance = Instance::make()?;
         Ok(Self::by(Trace {
             pipe: instance.pipe()?,
@@ -65,7 +65,7 @@ impl TracefsSensor {
 
 impl Trace {
     /// Reads what was written up to `horizon`, and perhaps more.
-    fn read_up_to(&mut self, horizon: Instant) -> Result<(), Error> {
+    fn read_up_to(&mut self, horizon: Instant) -> Result<(), TracefsError> {
         let mut piece = [0; 1 << 14];
         loop {
             match self.pipe.read(&mut piece) {
@@ -85,8 +85,8 @@ impl Trace {
         }
     }
 
-    fn kernel(&self, what: &'static str, source: io::Error) -> Error {
-        Error::Kernel {
+    fn kernel(&self, what: &'static str, source: io::Error) -> TracefsError {
+        TracefsError::Kernel {
             what,
             path: self.instance.path().to_owned(),
             source,
@@ -99,35 +99,41 @@ impl Trace {
         self.text.take(piece, &mut said);
         for said in said {
             self.last = match said {
-                Said::Raw(raw) => raw.at,
-                Said::Started { at, .. } | Said::Executed { at, .. } => at,
-                Said::Lost(_) => self.last,
+                TracefsEvent::Raw(raw) => raw.at,
+                TracefsEvent::Started { at, .. } | TracefsEvent::Executed { at, .. } => at,
+                TracefsEvent::Lost(_) => self.last,
             };
             self.pending.push((self.last, said));
         }
     }
 
-    fn hear(&self, at: Instant, said: Said, followed: &mut Followed, events: &mut Vec<Event>) {
+    fn hear(
+        &self,
+        at: Instant,
+        said: TracefsEvent,
+        followed: &mut Followed,
+        events: &mut Vec<Event>,
+    ) {
         match said {
-            Said::Lost(count) => followed.lost(at, count, events),
-            Said::Started {
+            TracefsEvent::Lost(count) => followed.lost(at, count, events),
+            TracefsEvent::Started {
                 parent,
                 tid,
                 is_thread,
                 ..
             } => {
-                let started = Started {
+                let started = ThreadStart {
                     parent,
                     tid,
                     is_thread,
                 };
                 followed.started(at, started, events);
             }
-            Said::Executed { pid, comm, .. } => {
+            TracefsEvent::Executed { pid, comm, .. } => {
                 followed.executed_program(at, pid, events);
                 followed.renamed(at, pid, comm, events);
             }
-            Said::Raw(raw) => self.hear_raw(raw, followed, events),
+            TracefsEvent::Raw(raw) => self.hear_raw(raw, followed, events),
         }
     }
 
@@ -135,7 +141,7 @@ impl Trace {
         let at = raw.at;
         followed.seen_running(at, raw.current, raw.cpu);
         match raw.what {
-            What::Wakeup { kind, task, waker } => {
+            SchedEvent::Wakeup { kind, task, waker } => {
                 let wakeup = Wakeup {
                     at,
                     kind,
@@ -150,29 +156,33 @@ impl Trace {
                     events.push(Event::Wakeup { at, task, waker });
                 }
             }
-            What::Switch { from, ready, to } => {
+            SchedEvent::Switch { from, ready, to } => {
                 followed.off_cpu(at, from.tid, ready, events);
                 if let Some(cpu) = raw.cpu {
                     followed.on_cpu(at, to.tid, cpu, events);
                 }
             }
-            What::Renamed { task } => followed.renamed(at, task.tid, task.comm, events),
-            What::Exit { tid } => followed.exited(at, tid, events),
-            What::Fork { .. } | What::Other | What::Lost { .. } => {}
+            SchedEvent::Renamed { task } => followed.renamed(at, task.tid, task.comm, events),
+            SchedEvent::Exit { tid } => followed.exited(at, tid, events),
+            SchedEvent::Fork { .. } | SchedEvent::Other | SchedEvent::Lost { .. } => {}
         }
     }
 }
 
 impl Source for Trace {
-    type Error = Error;
+    type Error = TracefsError;
 
-    fn add(&mut self, tid: u32) -> Result<bool, Error> {
+    fn add(&mut self, tid: u32) -> Result<bool, TracefsError> {
         self.instance.add(tid)?;
         Ok(true)
     }
 
     /// Tells what cannot be preceded by anything any more.
-    fn collect(&mut self, followed: &mut Followed, events: &mut Vec<Event>) -> Result<(), Error> {
+    fn collect(
+        &mut self,
+        followed: &mut Followed,
+        events: &mut Vec<Event>,
+    ) -> Result<(), TracefsError> {
         let horizon = clock::now();
         self.read_up_to(horizon)?;
         self.pending.sort_by_key(|(at, _)| *at);
@@ -184,13 +194,13 @@ impl Source for Trace {
         Ok(())
     }
 
-    fn wait(&mut self, longest: Span) -> Result<bool, Error> {
+    fn wait(&mut self, longest: Span) -> Result<bool, TracefsError> {
         wait::readable(&[], Some(longest.min(PACE)))
             .map_err(|source| self.kernel("wait for the trace", source))
     }
 
-    fn nobody(tid: u32) -> Error {
-        Error::NoSuchTask { tid }
+    fn nobody(tid: u32) -> TracefsError {
+        TracefsError::NoSuchTask { tid }
     }
 }
 

@@ -10,19 +10,19 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::OnceLock;
 
-use super::Error;
+use super::TracefsError;
 
 /// Where it is mounted, or was before it had a place of its own.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// The folder of all buffers.
-pub(super) fn instances() -> Result<PathBuf, Error> {
+pub(super) fn instances() -> Result<PathBuf, TracefsError> {
     for place in PLACES {
         let path = Path::new(place).join("instances");
         match fs::metadata(&path) {
             Ok(_) => return Ok(path),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                return Err(Error::NoPrivilege { path: place.into() });
+                return Err(TracefsError::NoPrivilege { path: place.into() });
             }
             Err(_) => {}
         }
@@ -31,10 +31,10 @@ pub(super) fn instances() -> Result<PathBuf, Error> {
         // SAFETY: takes nothing and always succeeds.
         let is_root = unsafe { libc::geteuid() } == 0;
         match source.kind() {
-            io::ErrorKind::PermissionDenied if !is_root => Error::NoPrivilege {
+            io::ErrorKind::PermissionDenied if !is_root => TracefsError::NoPrivilege {
                 path: PLACES[0].into(),
             },
-            _ => Error::Missing { source },
+            _ => TracefsError::Missing { source },
         }
     })?;
     Ok(mounted.join("instances"))

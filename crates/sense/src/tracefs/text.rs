@@ -3,11 +3,11 @@
 use onbeat_model::{Instant, Name};
 
 use crate::recording::text::{Content, line};
-use crate::switch_event::{self, Raw, What};
+use crate::switch_event::{self, Raw, SchedEvent};
 
 /// The content of one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum TracefsEvent {
     /// Something that recordings tell as well.
     Raw(Raw),
     /// A thread was started.
@@ -31,7 +31,7 @@ pub(super) struct Text {
 
 impl Text {
     /// The events of the lines that `piece` completes.
-    pub(super) fn take(&mut self, piece: &[u8], said: &mut Vec<Said>) {
+    pub(super) fn take(&mut self, piece: &[u8], said: &mut Vec<TracefsEvent>) {
         self.begun.extend_from_slice(piece);
         let Some(end) = self.begun.iter().rposition(|&byte| byte == b'\n') else {
             return;
@@ -42,17 +42,17 @@ impl Text {
     }
 }
 
-fn said_in(text: &str) -> Option<Said> {
+fn said_in(text: &str) -> Option<TracefsEvent> {
     let head = match line(text) {
         Content::Event(head) => head,
-        Content::Lost(count) => return Some(Said::Lost(count)),
+        Content::Lost(count) => return Some(TracefsEvent::Lost(count)),
         // A name with a line break in it makes two lines of one event.
-        Content::Broken => return Some(Said::Lost(1)),
+        Content::Broken => return Some(TracefsEvent::Lost(1)),
         Content::LostBefore(_) | Content::Nothing => return None,
     };
     let (name, fields) = head.event.split_once(": ")?;
     let understood = match name {
-        "task_newtask" => new_task(fields).map(|(tid, is_thread)| Said::Started {
+        "task_newtask" => new_task(fields).map(|(tid, is_thread)| TracefsEvent::Started {
             at: head.at,
             parent: head.tid,
             tid,
@@ -61,14 +61,14 @@ fn said_in(text: &str) -> Option<Said> {
         _ => {
             let waker = if head.by_thread { head.tid } else { 0 };
             match switch_event::parse(name, fields, waker) {
-                Ok(What::Renamed { task }) if name == "sched_process_exec" => {
-                    Some(Said::Executed {
+                Ok(SchedEvent::Renamed { task }) if name == "sched_process_exec" => {
+                    Some(TracefsEvent::Executed {
                         at: head.at,
                         pid: task.tid,
                         comm: task.comm,
                     })
                 }
-                Ok(what) => Some(Said::Raw(Raw {
+                Ok(what) => Some(TracefsEvent::Raw(Raw {
                     at: head.at,
                     cpu: head.cpu,
                     current: head.tid,
@@ -78,7 +78,7 @@ fn said_in(text: &str) -> Option<Said> {
             }
         }
     };
-    Some(understood.unwrap_or(Said::Lost(1)))
+    Some(understood.unwrap_or(TracefsEvent::Lost(1)))
 }
 
 /// `pid=7 comm=NAME clone_flags=3d0f00 oom_score_adj=0`: the task, and whether it is of the same
@@ -93,9 +93,9 @@ fn new_task(fields: &str) -> Option<(u32, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::switch_event::{Kind, Mention};
+    use crate::switch_event::{Mention, WakeupKind};
 
-    fn said(text: &str) -> Vec<Said> {
+    fn said(text: &str) -> Vec<TracefsEvent> {
         let mut said = Vec::new();
         Text::default().take(text.as_bytes(), &mut said);
         said
@@ -109,19 +109,19 @@ mod tests {
              bash-9       [000] ..... 10.000003: task_newtask: pid=13 comm=a=b clone_flags=1200011 oom_score_adj=0\n\
              true-13      [000] ..... 10.000004: sched_process_exec: filename=/bin/true pid=13 old_pid=14\n";
         let whole = said(text);
-        let started = |us: u64, tid, is_thread| Said::Started {
+        let started = |us: u64, tid, is_thread| TracefsEvent::Started {
             at: Instant::from_ns(us * 1000),
             parent: 9,
             tid,
             is_thread,
         };
         let expected = [
-            Said::Raw(Raw {
+            TracefsEvent::Raw(Raw {
                 at: Instant::from_ns(10_000_001_000),
                 cpu: Some(1),
                 current: 0,
-                what: What::Wakeup {
-                    kind: Kind::Waking,
+                what: SchedEvent::Wakeup {
+                    kind: WakeupKind::Waking,
                     task: Mention {
                         tid: 7,
                         comm: Name::from("a b"),
@@ -129,10 +129,10 @@ mod tests {
                     waker: 0,
                 },
             }),
-            Said::Lost(12),
+            TracefsEvent::Lost(12),
             started(10_000_002, 12, true),
             started(10_000_003, 13, false),
-            Said::Executed {
+            TracefsEvent::Executed {
                 at: Instant::from_ns(10_000_004_000),
                 pid: 13,
                 comm: Name::from("true"),
@@ -151,9 +151,12 @@ mod tests {
     #[test]
     fn a_line_that_cannot_be_read_counts_as_lost() {
         let name_with_break = "a-7 [000] d..2. 10.000001: sched_switch: prev_comm=a\nb prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=c next_pid=8 next_prio=120\n";
-        assert_eq!(said(name_with_break), [Said::Lost(1), Said::Lost(1)]);
+        assert_eq!(
+            said(name_with_break),
+            [TracefsEvent::Lost(1), TracefsEvent::Lost(1)]
+        );
         let flags =
             "a-7 [000] ..... 10.000001: task_newtask: pid=7 comm=a clone_flags=x oom_score_adj=0\n";
-        assert_eq!(said(flags), [Said::Lost(1)]);
+        assert_eq!(said(flags), [TracefsEvent::Lost(1)]);
     }
 }

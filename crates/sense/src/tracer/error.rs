@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-use super::Kind;
+use super::TracerKind;
 use crate::{bpf, perf, preload, ptrace, tracefs};
 
 /// Why tasks could not be heard.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum TracerError {
     /// The tracer that was chosen is not made for what is asked of it.
     #[error("--tracer {kind} {what}: {remedy}")]
     Lacks {
         /// Which.
-        kind: Kind,
+        kind: TracerKind,
         /// The missing ability.
         what: &'static str,
         /// Advice.
@@ -22,27 +22,27 @@ pub enum Error {
     #[error("no tracer works here:{}", Reasons(.reasons))]
     None {
         /// The reason for each.
-        reasons: Vec<(Kind, Error)>,
+        reasons: Vec<(TracerKind, TracerError)>,
     },
     /// By BPF.
     #[error(transparent)]
-    Bpf(#[from] bpf::Error),
+    Bpf(#[from] bpf::BpfError),
     /// By tracefs.
     #[error(transparent)]
-    Tracefs(#[from] tracefs::Error),
+    Tracefs(#[from] tracefs::TracefsError),
     /// By perf events.
     #[error(transparent)]
-    Perf(#[from] perf::Error),
+    Perf(#[from] perf::PerfError),
     /// By ptrace.
     #[error(transparent)]
-    Ptrace(#[from] ptrace::Error),
+    Ptrace(#[from] ptrace::PtraceError),
     /// By a preloaded library.
     #[error(transparent)]
-    Preload(#[from] preload::Error),
+    Preload(#[from] preload::PreloadError),
 }
 
 /// One to a line, unless it is but one.
-struct Reasons<'a>(&'a [(Kind, Error)]);
+struct Reasons<'a>(&'a [(TracerKind, TracerError)]);
 
 impl fmt::Display for Reasons<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,13 +4,13 @@ use std::fmt;
 
 use onbeat_model::Feature;
 
-use super::Error;
+use super::TracerError;
 use crate::calls::Call;
 use crate::{bpf, perf, preload, ptrace, tracefs};
 
 /// A way to hear what tasks do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TracerKind {
     /// BPF programs on the scheduler's tracepoints.
     Bpf,
     /// System calls in which a thread can wait, by BPF: as the LFS++ paper's tracer had it before
@@ -72,7 +72,7 @@ impl Wants {
     }
 }
 
-impl Kind {
+impl TracerKind {
     /// All, the best first.
     pub const ALL: [Self; 6] = [
         Self::Bpf,
@@ -134,10 +134,10 @@ impl Kind {
 
     /// # Errors
     /// If it never can do what is wanted.
-    pub(super) fn suits(self, wants: &Wants) -> Result<(), Error> {
+    pub(super) fn suits(self, wants: &Wants) -> Result<(), TracerError> {
         let can = self.abilities();
         let lacks = |what, remedy| {
-            Err(Error::Lacks {
+            Err(TracerError::Lacks {
                 kind: self,
                 what,
                 remedy,
@@ -171,7 +171,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for TracerKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }

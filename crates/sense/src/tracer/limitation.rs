@@ -9,7 +9,7 @@ use std::path::Path;
 
 use object::ReadCache;
 
-use super::Kind;
+use super::TracerKind;
 use crate::executable;
 
 /// Why something is not as it should be.
@@ -27,15 +27,15 @@ impl Limitation {
     /// The reason why `kind` does not hear `program`, or changes it; none if all is well as far as
     /// the file tells.
     #[must_use]
-    pub fn of(kind: Kind, program: &Path) -> Option<Self> {
+    pub fn of(kind: TracerKind, program: &Path) -> Option<Self> {
         // SAFETY: takes nothing and always succeeds.
         let user = unsafe { libc::geteuid() };
         let facts = fs::metadata(program).ok()?;
         let raises = facts.mode() & libc::S_ISUID != 0 && facts.uid() != user;
         match kind {
-            Kind::Ptrace => (raises && user != 0).then_some(Self::Lowered),
-            Kind::Preload if raises => Some(Self::Raised),
-            Kind::Preload => is_static(program).then_some(Self::Static),
+            TracerKind::Ptrace => (raises && user != 0).then_some(Self::Lowered),
+            TracerKind::Preload if raises => Some(Self::Raised),
+            TracerKind::Preload => is_static(program).then_some(Self::Static),
             _ => None,
         }
     }
@@ -72,13 +72,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("script");
         fs::write(&script, "#!/bin/sh\n").unwrap();
-        assert_eq!(Limitation::of(Kind::Preload, &script), None);
+        assert_eq!(Limitation::of(TracerKind::Preload, &script), None);
         assert_eq!(
-            Limitation::of(Kind::Preload, &folder.path().join("none")),
+            Limitation::of(TracerKind::Preload, &folder.path().join("none")),
             None
         );
         let shell = Path::new("/bin/sh").canonicalize().unwrap();
-        assert_eq!(Limitation::of(Kind::Ptrace, &shell), None);
-        assert_eq!(Limitation::of(Kind::Preload, &shell), None);
+        assert_eq!(Limitation::of(TracerKind::Ptrace, &shell), None);
+        assert_eq!(Limitation::of(TracerKind::Preload, &shell), None);
     }
 }

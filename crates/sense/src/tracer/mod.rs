@@ -11,8 +11,8 @@ use std::path::Path;
 
 use onbeat_model::{Event, Feature, Flow, Follow, Instant, Sensor, Span, TaskId};
 
-pub use error::Error;
-pub use kind::{Abilities, Kind, Wants};
+pub use error::TracerError;
+pub use kind::{Abilities, TracerKind, Wants};
 pub use limitation::Limitation;
 
 use crate::bpf::{self, BpfSensor, Parser};
@@ -25,15 +25,15 @@ use crate::tracefs::TracefsSensor;
 /// Whichever tracer it is.
 #[derive(Debug)]
 pub enum Tracer {
-    /// [`Kind::Bpf`] and [`Kind::BpfSyscalls`].
+    /// [`TracerKind::Bpf`] and [`TracerKind::BpfSyscalls`].
     Bpf(Box<BpfSensor>),
-    /// [`Kind::Tracefs`].
+    /// [`TracerKind::Tracefs`].
     Tracefs(Box<TracefsSensor>),
-    /// [`Kind::Perf`].
+    /// [`TracerKind::Perf`].
     Perf(Box<PerfSensor>),
-    /// [`Kind::Ptrace`].
+    /// [`TracerKind::Ptrace`].
     Ptrace(PtraceSensor),
-    /// [`Kind::Preload`].
+    /// [`TracerKind::Preload`].
     Preload(PreloadSensor),
 }
 
@@ -52,11 +52,11 @@ macro_rules! each {
 
 /// A tracer that was started.
 #[derive(Debug)]
-pub struct Started {
+pub struct StartedTracer {
     /// It.
     pub tracer: Tracer,
     /// The next better one that could do it, and could work for this user, and why it does not.
-    pub instead_of: Option<(Kind, Error)>,
+    pub instead_of: Option<(TracerKind, TracerError)>,
 }
 
 /// Starts the first of `kinds` that does what is wanted and works here. Nothing is tracked yet.
@@ -64,7 +64,11 @@ pub struct Started {
 ///
 /// # Errors
 /// If none of them can do what is wanted and works here.
-pub fn start(kinds: &[Kind], wants: &Wants, parser: &Parser) -> Result<Started, Error> {
+pub fn start(
+    kinds: &[TracerKind],
+    wants: &Wants,
+    parser: &Parser,
+) -> Result<StartedTracer, TracerError> {
     let mut reasons = Vec::new();
     for &kind in kinds {
         match kind
@@ -74,58 +78,58 @@ pub fn start(kinds: &[Kind], wants: &Wants, parser: &Parser) -> Result<Started, 
             Ok(tracer) => {
                 // SAFETY: takes nothing and always succeeds.
                 let is_root = unsafe { libc::geteuid() } == 0;
-                let instead_of = reasons.into_iter().rfind(|(kind, why): &(Kind, _)| {
+                let instead_of = reasons.into_iter().rfind(|(kind, why): &(TracerKind, _)| {
                     let could = is_root || kind.abilities().unprivileged;
-                    could && !matches!(why, Error::Lacks { .. })
+                    could && !matches!(why, TracerError::Lacks { .. })
                 });
-                return Ok(Started { tracer, instead_of });
+                return Ok(StartedTracer { tracer, instead_of });
             }
             Err(error) if kinds.len() == 1 => return Err(error),
             Err(error) => reasons.push((kind, error)),
         }
     }
-    Err(Error::None { reasons })
+    Err(TracerError::None { reasons })
 }
 
 /// Whether each tracer works here, and why not.
 #[must_use]
 pub fn probe() -> Vec<Feature> {
-    Kind::ALL.map(Kind::probe).into()
+    TracerKind::ALL.map(TracerKind::probe).into()
 }
 
 impl Tracer {
-    fn new(kind: Kind, wants: &Wants, parser: &Parser) -> Result<Self, Error> {
-        let bpf = |options| -> Result<Self, Error> {
+    fn new(kind: TracerKind, wants: &Wants, parser: &Parser) -> Result<Self, TracerError> {
+        let bpf = |options| -> Result<Self, TracerError> {
             let sensor = BpfSensor::with_parser(options, parser.clone())?;
             Ok(Self::Bpf(Box::new(sensor)))
         };
         Ok(match kind {
-            Kind::Bpf => bpf(bpf::Options {
+            TracerKind::Bpf => bpf(bpf::BpfOptions {
                 raw_wakeups: wants.wakeups,
                 partners: wants.partners,
-                ..bpf::Options::default()
+                ..bpf::BpfOptions::default()
             })?,
-            Kind::BpfSyscalls => bpf(bpf::Options {
+            TracerKind::BpfSyscalls => bpf(bpf::BpfOptions {
                 calls: wants.calls().iter().map(|call| call.number()).collect(),
-                ..bpf::Options::default()
+                ..bpf::BpfOptions::default()
             })?,
-            Kind::Tracefs => Self::Tracefs(Box::new(TracefsSensor::new(wants.wakeups)?)),
-            Kind::Perf => Self::Perf(Box::new(PerfSensor::new()?)),
-            Kind::Ptrace => Self::Ptrace(PtraceSensor::new(wants.calls())?),
-            Kind::Preload => Self::Preload(PreloadSensor::new()?),
+            TracerKind::Tracefs => Self::Tracefs(Box::new(TracefsSensor::new(wants.wakeups)?)),
+            TracerKind::Perf => Self::Perf(Box::new(PerfSensor::new()?)),
+            TracerKind::Ptrace => Self::Ptrace(PtraceSensor::new(wants.calls())?),
+            TracerKind::Preload => Self::Preload(PreloadSensor::new()?),
         })
     }
 
     /// Which it is.
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> TracerKind {
         match self {
-            Self::Bpf(sensor) if sensor.tells_calls() => Kind::BpfSyscalls,
-            Self::Bpf(_) => Kind::Bpf,
-            Self::Tracefs(_) => Kind::Tracefs,
-            Self::Perf(_) => Kind::Perf,
-            Self::Ptrace(_) => Kind::Ptrace,
-            Self::Preload(_) => Kind::Preload,
+            Self::Bpf(sensor) if sensor.tells_calls() => TracerKind::BpfSyscalls,
+            Self::Bpf(_) => TracerKind::Bpf,
+            Self::Tracefs(_) => TracerKind::Tracefs,
+            Self::Perf(_) => TracerKind::Perf,
+            Self::Ptrace(_) => TracerKind::Ptrace,
+            Self::Preload(_) => TracerKind::Preload,
         }
     }
 
@@ -148,7 +152,7 @@ impl Tracer {
 
     /// Why not all that programs say of their work was heard, if so.
     #[must_use]
-    pub fn deaf(&self) -> Option<&bpf::Error> {
+    pub fn deaf(&self) -> Option<&bpf::BpfError> {
         match self {
             Self::Bpf(sensor) => sensor.deaf(),
             Self::Tracefs(_) | Self::Perf(_) | Self::Ptrace(_) | Self::Preload(_) => None,
@@ -157,17 +161,17 @@ impl Tracer {
 }
 
 impl Sensor for Tracer {
-    type Error = Error;
+    type Error = TracerError;
 
-    fn track(&mut self, tid: u32, follow: Follow) -> Result<(), Error> {
+    fn track(&mut self, tid: u32, follow: Follow) -> Result<(), TracerError> {
         each!(self, sensor => Ok(sensor.track(tid, follow)?))
     }
 
-    fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), Error> {
+    fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), TracerError> {
         each!(self, sensor => Ok(sensor.untrack(tasks)?))
     }
 
-    fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Error> {
+    fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, TracerError> {
         each!(self, sensor => Ok(sensor.poll(timeout, events)?))
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use onbeat_model::{Burst, Event, Follow, Sensor, Span, TaskId};
-use onbeat_sense::bpf::{Hooks, Options};
+use onbeat_sense::bpf::{BpfOptions, Hooks};
 
 use crate::role::{Role, bursts_of, eventually, heard, sensor, sensors};
 
@@ -15,9 +15,9 @@ fn my_tid() -> u32 {
 }
 
 fn counts_a_prime_number_of_activations(hooks: Hooks) {
-    let options = Options {
+    let options = BpfOptions {
         hooks,
-        ..Options::default()
+        ..BpfOptions::default()
     };
     let Some(mut sensor) = sensor(options) else {
         return;
@@ -67,7 +67,7 @@ fn the_fallback_on_raw_tracepoints_counts_as_exactly() {
 
 #[test]
 fn a_thread_that_waits_for_a_disk_is_woken_by_itself() {
-    for (_, mut sensor) in sensors(Options::default()) {
+    for (_, mut sensor) in sensors(BpfOptions::default()) {
         let mut role = Role::start();
         sensor.track(role.pid(), Follow::Threads).unwrap();
         eventually("it waits for the disk", || {
@@ -81,7 +81,7 @@ fn a_thread_that_waits_for_a_disk_is_woken_by_itself() {
 
 #[test]
 fn two_threads_that_play_ping_pong_wake_each_other() {
-    let Some(mut sensor) = sensor(Options::default()) else {
+    let Some(mut sensor) = sensor(BpfOptions::default()) else {
         return;
     };
     let mut role = Role::start();
@@ -119,9 +119,9 @@ fn two_threads_that_play_ping_pong_wake_each_other() {
 
 #[test]
 fn each_wakeup_is_reported_when_asked_for() {
-    let options = Options {
+    let options = BpfOptions {
         raw_wakeups: true,
-        ..Options::default()
+        ..BpfOptions::default()
     };
     let Some(mut sensor) = sensor(options) else {
         return;
@@ -144,7 +144,7 @@ fn each_wakeup_is_reported_when_asked_for() {
 
 #[test]
 fn the_executed_time_of_a_reused_number_is_not_told() {
-    let Some(mut sensor) = sensor(Options::default()) else {
+    let Some(mut sensor) = sensor(BpfOptions::default()) else {
         return;
     };
     let mut role = Role::start();

@@ -1,7 +1,7 @@
 //! System calls, told as moments in the place of bursts.
 
 use onbeat_model::{Burst, Event, Follow, Sensor};
-use onbeat_sense::bpf::{CallSet, Hooks, Options};
+use onbeat_sense::bpf::{BpfOptions, CallSet, Hooks};
 use onbeat_sense::calls::Call;
 
 use crate::role::{Role, alive_after, bursts_of, heard_to_the_end, sensor};
@@ -22,10 +22,10 @@ fn each_chosen_system_call_is_one_moment_and_no_other_is_heard() {
             (&["read", "write"], 2),
             (&["clock_nanosleep", "futex"], 0),
         ] {
-            let options = Options {
+            let options = BpfOptions {
                 hooks,
                 calls: numbers(names),
-                ..Options::default()
+                ..BpfOptions::default()
             };
             let Some(mut sensor) = sensor(options) else {
                 return;

@@ -4,7 +4,7 @@ use std::thread;
 
 use onbeat_model::{Burst, Event, Follow, Sensor, Span, Task};
 use onbeat_sense::bpf::Parser;
-use onbeat_sense::tracer::{self, Kind, Tracer, Wants};
+use onbeat_sense::tracer::{self, Tracer, TracerKind, Wants};
 
 use crate::following::tracked;
 use crate::role::{Role, alive_after, bursts_of, heard, heard_to_the_end};
@@ -14,7 +14,7 @@ const THREADS: usize = 500;
 
 /// One of each kind that works here; what a user's machine cannot have is skipped, with the reason.
 pub(crate) fn tracers() -> Vec<Tracer> {
-    let can = |kind: &Kind| kind.abilities().running && kind.abilities().bursts;
+    let can = |kind: &TracerKind| kind.abilities().running && kind.abilities().bursts;
     let wants = Wants {
         bursts: true,
         running: true,
@@ -29,7 +29,7 @@ pub(crate) fn tracers() -> Vec<Tracer> {
             None
         }
     };
-    Kind::ALL
+    TracerKind::ALL
         .into_iter()
         .filter(can)
         .filter_map(start)

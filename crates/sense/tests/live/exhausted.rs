@@ -1,7 +1,7 @@
 //! A budget that runs out is told, and early.
 
 use onbeat_model::{Event, Flow, Follow, Sensor, Span};
-use onbeat_sense::bpf::Options;
+use onbeat_sense::bpf::BpfOptions;
 
 use crate::role::{Role, bursts_of, eventually, heard_to_the_end, sensor};
 
@@ -44,7 +44,7 @@ fn reserve_too_little(tid: u32) {
 
 #[test]
 fn a_spinning_task_with_too_small_a_reservation_is_reported_exhausted() {
-    let Some(mut sensor) = sensor(Options::default()) else {
+    let Some(mut sensor) = sensor(BpfOptions::default()) else {
         return;
     };
     let mut role = Role::start();

@@ -1,7 +1,7 @@
 //! The expiry of the timer that woke a thread is that for which the thread set it.
 
 use onbeat_model::{Burst, Follow, Instant, Sensor, Span};
-use onbeat_sense::bpf::{BpfSensor, Options, tells_expiries};
+use onbeat_sense::bpf::{BpfOptions, BpfSensor, tells_expiries};
 
 use crate::role::{Role, bursts_of, eventually, heard, sensors};
 
@@ -15,7 +15,7 @@ fn sensors_of_expiries() -> impl Iterator<Item = BpfSensor> {
     if !tells {
         println!("skipped: expiries: the kernel's timers were not found");
     }
-    let sensors = tells.then(|| sensors(Options::default()));
+    let sensors = tells.then(|| sensors(BpfOptions::default()));
     sensors.into_iter().flatten().map(|(_, sensor)| sensor)
 }
 

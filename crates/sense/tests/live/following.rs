@@ -1,7 +1,7 @@
 //! The tasks that are tracked beside the task asked for, their names, and their ends.
 
 use onbeat_model::{Event, Follow, Sensor, Task};
-use onbeat_sense::bpf::Options;
+use onbeat_sense::bpf::BpfOptions;
 
 use crate::role::{
     Role, alive_after, bursts_of, eventually, heard, heard_to_the_end, sensor, sensors,
@@ -19,7 +19,7 @@ pub(crate) fn tracked(events: &[Event]) -> Vec<Task> {
 
 #[test]
 fn five_hundred_threads_come_and_go_and_each_is_heard() {
-    let Some(mut sensor) = sensor(Options::default()) else {
+    let Some(mut sensor) = sensor(BpfOptions::default()) else {
         return;
     };
     let mut role = Role::start();
@@ -41,7 +41,7 @@ fn five_hundred_threads_come_and_go_and_each_is_heard() {
 #[test]
 fn children_are_followed_if_asked_and_only_then() {
     for follow in [Follow::Alone, Follow::Threads, Follow::Children] {
-        let Some(mut sensor) = sensor(Options::default()) else {
+        let Some(mut sensor) = sensor(BpfOptions::default()) else {
             return;
         };
         let mut role = Role::start();
@@ -66,7 +66,7 @@ fn children_are_followed_if_asked_and_only_then() {
 
 #[test]
 fn a_leader_brings_its_other_threads_and_another_thread_comes_alone() {
-    let Some(mut sensor) = sensor(Options::default()) else {
+    let Some(mut sensor) = sensor(BpfOptions::default()) else {
         return;
     };
     let mut role = Role::start();
@@ -93,7 +93,7 @@ fn a_leader_brings_its_other_threads_and_another_thread_comes_alone() {
 
 #[test]
 fn a_task_keeps_its_identity_through_a_new_name_and_an_exec() {
-    let Some(mut sensor) = sensor(Options::default()) else {
+    let Some(mut sensor) = sensor(BpfOptions::default()) else {
         return;
     };
     let mut role = Role::start();
@@ -121,7 +121,7 @@ fn a_task_keeps_its_identity_through_a_new_name_and_an_exec() {
 
 #[test]
 fn a_flood_of_names_costs_no_other_event_and_hides_no_program() {
-    for (hooks, mut sensor) in sensors(Options::default()) {
+    for (hooks, mut sensor) in sensors(BpfOptions::default()) {
         let mut role = Role::start();
         sensor.track(role.pid(), Follow::Threads).unwrap();
         role.dismiss_after(b'N');
@@ -148,7 +148,7 @@ fn a_flood_of_names_costs_no_other_event_and_hides_no_program() {
 
 #[test]
 fn a_thread_that_calls_exec_goes_on_under_the_leaders_number() {
-    let Some(mut sensor) = sensor(Options::default()) else {
+    let Some(mut sensor) = sensor(BpfOptions::default()) else {
         return;
     };
     let mut role = Role::start();
@@ -194,7 +194,7 @@ fn a_thread_that_calls_exec_goes_on_under_the_leaders_number() {
 
 #[test]
 fn an_untracked_task_is_heard_no_more() {
-    let Some(mut sensor) = sensor(Options::default()) else {
+    let Some(mut sensor) = sensor(BpfOptions::default()) else {
         return;
     };
     let mut role = Role::start();

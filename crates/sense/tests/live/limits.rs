@@ -3,7 +3,7 @@
 use std::thread;
 
 use onbeat_model::{Event, Follow, Sensor, Span, Support, TaskId};
-use onbeat_sense::bpf::{BpfSensor, Error, Options, probe};
+use onbeat_sense::bpf::{BpfError, BpfOptions, BpfSensor, probe};
 
 use crate::role::{Role, alive_after, bursts_of, eventually, heard, sensor};
 
@@ -17,9 +17,9 @@ fn lost(events: &[Event]) -> u64 {
 
 #[test]
 fn what_finds_no_room_in_the_buffer_is_counted_exactly() {
-    let options = Options {
+    let options = BpfOptions {
         buffer_bytes: 1,
-        ..Options::default()
+        ..BpfOptions::default()
     };
     let Some(mut sensor) = sensor(options) else {
         return;
@@ -44,9 +44,9 @@ fn what_finds_no_room_in_the_buffer_is_counted_exactly() {
 #[test]
 fn a_reader_that_means_to_sleep_on_is_woken_before_its_buffer_is_full() {
     const RECORDS: u64 = 256;
-    let options = Options {
+    let options = BpfOptions {
         buffer_bytes: RECORDS as u32 * 64,
-        ..Options::default()
+        ..BpfOptions::default()
     };
     let Some(mut sensor) = sensor(options) else {
         return;
@@ -74,9 +74,9 @@ fn a_reader_that_means_to_sleep_on_is_woken_before_its_buffer_is_full() {
 #[test]
 fn where_bursts_are_bounded_those_of_a_flood_are_told_several_as_one_and_no_time_is_lost() {
     const ASKED: u64 = 3000;
-    let options = Options {
+    let options = BpfOptions {
         bound_bursts: true,
-        ..Options::default()
+        ..BpfOptions::default()
     };
     let Some(mut sensor) = sensor(options) else {
         return;
@@ -108,7 +108,7 @@ fn where_bursts_are_bounded_those_of_a_flood_are_told_several_as_one_and_no_time
 
 #[test]
 fn several_are_dismissed_at_once() {
-    let Some(mut sensor) = sensor(Options::default()) else {
+    let Some(mut sensor) = sensor(BpfOptions::default()) else {
         return;
     };
     let mut role = Role::start();
@@ -128,9 +128,9 @@ fn several_are_dismissed_at_once() {
 
 #[test]
 fn a_full_table_is_an_error_that_says_whom_it_hit() {
-    let options = Options {
+    let options = BpfOptions {
         most_tasks: 2,
-        ..Options::default()
+        ..BpfOptions::default()
     };
     let Some(mut sensor) = sensor(options) else {
         return;
@@ -138,16 +138,16 @@ fn a_full_table_is_an_error_that_says_whom_it_hit() {
     let mut role = Role::start();
     role.ask(b'h');
     let error = sensor.track(role.pid(), Follow::Threads).unwrap_err();
-    assert!(matches!(error, Error::Full { most: 2, .. }), "{error:?}");
+    assert!(matches!(error, BpfError::Full { most: 2, .. }), "{error:?}");
     assert!(error.to_string().contains(&role.pid().to_string()));
     assert_eq!(sensor.tracked(), 2);
 }
 
 #[test]
 fn threads_that_start_when_the_table_is_full_are_counted_as_lost() {
-    let options = Options {
+    let options = BpfOptions {
         most_tasks: 1,
-        ..Options::default()
+        ..BpfOptions::default()
     };
     let Some(mut sensor) = sensor(options) else {
         return;
@@ -162,18 +162,18 @@ fn threads_that_start_when_the_table_is_full_are_counted_as_lost() {
 
 #[test]
 fn a_thread_that_is_not_there_cannot_be_tracked() {
-    let Some(mut sensor) = sensor(Options::default()) else {
+    let Some(mut sensor) = sensor(BpfOptions::default()) else {
         return;
     };
     let beyond_all = i32::MAX as u32;
     let error = sensor.track(beyond_all, Follow::Threads).unwrap_err();
-    assert!(matches!(error, Error::NoSuchTask { tid } if tid == beyond_all));
+    assert!(matches!(error, BpfError::NoSuchTask { tid } if tid == beyond_all));
     assert!(error.to_string().contains("2147483647"), "{error}");
 }
 
 #[test]
 fn without_privilege_the_error_says_what_to_do() {
-    if sensor(Options::default()).is_none() {
+    if sensor(BpfOptions::default()).is_none() {
         return;
     }
     // The bare system call changes this one thread; libc's would change all of the test's.
@@ -182,16 +182,18 @@ fn without_privilege_the_error_says_what_to_do() {
         // SAFETY: three numbers; the thread ends right after it has tried.
         let changed = unsafe { libc::syscall(libc::SYS_setresuid, nobody, nobody, nobody) };
         assert_eq!(changed, 0);
-        BpfSensor::new(Options::default()).map(|_| ()).unwrap_err()
+        BpfSensor::new(BpfOptions::default())
+            .map(|_| ())
+            .unwrap_err()
     });
     let refused = refused.join().unwrap();
-    assert!(matches!(refused, Error::NoPrivilege), "{refused:?}");
+    assert!(matches!(refused, BpfError::NoPrivilege), "{refused:?}");
     assert!(refused.to_string().contains("sudo"), "{refused}");
 }
 
 #[test]
 fn the_kernel_that_takes_the_tracer_has_the_features_it_needs() {
-    if sensor(Options::default()).is_none() {
+    if sensor(BpfOptions::default()).is_none() {
         return;
     }
     let features = probe();

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use onbeat_model::{Event, Follow, Mark, Said, Sensor, Span};
-use onbeat_sense::bpf::{BpfSensor, Options};
+use onbeat_sense::bpf::{BpfOptions, BpfSensor};
 
 use crate::role::{Role, eventually, heard, heard_to_the_end, linked_program, sensor, sensors};
 
@@ -61,7 +61,7 @@ fn peak_kib() -> u64 {
 
 #[test]
 fn a_process_with_all_mappings_that_there_may_be_costs_the_loop_nothing() {
-    let Some(mut sensor) = sensor(Options::default()) else {
+    let Some(mut sensor) = sensor(BpfOptions::default()) else {
         return;
     };
     let mut hostile = Role::start();
@@ -85,7 +85,7 @@ fn a_process_with_all_mappings_that_there_may_be_costs_the_loop_nothing() {
 
 #[test]
 fn nothing_is_listened_to_in_processes_that_are_not_tracked_any_more() {
-    let Some(mut sensor) = sensor(Options::default()) else {
+    let Some(mut sensor) = sensor(BpfOptions::default()) else {
         return;
     };
     let mut ending = listened(&mut sensor);
@@ -102,7 +102,7 @@ fn nothing_is_listened_to_in_processes_that_are_not_tracked_any_more() {
 
 #[test]
 fn each_mark_of_a_prime_number_of_jobs_is_heard_in_order_with_its_thread_and_cpu_time() {
-    for (hooks, mut sensor) in sensors(Options::default()) {
+    for (hooks, mut sensor) in sensors(BpfOptions::default()) {
         let mut role = listened(&mut sensor);
         let id = role.id();
         role.ask(b'j');
@@ -134,7 +134,7 @@ fn each_mark_of_a_prime_number_of_jobs_is_heard_in_order_with_its_thread_and_cpu
 
 #[test]
 fn a_flood_of_marks_is_counted_and_costs_no_other_event() {
-    let Some(mut sensor) = sensor(Options::default()) else {
+    let Some(mut sensor) = sensor(BpfOptions::default()) else {
         return;
     };
     let mut role = listened(&mut sensor);
@@ -148,7 +148,7 @@ fn a_flood_of_marks_is_counted_and_costs_no_other_event() {
 
 #[test]
 fn nobody_hears_the_marks_of_a_process_that_is_not_tracked() {
-    let Some(mut sensor) = sensor(Options::default()) else {
+    let Some(mut sensor) = sensor(BpfOptions::default()) else {
         return;
     };
     let mut tracked = listened(&mut sensor);
@@ -160,7 +160,7 @@ fn nobody_hears_the_marks_of_a_process_that_is_not_tracked() {
 
 #[test]
 fn a_library_loaded_later_is_listened_to() {
-    let Some(mut sensor) = sensor(Options::default()) else {
+    let Some(mut sensor) = sensor(BpfOptions::default()) else {
         return;
     };
     let mut role = listened(&mut sensor);
@@ -178,7 +178,7 @@ fn a_library_loaded_later_is_listened_to() {
 
 #[test]
 fn a_program_is_heard_from_its_first_instruction_on_though_nobody_has_looked_at_it() {
-    let Some(mut sensor) = sensor(Options::default()) else {
+    let Some(mut sensor) = sensor(BpfOptions::default()) else {
         return;
     };
     let linked = linked_program();
@@ -208,7 +208,7 @@ fn a_program_is_heard_from_its_first_instruction_on_though_nobody_has_looked_at_
 
 #[test]
 fn a_program_that_was_expected_is_not_heard_twice_once_it_is_looked_at() {
-    let Some(mut sensor) = sensor(Options::default()) else {
+    let Some(mut sensor) = sensor(BpfOptions::default()) else {
         return;
     };
     let mut role = Role::start();

@@ -2,7 +2,7 @@
 //! be tracked alone.
 
 use onbeat_model::{Event, Follow, Sensor, Span, Task};
-use onbeat_sense::bpf::{Error, Hooks, Options};
+use onbeat_sense::bpf::{BpfError, BpfOptions, Hooks};
 
 use crate::role::{Role, eventually, heard, sensor};
 
@@ -18,10 +18,10 @@ fn woken_by(events: &[Event], tid: u32) -> Vec<(Task, u64)> {
 }
 
 fn tells_whom_a_player_wakes(hooks: Hooks) {
-    let options = Options {
+    let options = BpfOptions {
         hooks,
         partners: true,
-        ..Options::default()
+        ..BpfOptions::default()
     };
     let Some(mut sensor) = sensor(options) else {
         return;
@@ -67,7 +67,7 @@ fn the_fallback_on_raw_tracepoints_tells_whom_a_tracked_thread_wakes() {
 
 #[test]
 fn a_thread_that_is_tracked_alone_brings_no_other_and_one_that_is_tracked_whole_does_again() {
-    let Some(mut sensor) = sensor(Options::default()) else {
+    let Some(mut sensor) = sensor(BpfOptions::default()) else {
         return;
     };
     let mut role = Role::start();
@@ -83,14 +83,14 @@ fn a_thread_that_is_tracked_alone_brings_no_other_and_one_that_is_tracked_whole_
 
 #[test]
 fn a_thread_of_the_kernel_is_nobodys_partner() {
-    let Some(mut sensor) = sensor(Options::default()) else {
+    let Some(mut sensor) = sensor(BpfOptions::default()) else {
         return;
     };
     let role = Role::start();
     // kthreadd, which starts all others.
     let refused = sensor.track_partner(2, role.id()).unwrap_err();
     assert!(
-        matches!(refused, Error::NoSuchTask { tid: 2 }),
+        matches!(refused, BpfError::NoSuchTask { tid: 2 }),
         "{refused:?}"
     );
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use onbeat_model::Sensor;
-use onbeat_sense::bpf::{BpfSensor, Options};
+use onbeat_sense::bpf::{BpfOptions, BpfSensor};
 
 use crate::role::{eventually, heard, sensors};
 
@@ -27,10 +27,10 @@ fn told(sensor: &mut BpfSensor) -> Vec<u32> {
 
 #[test]
 fn an_executed_program_is_told_by_the_name_of_its_file_and_as_often_as_a_user_may() {
-    let options = Options {
+    let options = BpfOptions {
         tell_programs: true,
         endless: true,
-        ..Options::default()
+        ..BpfOptions::default()
     };
     for (hooks, mut sensor) in sensors(options) {
         let folder = tempfile::tempdir().unwrap();

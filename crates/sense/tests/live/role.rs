@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use onbeat_kernel::proc::started_ticks;
 use onbeat_model::{Burst, Event, Flow, Sensor, Span, TaskId};
-use onbeat_sense::bpf::{BpfSensor, Hooks, Options};
+use onbeat_sense::bpf::{BpfOptions, BpfSensor, Hooks};
 
 /// After this long, what should come to pass never will.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -25,7 +25,7 @@ pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// The sensor; none, with the reason printed, where a user's machine cannot have it.
-pub(crate) fn sensor(options: Options) -> Option<BpfSensor> {
+pub(crate) fn sensor(options: BpfOptions) -> Option<BpfSensor> {
     match BpfSensor::new(options) {
         Ok(sensor) => Some(sensor),
         Err(error) if std::env::var_os("CI").is_some() => panic!("{error}"),
@@ -38,10 +38,10 @@ pub(crate) fn sensor(options: Options) -> Option<BpfSensor> {
 }
 
 /// A sensor with each kind of hooks, which must not differ.
-pub(crate) fn sensors(options: Options) -> impl Iterator<Item = (Hooks, BpfSensor)> {
+pub(crate) fn sensors(options: BpfOptions) -> impl Iterator<Item = (Hooks, BpfSensor)> {
     [Hooks::Btf, Hooks::Raw]
         .into_iter()
-        .filter_map(move |hooks| Some((hooks, sensor(Options { hooks, ..options })?)))
+        .filter_map(move |hooks| Some((hooks, sensor(BpfOptions { hooks, ..options })?)))
 }
 
 /// The events of the sensor up to now.

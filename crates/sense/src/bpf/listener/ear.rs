@@ -22,7 +22,7 @@ use onbeat_model::{Instant, Span};
 use super::attach::Attacher;
 use super::maps::Mapped;
 use super::parser::Parser;
-use super::{Error, Message, Told};
+use super::{BpfError, ListenerResults, Message};
 use crate::identity;
 use crate::probes::{Probe, Site};
 use onbeat_kernel::proc::started_ticks;
@@ -64,7 +64,7 @@ pub(super) struct Ear {
     cookie: fn(Probe) -> Option<u32>,
     attacher: Attacher,
     parser: Parser,
-    told: Arc<Told>,
+    told: Arc<ListenerResults>,
     processes: HashMap<u32, Process>,
     known: HashMap<FileId, Vec<Site>>,
     /// The links of processes that have gone, each with its user. Closing one takes the kernel a
@@ -81,7 +81,7 @@ impl Ear {
         cookie: fn(Probe) -> Option<u32>,
         program: OwnedFd,
         parser: Parser,
-        told: Arc<Told>,
+        told: Arc<ListenerResults>,
     ) -> Self {
         Self {
             cookie,
@@ -324,7 +324,7 @@ impl Ear {
                     }
                 }
                 Err(error) => {
-                    let error = Error::kernel("listen to a probe")(error.into());
+                    let error = BpfError::kernel("listen to a probe")(error.into());
                     // Only the first is kept.
                     let _ = self.told.refused.set(error);
                 }
@@ -352,8 +352,8 @@ impl Ear {
 }
 
 /// Keeps the reason why a mapping cannot be looked into, if it is the first one.
-fn refuse(told: &Told, error: io::Error) {
-    let refused = Error::kernel("look into what a program maps")(error.into());
+fn refuse(told: &ListenerResults, error: io::Error) {
+    let refused = BpfError::kernel("look into what a program maps")(error.into());
     let _ = told.refused.set(refused);
 }
 

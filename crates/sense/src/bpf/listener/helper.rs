@@ -15,7 +15,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::parser::{Kind, answer};
+use super::parser::{FileKind, answer};
 use crate::ptrace::filter::{ARCHITECTURE, ARCHITECTURE_AT, NUMBER_AT, instruction};
 use crate::tuning::helper::{
     FIRST_PAUSE, LONGEST_PAUSE, LONGEST_REQUEST_S, MOST_CPU_S, MOST_MEMORY, MOST_REQUESTS,
@@ -65,8 +65,12 @@ pub(super) fn start(ahead: bool) -> io::Result<OwnedFd> {
 }
 
 /// Sends a request, without waiting for room.
-pub(super) fn send(requests: BorrowedFd<'_>, kind: Kind, files: [RawFd; FILES]) -> io::Result<()> {
-    let mut byte = [u8::from(kind == Kind::Elf)];
+pub(super) fn send(
+    requests: BorrowedFd<'_>,
+    kind: FileKind,
+    files: [RawFd; FILES],
+) -> io::Result<()> {
+    let mut byte = [u8::from(kind == FileKind::Elf)];
     let mut control = Control([0; 64]);
     with_message(&mut byte, &mut control, |message| {
         // SAFETY: the buffer of the message has room for one header and two descriptors, which
@@ -86,7 +90,7 @@ pub(super) fn send(requests: BorrowedFd<'_>, kind: Kind, files: [RawFd; FILES]) 
 }
 
 /// The next request. None once no other can come.
-fn receive(requests: &OwnedFd) -> Option<(Kind, File, UnixStream)> {
+fn receive(requests: &OwnedFd) -> Option<(FileKind, File, UnixStream)> {
     let mut byte = [0];
     let mut control = Control([0; 64]);
     let mut files = None;
@@ -111,7 +115,11 @@ fn receive(requests: &OwnedFd) -> Option<(Kind, File, UnixStream)> {
     received.ok().filter(|length| *length > 0)?;
     // SAFETY: the kernel gave these descriptors just now.
     let [file, answers] = files?.map(|file| unsafe { OwnedFd::from_raw_fd(file) });
-    let kind = if byte == [0] { Kind::Maps } else { Kind::Elf };
+    let kind = if byte == [0] {
+        FileKind::Maps
+    } else {
+        FileKind::Elf
+    };
     Some((kind, file.into(), answers.into()))
 }
 

@@ -27,7 +27,7 @@ const ANSWER_BYTES: u64 = MOST_MAPPED as u64 * (4 + 5 * 8 + libc::PATH_MAX as u6
 
 /// A kind of file to be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FileKind {
     /// `/proc/PID/maps`.
     Maps,
     /// A program or a library.
@@ -36,10 +36,10 @@ pub(super) enum Kind {
 
 /// See the file's head. The helper ends with the last copy of this.
 #[derive(Clone, Debug)]
-pub struct Parser(Place);
+pub struct Parser(ParserLocation);
 
 #[derive(Clone, Debug)]
-enum Place {
+enum ParserLocation {
     Here,
     /// The end of the helper's socket that requests are sent to.
     Helper(Arc<OwnedFd>),
@@ -50,7 +50,7 @@ impl Parser {
     /// gain.
     #[must_use]
     pub const fn here() -> Self {
-        Self(Place::Here)
+        Self(ParserLocation::Here)
     }
 
     /// Starts the helper process, which ends with this one. To be called before this process has
@@ -77,15 +77,17 @@ impl Parser {
             let text = "the helper must be started before other threads";
             return Err(io::Error::other(text));
         }
-        Ok(Self(Place::Helper(Arc::new(helper::start(ahead)?))))
+        Ok(Self(ParserLocation::Helper(Arc::new(helper::start(
+            ahead,
+        )?))))
     }
 
     /// The executable mappings of files in `maps`, with the files' names.
     pub(super) fn maps(&self, maps: File) -> io::Result<Vec<(Mapped, PathBuf)>> {
         match &self.0 {
-            Place::Here => Ok(maps::executable(maps)),
-            Place::Helper(requests) => {
-                let answer = ask(requests, Kind::Maps, &maps)?;
+            ParserLocation::Here => Ok(maps::executable(maps)),
+            ParserLocation::Helper(requests) => {
+                let answer = ask(requests, FileKind::Maps, &maps)?;
                 maps_in(&mut &*answer).ok_or_else(damaged)
             }
         }
@@ -104,9 +106,9 @@ impl Parser {
     /// Where the probes stand in `file`.
     pub(super) fn probes(&self, file: &File) -> io::Result<Vec<Site>> {
         match &self.0 {
-            Place::Here => Ok(probes::in_file(file.try_clone()?)),
-            Place::Helper(requests) => {
-                let answer = ask(requests, Kind::Elf, file)?;
+            ParserLocation::Here => Ok(probes::in_file(file.try_clone()?)),
+            ParserLocation::Helper(requests) => {
+                let answer = ask(requests, FileKind::Elf, file)?;
                 sites_in(&mut &*answer).ok_or_else(damaged)
             }
         }
@@ -114,10 +116,10 @@ impl Parser {
 }
 
 /// The helper's answer about a file, in bytes.
-pub(super) fn answer(kind: Kind, file: File) -> Vec<u8> {
+pub(super) fn answer(kind: FileKind, file: File) -> Vec<u8> {
     match kind {
-        Kind::Maps => bytes_of_maps(&maps::executable(file)),
-        Kind::Elf => bytes_of_sites(&probes::in_file(file)),
+        FileKind::Maps => bytes_of_maps(&maps::executable(file)),
+        FileKind::Elf => bytes_of_sites(&probes::in_file(file)),
     }
 }
 
@@ -142,7 +144,7 @@ fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "no whole answer about a file")
 }
 
-fn ask(requests: &OwnedFd, kind: Kind, file: &File) -> io::Result<Vec<u8>> {
+fn ask(requests: &OwnedFd, kind: FileKind, file: &File) -> io::Result<Vec<u8>> {
     let (mut answers, theirs) = UnixStream::pair()?;
     let files = [file.as_raw_fd(), theirs.as_raw_fd()];
     helper::send(requests.as_fd(), kind, files).map_err(|_| damaged())?;

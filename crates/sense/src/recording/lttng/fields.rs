@@ -5,9 +5,9 @@ use std::borrow::Cow;
 
 /// A field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Value<'a>(&'a str);
+pub(super) struct LttngValue<'a>(&'a str);
 
-impl<'a> Value<'a> {
+impl<'a> LttngValue<'a> {
     /// A number, or an enumeration's: `( "TASK_RUNNING" : container = 0 )`.
     pub(super) fn number(self) -> Option<i64> {
         let number = match self.0.strip_prefix('(') {
@@ -42,9 +42,9 @@ impl<'a> Value<'a> {
 
 /// The fields of an event: of the packet, of the contexts, and its own.
 #[derive(Debug)]
-pub(super) struct Fields<'a>(Vec<Vec<(&'a str, Value<'a>)>>);
+pub(super) struct LttngFields<'a>(Vec<Vec<(&'a str, LttngValue<'a>)>>);
 
-impl<'a> Fields<'a> {
+impl<'a> LttngFields<'a> {
     /// None if the braces, brackets and quotes do not match.
     pub(super) fn read(text: &'a str) -> Option<Self> {
         let mut scopes = Vec::new();
@@ -67,29 +67,29 @@ impl<'a> Fields<'a> {
     }
 
     /// A field of the event itself.
-    pub(super) fn event(&self, name: &str) -> Option<Value<'a>> {
+    pub(super) fn event(&self, name: &str) -> Option<LttngValue<'a>> {
         find(self.0.last()?, name)
     }
 
     /// A field of a context: of what runs where the event was written.
-    pub(super) fn context(&self, name: &str) -> Option<Value<'a>> {
+    pub(super) fn context(&self, name: &str) -> Option<LttngValue<'a>> {
         let (_, contexts) = self.0.split_last()?;
         contexts.iter().find_map(|fields| find(fields, name))
     }
 }
 
-fn find<'a>(fields: &[(&str, Value<'a>)], name: &str) -> Option<Value<'a>> {
+fn find<'a>(fields: &[(&str, LttngValue<'a>)], name: &str) -> Option<LttngValue<'a>> {
     let found = fields.iter().find(|(key, _)| *key == name);
     found.map(|&(_, value)| value)
 }
 
-fn in_scope(text: &str) -> Option<Vec<(&str, Value<'_>)>> {
+fn in_scope(text: &str) -> Option<Vec<(&str, LttngValue<'_>)>> {
     let mut fields = Vec::new();
     let mut rest = text.trim();
     while !rest.is_empty() {
         let (name, after) = rest.split_once(" = ")?;
         let (value, after) = take(after)?;
-        fields.push((name, Value(value)));
+        fields.push((name, LttngValue(value)));
         rest = match after.trim_start() {
             "" => "",
             after => after.strip_prefix(',')?.trim_start(),
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn texts_with_braces_lists_and_enumerations_are_told_apart() {
-        let fields = Fields::read(
+        let fields = LttngFields::read(
             r#"{ cpu_id = 2 }, { tid = 7 }, { comm = "a, }\"b\\", state = ( "RUNNING" : container = 0 ), vtids = [ [0] = 5, [1] = 6 ], n = -3 }"#,
         )
         .unwrap();
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(fields.event("state").unwrap().number(), Some(0));
         assert_eq!(fields.event("n").unwrap().number(), Some(-3));
         assert_eq!(fields.event("tid"), None);
-        assert!(Fields::read("{ cpu_id = 0 }, { }").is_some());
+        assert!(LttngFields::read("{ cpu_id = 0 }, { }").is_some());
     }
 
     #[test]
@@ -159,7 +159,7 @@ mod tests {
             "{ a = 1 ), { }",
             "{ a = 1 }x",
         ] {
-            assert!(Fields::read(text).is_none(), "{text}");
+            assert!(LttngFields::read(text).is_none(), "{text}");
         }
     }
 }

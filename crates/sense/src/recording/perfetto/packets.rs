@@ -3,7 +3,7 @@
 
 use std::io::{self, Read};
 
-use crate::recording::proto::{Fields, key};
+use crate::recording::proto::{MessageFields, key};
 
 /// No packet is longer, in bytes: Perfetto itself reads none that is (`ProtoRingBuffer`'s
 /// `kMaxMsgSize`).
@@ -131,7 +131,9 @@ pub(in crate::recording) fn is_trace(head: &[u8]) -> bool {
         return false;
     }
     match Packets::new(head).next() {
-        Ok(Some(packet)) => !packet.is_empty() && Fields::new(packet).all(|field| field.is_ok()),
+        Ok(Some(packet)) => {
+            !packet.is_empty() && MessageFields::new(packet).all(|field| field.is_ok())
+        }
         // Longer than the head.
         Err(Trouble::Cut) => true,
         _ => false,

@@ -5,7 +5,7 @@ use super::*;
 
 /// A helper of this process, which has several threads. With glibc a copy of it may allocate.
 fn helper() -> Parser {
-    Parser(Place::Helper(
+    Parser(ParserLocation::Helper(
         helper::start(false).expect("a process").into(),
     ))
 }
