@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use onbeat_act::attributes::{Attributes, Policy};
 use onbeat_act::restore::StateFile;
 use onbeat_act::task::numbers;
-use onbeat_act::{DeadlineActuator, Options, own};
+use onbeat_act::{DeadlineActuator, DeadlineOptions, own};
 use onbeat_decide::predictor::Parameters;
 use onbeat_lfspp::Config;
 use onbeat_lfspp::written::{LfsPlusPlus, WrittenController, drive};
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let method = WrittenController::LfsPlusPlus(args.settings());
     let directory = StateFile::default_directory().context("no folder for the state file")?;
     let state_file = StateFile::create(&directory).context("cannot write the state file")?;
-    let mut actuator = DeadlineActuator::new(state_file, Options { hard: true });
+    let mut actuator = DeadlineActuator::new(state_file, DeadlineOptions { hard: true });
     let mut sensor = BpfSensor::new(bpf::BpfOptions::default()).context("cannot trace")?;
     // The paper's controller has a real-time priority. Without the right it is an ordinary thread.
     let _ = own::go_first(own::LOWEST);

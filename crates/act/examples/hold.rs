@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use onbeat_act::restore::StateFile;
-use onbeat_act::{DeadlineActuator, Options, task};
+use onbeat_act::{DeadlineActuator, DeadlineOptions, task};
 use onbeat_model::{Actuator, Reservation, Span};
 
 fn main() -> ExitCode {
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let mut actuator = DeadlineActuator::new(state_file, Options::default());
+    let mut actuator = DeadlineActuator::new(state_file, DeadlineOptions::default());
     let mut random = seed.parse::<u64>().unwrap_or(1) | 1;
     let mut below = |bound: u64| {
         // Marsaglia's xorshift: any seed but zero will do.

@@ -10,12 +10,12 @@ use onbeat_kernel::clock;
 
 /// The runtime given, and what a thread that always wants to run got before it was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Enforcement {
+pub(crate) struct EnforcementMeasurement {
     pub(crate) given: Span,
     pub(crate) used: Span,
 }
 
-impl Enforcement {
+impl EnforcementMeasurement {
     /// Measures it on a short-lived thread; none if it gets no reservation, or is never stopped.
     pub(crate) fn measure() -> Option<Self> {
         let reservation = Reservation::implicit(RUNTIME, PERIOD).ok()?;

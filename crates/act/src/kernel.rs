@@ -12,14 +12,14 @@ use crate::affinity::Affinity;
 use crate::attributes::{Attributes, Policy, RealTime};
 use crate::cpufreq;
 use crate::deadline::may_reserve;
-use crate::enforcement::Enforcement;
-use crate::limits::Limits;
+use crate::enforcement::EnforcementMeasurement;
+use crate::limits::KernelLimits;
 use crate::reserved::reserved_tasks;
 
 /// Probes everything reservations need. Nothing is left changed on the machine.
 #[must_use]
 pub fn probe() -> Vec<Feature> {
-    let limits = Limits::read();
+    let limits = KernelLimits::read();
     vec![
         privilege(),
         reservations(),
@@ -38,7 +38,7 @@ pub fn probe() -> Vec<Feature> {
 /// The capacity.
 #[must_use]
 pub fn capacity() -> Capacity {
-    Limits::read().capacity()
+    KernelLimits::read().capacity()
 }
 
 /// The bandwidth of all reservations of SCHED_DEADLINE on the machine now.
@@ -126,7 +126,7 @@ fn reclaiming() -> Feature {
     }
 }
 
-fn bandwidth(limits: &Limits) -> Feature {
+fn bandwidth(limits: &KernelLimits) -> Feature {
     let name = "reservable bandwidth";
     let held = reserved();
     let detail = format!(
@@ -151,7 +151,7 @@ fn bandwidth(limits: &Limits) -> Feature {
 }
 
 /// The rhythms onbeat looks for: 0.5 ms to 1 s.
-fn periods(limits: &Limits) -> Feature {
+fn periods(limits: &KernelLimits) -> Feature {
     let name = "reservation periods";
     let detail = format!("{} to {}", limits.shortest_period, limits.longest_period);
     let is_wide =
@@ -165,7 +165,7 @@ fn periods(limits: &Limits) -> Feature {
     }
 }
 
-fn affinity(limits: &Limits) -> Feature {
+fn affinity(limits: &KernelLimits) -> Feature {
     let name = "CPU affinity";
     match Affinity::of(0) {
         Ok(affinity) if affinity.count() < limits.cpus => Feature::new(
@@ -235,12 +235,12 @@ fn server_state() -> Feature {
 
 fn enforcement() -> Feature {
     let name = "exact runtimes";
-    match Enforcement::measure() {
+    match EnforcementMeasurement::measure() {
         Some(enforcement) if enforcement.is_exact() => {
             let detail = "a task is stopped when its runtime is used up";
             Feature::new(name, Support::Full, detail, "")
         }
-        Some(Enforcement { given, used }) => Feature::new(
+        Some(EnforcementMeasurement { given, used }) => Feature::new(
             name,
             Support::Partial,
             &format!(

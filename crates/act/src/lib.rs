@@ -21,5 +21,5 @@ pub mod restore;
 pub mod task;
 mod tuning;
 
-pub use deadline::{DeadlineActuator, Options, may_reserve};
+pub use deadline::{DeadlineActuator, DeadlineOptions, may_reserve};
 pub use priorities::{Effect, Given, Priorities, Priority};

@@ -17,7 +17,7 @@ pub(crate) const DL_SCALE_NS: u64 = 1 << 10;
 
 /// The kernel's limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Limits {
+pub(crate) struct KernelLimits {
     /// CPUs that are online.
     pub(crate) cpus: u32,
     /// The share of one CPU that the admission test lets all reservations have; none if it is
@@ -31,7 +31,7 @@ pub(crate) struct Limits {
     pub(crate) longest_period: Span,
 }
 
-impl Limits {
+impl KernelLimits {
     /// Reads them, the bandwidth but once in the process; what cannot be read is taken to be the
     /// kernel's default.
     pub(crate) fn read() -> Self {
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn what_the_kernel_would_not_take_is_told_with_the_limit() {
-        let limits = Limits {
+        let limits = KernelLimits {
             cpus: 2,
             per_cpu: Some(Bandwidth::from_cpus(0.95)),
             fair_server: Bandwidth::from_cpus(0.05),

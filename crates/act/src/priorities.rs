@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::attributes::{Attributes, Policy, RealTime, with_kept_nice};
 use crate::cpufreq::Tree;
 use crate::deadline::may_reserve;
-use crate::restore::{self, Files, Left, Report, StateFile};
+use crate::restore::{self, Files, Left, RestoreReport, StateFile};
 use crate::task;
 use crate::tuning::priorities::LOOK_AGAIN;
 use onbeat_kernel::clock;
@@ -88,7 +88,7 @@ impl Priorities {
     ///
     /// # Errors
     /// If the directory cannot be read.
-    pub fn adopt(&mut self, directory: &Path) -> io::Result<Report> {
+    pub fn adopt(&mut self, directory: &Path) -> io::Result<RestoreReport> {
         restore::restore_but(directory, &Tree::default(), Files::OfDead, |left| {
             self.take_over(&left)
         })

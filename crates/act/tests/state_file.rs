@@ -1,8 +1,8 @@
 //! The state file, whatever happened to it.
 
 use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime};
-use onbeat_act::cpufreq::Settings;
-use onbeat_act::restore::{Change, Record, State, StateFile, parse_state};
+use onbeat_act::cpufreq::DomainSettings;
+use onbeat_act::restore::{SavedState, StateFile, StateRecord, TaskChange, parse_state};
 use onbeat_model::{Reservation, Span, TaskId};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
@@ -19,8 +19,8 @@ fn reserved(ms: u64) -> Attributes {
     Attributes::reserved(reservation, false)
 }
 
-fn change(tid: u32, ms: u64) -> Record {
-    Record::Change {
+fn change(tid: u32, ms: u64) -> StateRecord {
+    StateRecord::Change {
         task: TaskId::recorded(tid),
         leader: None,
         before: before(3),
@@ -28,7 +28,7 @@ fn change(tid: u32, ms: u64) -> Record {
     }
 }
 
-fn at_khz(khz: u64) -> Settings {
+fn at_khz(khz: u64) -> DomainSettings {
     let governor = ["userspace", "schedutil"][khz as usize % 2];
     let setspeed = if khz.is_multiple_of(2) {
         format!("{khz}")
@@ -41,15 +41,15 @@ fn at_khz(khz: u64) -> Settings {
     serde_json::from_str(&json).unwrap()
 }
 
-fn state_of(records: &[Record]) -> State {
-    let mut state = State::default();
+fn state_of(records: &[StateRecord]) -> SavedState {
+    let mut state = SavedState::default();
     for record in records {
         state.apply(record.clone());
     }
     state
 }
 
-fn bytes_of(records: &[Record]) -> Vec<u8> {
+fn bytes_of(records: &[StateRecord]) -> Vec<u8> {
     let line = |record| serde_json::to_string(record).unwrap() + "\n";
     records.iter().map(line).collect::<String>().into_bytes()
 }
@@ -59,11 +59,11 @@ fn a_file_cut_off_anywhere_tells_all_complete_records() {
     let records = [
         change(1, 5),
         change(2, 6),
-        Record::Refused {
+        StateRecord::Refused {
             task: TaskId::recorded(2),
         },
         change(1, 7),
-        Record::Done {
+        StateRecord::Done {
             task: TaskId::recorded(1),
         },
         change(3, 8),
@@ -80,10 +80,10 @@ fn a_file_cut_off_anywhere_tells_all_complete_records() {
 #[test]
 fn the_last_two_settings_are_known_and_a_refused_one_is_not_among_them() {
     let task = TaskId::recorded(1);
-    let refused = Record::Refused { task };
-    let of = |records: &[Record]| state_of(records).changes.get(&task).copied();
+    let refused = StateRecord::Refused { task };
+    let of = |records: &[StateRecord]| state_of(records).changes.get(&task).copied();
     let settings = |in_force, pending| {
-        Some(Change {
+        Some(TaskChange {
             leader: None,
             before: before(3),
             in_force,
@@ -117,7 +117,7 @@ fn a_task_found_shrunk_in_the_middle_of_a_give_back_is_recognised() {
 
 #[test]
 fn the_last_two_settings_of_a_domain_are_known_until_it_is_done_with() {
-    let to = |khz| Record::Speed {
+    let to = |khz| StateRecord::Speed {
         domain: 4,
         before: at_khz(9),
         set: at_khz(khz),
@@ -131,8 +131,8 @@ fn the_last_two_settings_of_a_domain_are_known_until_it_is_done_with() {
     for khz in [1, 4] {
         assert!(!change.can_have_left(&at_khz(khz)), "{khz}");
     }
-    let done = Record::SpeedDone { domain: 4 };
-    assert_eq!(state_of(&[to(1), done]), State::default());
+    let done = StateRecord::SpeedDone { domain: 4 };
+    assert_eq!(state_of(&[to(1), done]), SavedState::default());
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_file_that_is_written_for_hours_stays_small_and_says_the_same() {
     assert_eq!(state.damaged_lines, 0);
     assert_eq!(state.owner.unwrap().process.tid, std::process::id());
     let told = state.changes.into_iter().collect::<Vec<_>>();
-    let setting = |nice, in_force, pending| Change {
+    let setting = |nice, in_force, pending| TaskChange {
         leader: None,
         before: before(nice),
         in_force,
@@ -215,7 +215,7 @@ fn policies() -> impl Strategy<Value = Policy> {
     ]
 }
 
-fn records() -> impl Strategy<Value = Record> {
+fn records() -> impl Strategy<Value = StateRecord> {
     let task = (0..4_u32, 0..3_u64).prop_map(|(tid, started_ticks)| TaskId { tid, started_ticks });
     let attributes = (policies(), any::<bool>()).prop_map(|(policy, reset_on_fork)| Attributes {
         policy,
@@ -223,14 +223,14 @@ fn records() -> impl Strategy<Value = Record> {
     });
     let leader = prop::option::of(task.clone());
     let change = (task.clone(), leader, attributes, 1..99_u64);
-    let change = change.prop_map(|(task, leader, before, ms)| Record::Change {
+    let change = change.prop_map(|(task, leader, before, ms)| StateRecord::Change {
         task,
         leader,
         before,
         set: reserved(ms),
     });
     let speeds = (0..3_u32, 1..9_u64, 1..9_u64);
-    let speeds = speeds.prop_map(|(domain, before, set)| Record::Speed {
+    let speeds = speeds.prop_map(|(domain, before, set)| StateRecord::Speed {
         domain,
         before: at_khz(before),
         set: at_khz(set),
@@ -238,9 +238,9 @@ fn records() -> impl Strategy<Value = Record> {
     prop_oneof![
         3 => change,
         2 => speeds,
-        1 => (0..3_u32).prop_map(|domain| Record::SpeedDone { domain }),
-        1 => task.clone().prop_map(|task| Record::Refused { task }),
-        1 => task.prop_map(|task| Record::Done { task }),
+        1 => (0..3_u32).prop_map(|domain| StateRecord::SpeedDone { domain }),
+        1 => task.clone().prop_map(|task| StateRecord::Refused { task }),
+        1 => task.prop_map(|task| StateRecord::Done { task }),
     ]
 }
 

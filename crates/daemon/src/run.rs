@@ -99,7 +99,7 @@ pub fn run(options: &Options, mut told: impl FnMut() -> Option<Signal>) -> anyho
         StateFile::create(&options.state)
             .with_context(|| format!("cannot write to {}", options.state.display()))
     };
-    let actuator = DeadlineActuator::new(state_file()?, onbeat_act::Options::default());
+    let actuator = DeadlineActuator::new(state_file()?, onbeat_act::DeadlineOptions::default());
     // Made after the other's state file, because it is to be undone after it.
     let mut priorities = Priorities::new(state_file()?);
     if options.hand_over {

@@ -51,7 +51,7 @@ pub enum DomainError {
 
 /// Everything of a domain that onbeat may change, and the governor that gives it its meaning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Settings {
+pub struct DomainSettings {
     /// The governor, which chooses between the limits. onbeat never changes that.
     pub governor: Governor,
     /// `scaling_min_freq`.
@@ -90,7 +90,7 @@ impl fmt::Display for Governor {
     }
 }
 
-impl Settings {
+impl DomainSettings {
     /// Whether each value is that of one of the settings `through` which the domain went: what it
     /// may tell while a change, which is several writes, is on its way or was cut off.
     pub(crate) fn are_on_the_way<'a>(
@@ -126,7 +126,7 @@ impl Settings {
     }
 }
 
-impl fmt::Display for Settings {
+impl fmt::Display for DomainSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             governor,
@@ -217,7 +217,7 @@ impl Domain {
     ///
     /// # Errors
     /// If its files are not as the kernel's documentation says.
-    pub fn settings(&self) -> Result<Settings, DomainError> {
+    pub fn settings(&self) -> Result<DomainSettings, DomainError> {
         let name = self.read("scaling_governor")?;
         let is_name = !name.is_empty() && name.len() <= NAME_BYTES;
         if !is_name || !name.chars().all(|c| c.is_ascii_graphic()) {
@@ -227,7 +227,7 @@ impl Domain {
         let setspeed = governor
             .is_userspace()
             .then(|| self.speed("scaling_setspeed"));
-        Ok(Settings {
+        Ok(DomainSettings {
             governor,
             min: self.speed("scaling_min_freq")?,
             max: self.speed("scaling_max_freq")?,
@@ -268,7 +268,11 @@ impl Domain {
     ///
     /// # Errors
     /// If the kernel refuses; then some of it may be set.
-    pub(crate) fn set(&self, settings: &Settings, now: &Settings) -> Result<(), DomainError> {
+    pub(crate) fn set(
+        &self,
+        settings: &DomainSettings,
+        now: &DomainSettings,
+    ) -> Result<(), DomainError> {
         if let Some(speed) = settings.setspeed {
             return self.write("scaling_setspeed", speed);
         }

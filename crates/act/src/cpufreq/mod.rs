@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use onbeat_model::{Instant, Ladder, Refusal, Speed, Speeds};
 
-pub use domain::{Domain, DomainError, Governor, Settings};
+pub use domain::{Domain, DomainError, DomainSettings, Governor};
 pub use probe::probe;
 
 use crate::restore::StateFile;
@@ -89,7 +89,7 @@ pub enum CpufreqError {
 #[derive(Debug)]
 pub struct Cpufreq {
     state_file: StateFile,
-    domains: Vec<Held>,
+    domains: Vec<HeldDomain>,
     ladder: Ladder,
     present: Speed,
     runtimes_follow_speed: bool,
@@ -97,14 +97,14 @@ pub struct Cpufreq {
 
 /// A domain, what was there before, and what it was given.
 #[derive(Debug)]
-struct Held {
+struct HeldDomain {
     domain: Domain,
     ladder: Ladder,
-    before: Settings,
+    before: DomainSettings,
     /// The last setting given to it, and when; none if it was not touched.
-    set: Option<(Settings, Instant)>,
+    set: Option<(DomainSettings, Instant)>,
     /// The setting given before that.
-    earlier: Option<Settings>,
+    earlier: Option<DomainSettings>,
     taken_over: bool,
 }
 
@@ -116,7 +116,7 @@ impl Cpufreq {
     pub fn new(tree: &Tree, state_file: StateFile) -> Result<Self, CpufreqError> {
         let mut domains = Vec::new();
         for domain in tree.domains() {
-            domains.push(Held {
+            domains.push(HeldDomain {
                 ladder: domain.ladder()?,
                 before: domain.settings()?,
                 set: None,
@@ -126,7 +126,7 @@ impl Cpufreq {
             });
         }
         let fastest = domains.iter().max_by_key(|held| held.ladder.highest());
-        let Some(Held { ladder, domain, .. }) = fastest else {
+        let Some(HeldDomain { ladder, domain, .. }) = fastest else {
             return Err(CpufreqError::NoCpufreq);
         };
         if ladder.lowest() == ladder.highest() {
@@ -210,7 +210,7 @@ impl Drop for Cpufreq {
     }
 }
 
-impl Held {
+impl HeldDomain {
     /// The lowest of the domain's speeds that is the same share of its highest as `speed` is of
     /// `highest`.
     fn share_of(&self, speed: Speed, highest: Speed) -> Speed {
@@ -243,7 +243,7 @@ impl Held {
     }
 
     /// The present setting of the domain, if no other program changed it.
-    fn look(&mut self) -> Result<Settings, Refusal> {
+    fn look(&mut self) -> Result<DomainSettings, Refusal> {
         let now = self.domain.settings().map_err(|e| refusal(&e))?;
         let is_ours = match &self.set {
             None => now == self.before,

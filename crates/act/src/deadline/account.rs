@@ -11,7 +11,7 @@ use onbeat_model::{Bandwidth, Instant, TaskId};
 /// The reservations of this actuator's tasks, and those that the kernel still counts of tasks that
 /// left.
 #[derive(Debug, Default)]
-pub(super) struct Account {
+pub(super) struct ReservationAccount {
     held: HashMap<TaskId, Bandwidth>,
     settling: HashMap<TaskId, Settling>,
 }
@@ -33,7 +33,7 @@ pub(super) enum RoomFinding {
     DoesNotFit,
 }
 
-impl Account {
+impl ReservationAccount {
     /// `task` holds `bandwidth` now.
     pub(super) fn hold(&mut self, task: TaskId, bandwidth: Bandwidth) {
         self.held.insert(task, bandwidth);
@@ -113,12 +113,13 @@ mod tests {
     #[test]
     fn a_refusal_is_explained_by_what_is_still_settling() {
         let [a, b, c] = [1, 2, 3].map(TaskId::recorded);
-        let mut account = Account::default();
+        let mut account = ReservationAccount::default();
         account.hold(a, cpus(0.5));
         account.give_back(b, cpus(0.3), at(20));
         account.give_back(c, cpus(0.3), at(10));
-        let judge =
-            |account: &Account, wanted| account.judge(b, cpus(wanted), cpus(1.8), cpus(0.1));
+        let judge = |account: &ReservationAccount, wanted| {
+            account.judge(b, cpus(wanted), cpus(1.8), cpus(0.1))
+        };
         assert_eq!(judge(&account, 0.6), RoomFinding::Fits);
         assert_eq!(judge(&account, 0.8), RoomFinding::FitsAt(at(10)));
         assert_eq!(judge(&account, 1.0), RoomFinding::FitsAt(at(20)));
@@ -133,7 +134,7 @@ mod tests {
     #[test]
     fn a_task_that_changes_its_reservation_does_not_compete_with_itself() {
         let a = TaskId::recorded(1);
-        let mut account = Account::default();
+        let mut account = ReservationAccount::default();
         account.hold(a, cpus(1.0));
         let finding = account.judge(a, cpus(1.5), cpus(1.8), Bandwidth::ZERO);
         assert_eq!(finding, RoomFinding::Fits);

@@ -3,10 +3,10 @@
 use onbeat_model::{Instant, Refusal, Reservation, TaskId};
 
 use super::account::RoomFinding;
-use super::recount::Leak;
-use super::{DeadlineActuator, Entry, diagnosis};
+use super::recount::LeakReaction;
+use super::{DeadlineActuator, TaskOwnership, diagnosis};
 use crate::attributes::{Attributes, Fair, Policy, kept_nice};
-use crate::limits::Limits;
+use crate::limits::KernelLimits;
 use crate::task;
 use onbeat_kernel::clock;
 
@@ -71,7 +71,7 @@ impl DeadlineActuator {
     fn try_to_set(&mut self, wish: &Wish, set: Attributes) -> Result<(), No> {
         let now = self.look(wish.task).map_err(No::Refused)?;
         if now != wish.now {
-            let held = matches!(self.tasks.get(&wish.task), Some(Entry::Held(_)));
+            let held = matches!(self.tasks.get(&wish.task), Some(TaskOwnership::Held(_)));
             return Err(No::Refused(if held {
                 self.take_over(wish.task, now)
             } else {
@@ -135,12 +135,12 @@ impl DeadlineActuator {
                     return Err(Refusal::Settling { until });
                 }
                 match self.others.suspect_leak(now) {
-                    Leak::WaitUntil(until) => Err(Refusal::Settling { until }),
-                    Leak::Unexplained => Err(self.no_room(wish)),
-                    Leak::Recount => {
+                    LeakReaction::WaitUntil(until) => Err(Refusal::Settling { until }),
+                    LeakReaction::Unexplained => Err(self.no_room(wish)),
+                    LeakReaction::Recount => {
                         // Where it may not be written, the second attempt tells.
                         let _ = self.others.recount(now);
-                        self.limits = Limits::read_anew();
+                        self.limits = KernelLimits::read_anew();
                         Ok(())
                     }
                 }

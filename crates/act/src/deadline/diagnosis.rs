@@ -8,7 +8,7 @@ use std::io;
 use onbeat_model::{Bandwidth, Refusal};
 
 use crate::affinity::Affinity;
-use crate::limits::Limits;
+use crate::limits::KernelLimits;
 
 /// Bit of CAP_SYS_NICE in the capability masks of `/proc/self/status`
 /// (`include/uapi/linux/capability.h`).
@@ -26,7 +26,7 @@ pub fn may_reserve() -> bool {
 }
 
 /// Why `sched_setattr` answered EPERM to a reservation for the task `tid`.
-pub(super) fn not_permitted(tid: u32, limits: &Limits) -> Refusal {
+pub(super) fn not_permitted(tid: u32, limits: &KernelLimits) -> Refusal {
     if !may_reserve() {
         return Refusal::NotPermitted {
             advice: format!(
@@ -48,7 +48,7 @@ pub(super) fn not_permitted(tid: u32, limits: &Limits) -> Refusal {
     }
 }
 
-fn narrow(tid: u32, affinity: &Affinity, limits: &Limits) -> Refusal {
+fn narrow(tid: u32, affinity: &Affinity, limits: &KernelLimits) -> Refusal {
     let mut advice = format!(
         "task {tid} may run on CPU {affinity} alone, and the kernel reserves only on all {} CPUs \
          together: ",

@@ -5,7 +5,7 @@ use onbeat_model::{Instant, Refusal, Span, TaskId};
 
 use super::leave::{Leaving, leave};
 use super::server::{SchedulerClock, Server};
-use super::{DeadlineActuator, Entry, Held, diagnosis};
+use super::{DeadlineActuator, ReservedTask, TaskOwnership, diagnosis};
 use crate::attributes::with_kept_nice;
 use crate::task;
 use crate::tuning::give_back::MARGIN;
@@ -37,7 +37,7 @@ impl DeadlineActuator {
     }
 
     fn give_all_back(&mut self, patience: Patience) -> Vec<(TaskId, Refusal)> {
-        let held = |entry: &Entry| matches!(entry, Entry::Held(_));
+        let held = |entry: &TaskOwnership| matches!(entry, TaskOwnership::Held(_));
         let tasks = self.tasks.iter().filter(|(_, entry)| held(entry));
         let mut tasks: Vec<TaskId> = tasks.map(|(&task, _)| task).collect();
         tasks.sort_unstable();
@@ -50,7 +50,7 @@ impl DeadlineActuator {
 
     /// A task that has ended with its reservation is [`Refusal::Gone`], once.
     pub(super) fn give_back(&mut self, task: TaskId, patience: Patience) -> Result<(), Refusal> {
-        let is_held = matches!(self.tasks.get(&task), Some(Entry::Held(_)));
+        let is_held = matches!(self.tasks.get(&task), Some(TaskOwnership::Held(_)));
         let held = match self.look_at_held(task) {
             Ok((_, Some(held))) => held,
             Ok((_, None)) => return Ok(()),
@@ -88,7 +88,7 @@ impl DeadlineActuator {
     }
 
     /// When the kernel has forgotten a reservation that has just been left.
-    fn settled_by(&mut self, held: &Held, server: Option<Server>, asleep: bool) -> Instant {
+    fn settled_by(&mut self, held: &ReservedTask, server: Option<Server>, asleep: bool) -> Instant {
         let now = clock::now();
         let least = held.settled_by(now);
         if self.clock.is_none_or(|clock| clock.is_stale(now)) {
@@ -106,7 +106,7 @@ impl DeadlineActuator {
     /// A task that is throttled for good is helped by leaving: its 0-lag time being past, the
     /// kernel forgets its server at once. Then it is reserved anew. Answers whether it still has
     /// its reservation.
-    pub(super) fn unstick(&mut self, task: TaskId, held: Held) -> bool {
+    pub(super) fn unstick(&mut self, task: TaskId, held: ReservedTask) -> bool {
         let Some((server, clock)) = Server::read(task).zip(self.clock) else {
             return true;
         };
@@ -127,13 +127,13 @@ impl DeadlineActuator {
     }
 
     /// When to look at the throttled task again; none if it has been waited for long enough.
-    fn wait_for(&mut self, task: TaskId, held: Held, now: Instant) -> Option<Instant> {
+    fn wait_for(&mut self, task: TaskId, held: ReservedTask, now: Instant) -> Option<Instant> {
         let since = held.waiting_since.unwrap_or(now);
-        let waiting = Held {
+        let waiting = ReservedTask {
             waiting_since: Some(since),
             ..held
         };
-        self.tasks.insert(task, Entry::Held(waiting));
+        self.tasks.insert(task, TaskOwnership::Held(waiting));
         let end = since + held.reservation.period() * PERIODS_OF_PATIENCE;
         (now < end).then(|| now + LOOK_EVERY)
     }

@@ -27,11 +27,11 @@ use crate::attributes::{Attributes, Policy};
 use crate::boosts::Boosts;
 use crate::cpufreq::Cpufreq;
 use crate::kernel;
-use crate::limits::{self, Limits};
+use crate::limits::{self, KernelLimits};
 use crate::restore::StateFile;
 use crate::task;
 use crate::tuning::give_back::{LAST_PATIENCE, MARGIN};
-use account::Account;
+use account::ReservationAccount;
 use admission::Wish;
 use leave::leave;
 use onbeat_kernel::clock;
@@ -40,7 +40,7 @@ use server::{SchedulerClock, Server};
 
 /// The options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct DeadlineOptions {
     /// Make each reservation a ceiling as well. Without this a task may also use bandwidth that no
     /// other reservation needs (GRUB, `SCHED_FLAG_RECLAIM`), as far as the kernel has that.
     pub hard: bool,
@@ -56,9 +56,9 @@ pub struct DeadlineActuator {
     is_hard: bool,
     /// Tasks whose reservations are ceilings all the same.
     hard: HashSet<TaskId>,
-    limits: Limits,
-    tasks: HashMap<TaskId, Entry>,
-    account: Account,
+    limits: KernelLimits,
+    tasks: HashMap<TaskId, TaskOwnership>,
+    account: ReservationAccount,
     others: Others,
     clock: Option<SchedulerClock>,
     cpufreq: Option<Cpufreq>,
@@ -66,14 +66,14 @@ pub struct DeadlineActuator {
 }
 
 #[derive(Debug)]
-enum Entry {
-    Held(Held),
+enum TaskOwnership {
+    Held(ReservedTask),
     TakenOver,
 }
 
 /// A task that has a reservation.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct ReservedTask {
     /// The leader of its process, if that is another task.
     leader: Option<TaskId>,
     before: Attributes,
@@ -88,14 +88,14 @@ struct Held {
 impl DeadlineActuator {
     /// An actuator that writes to `state_file` before it changes anything.
     #[must_use]
-    pub fn new(state_file: StateFile, options: Options) -> Self {
+    pub fn new(state_file: StateFile, options: DeadlineOptions) -> Self {
         Self {
             state_file,
             is_hard: options.hard || !kernel::reclaims(),
             hard: HashSet::new(),
-            limits: Limits::read(),
+            limits: KernelLimits::read(),
             tasks: HashMap::new(),
-            account: Account::default(),
+            account: ReservationAccount::default(),
             others: Others::default(),
             clock: SchedulerClock::measure(),
             cpufreq: None,
@@ -130,20 +130,23 @@ impl DeadlineActuator {
     }
 
     /// The task's present scheduling, and its reservation by this actuator.
-    fn look_at_held(&mut self, task: TaskId) -> Result<(Attributes, Option<Held>), Refusal> {
+    fn look_at_held(
+        &mut self,
+        task: TaskId,
+    ) -> Result<(Attributes, Option<ReservedTask>), Refusal> {
         let now = self.look(task)?;
         match self.tasks.get(&task) {
             None => Ok((now, None)),
-            Some(Entry::Held(held)) if held.set == now => Ok((now, Some(*held))),
+            Some(TaskOwnership::Held(held)) if held.set == now => Ok((now, Some(*held))),
             Some(_) => Err(self.take_over(task, now)),
         }
     }
 
     /// The task's reservation, if it has just that now: one system call. That its number went to
     /// another task since is not looked for.
-    fn has_just_what_was_set(&self, task: TaskId) -> Option<Held> {
+    fn has_just_what_was_set(&self, task: TaskId) -> Option<ReservedTask> {
         match self.tasks.get(&task) {
-            Some(Entry::Held(held))
+            Some(TaskOwnership::Held(held))
                 if Attributes::get(task.tid).is_ok_and(|now| now == held.set) =>
             {
                 Some(*held)
@@ -154,7 +157,10 @@ impl DeadlineActuator {
 
     /// The same as [`look_at_held`](Self::look_at_held), before it is given something else: it is
     /// looked at again before anything is done.
-    fn look_at_first(&mut self, task: TaskId) -> Result<(Attributes, Option<Held>), Refusal> {
+    fn look_at_first(
+        &mut self,
+        task: TaskId,
+    ) -> Result<(Attributes, Option<ReservedTask>), Refusal> {
         match self.has_just_what_was_set(task) {
             Some(held) => Ok((held.set, Some(held))),
             None => self.look_at_held(task),
@@ -164,7 +170,7 @@ impl DeadlineActuator {
     /// Another program gave the task what it has `now`, and keeps it until it ends.
     fn take_over(&mut self, task: TaskId, now: Attributes) -> Refusal {
         self.let_go(task);
-        self.tasks.insert(task, Entry::TakenOver);
+        self.tasks.insert(task, TaskOwnership::TakenOver);
         taken_over(now)
     }
 
@@ -184,15 +190,15 @@ impl DeadlineActuator {
     /// A thread that executes another program takes the number of its process's leader, and its
     /// reservation along: there it is given back.
     fn follow_into_leader(&mut self, task: TaskId) {
-        let Some(Entry::Held(held)) = self.tasks.get(&task) else {
+        let Some(TaskOwnership::Held(held)) = self.tasks.get(&task) else {
             return;
         };
-        let Held { set, before, .. } = *held;
+        let ReservedTask { set, before, .. } = *held;
         let Some(leader) = held.leader.filter(|&leader| task::is_alive(leader)) else {
             return;
         };
         let of_its_own = match self.tasks.get(&leader) {
-            Some(Entry::Held(own)) => own.set == set,
+            Some(TaskOwnership::Held(own)) => own.set == set,
             _ => false,
         };
         let wears_it = Attributes::get(leader.tid).is_ok_and(|now| now == set);
@@ -210,7 +216,7 @@ impl DeadlineActuator {
     /// The task's reservation, if it has one, is no longer this actuator's to give back; the kernel
     /// counts it for up to a period yet.
     fn let_go(&mut self, task: TaskId) {
-        if let Some(Entry::Held(held)) = self.tasks.get(&task) {
+        if let Some(TaskOwnership::Held(held)) = self.tasks.get(&task) {
             let until = held.settled_by(clock::now());
             self.leave_books(task, held.reservation, until);
         }
@@ -228,7 +234,7 @@ impl DeadlineActuator {
     }
 }
 
-impl Held {
+impl ReservedTask {
     /// When the kernel has forgotten this reservation, if the task leaves it at `now`.
     fn settled_by(&self, now: Instant) -> Instant {
         self.earlier_settled
@@ -276,7 +282,7 @@ impl Actuator for DeadlineActuator {
             reservation,
         };
         let set = self.admit(&wish)?;
-        let held = Held {
+        let held = ReservedTask {
             leader,
             before,
             set,
@@ -285,7 +291,7 @@ impl Actuator for DeadlineActuator {
             waiting_since: None,
         };
         self.account.hold(task, reservation.bandwidth());
-        self.tasks.insert(task, Entry::Held(held));
+        self.tasks.insert(task, TaskOwnership::Held(held));
         if task::is_alive(task) {
             Ok(())
         } else {
@@ -331,7 +337,7 @@ impl Actuator for DeadlineActuator {
             self.hard.remove(&task)
         };
         match self.tasks.get(&task) {
-            Some(Entry::Held(held)) if was_hard != is_hard => {
+            Some(TaskOwnership::Held(held)) if was_hard != is_hard => {
                 let reservation = held.reservation;
                 self.reserve(task, reservation)
             }
@@ -360,7 +366,7 @@ impl Actuator for DeadlineActuator {
             && self.account.all_settled_at().is_none()
             && self.others.recount(now).is_ok()
         {
-            self.limits = Limits::read_anew();
+            self.limits = KernelLimits::read_anew();
             self.others.recount_helped();
         }
         self.others.take_helped()
@@ -368,7 +374,7 @@ impl Actuator for DeadlineActuator {
 
     fn boost(&mut self, task: TaskId, boost: Option<Boost>) -> Result<(), Refusal> {
         match self.tasks.get(&task) {
-            Some(Entry::Held(_)) if boost.is_some() => {
+            Some(TaskOwnership::Held(_)) if boost.is_some() => {
                 Err(Refusal::Other(format!("task {task} has a reservation")))
             }
             _ => self.boosts.set(&mut self.state_file, task, boost),

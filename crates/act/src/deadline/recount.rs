@@ -34,7 +34,7 @@ pub(super) struct Others {
 
 /// The reaction to a refusal that the account does not explain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Leak {
+pub(super) enum LeakReaction {
     /// See whether it settles by then.
     WaitUntil(Instant),
     /// Make the kernel recount.
@@ -64,17 +64,17 @@ impl Others {
     }
 
     /// By the books there is room, the kernel says there is none: what to do about it.
-    pub(super) fn suspect_leak(&mut self, now: Instant) -> Leak {
+    pub(super) fn suspect_leak(&mut self, now: Instant) -> LeakReaction {
         if self.fruitless_until.is_some_and(|until| now < until) {
-            return Leak::Unexplained;
+            return LeakReaction::Unexplained;
         }
         let since = *self.suspected_since.get_or_insert(now);
         let earliest = self.recounted_at.map_or(now, |at| at + EVERY);
         let until = (since + SUSPECT_FOR).max(earliest);
         if now < until {
-            Leak::WaitUntil(until)
+            LeakReaction::WaitUntil(until)
         } else {
-            Leak::Recount
+            LeakReaction::Recount
         }
     }
 

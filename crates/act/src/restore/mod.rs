@@ -16,7 +16,7 @@ mod speeds;
 mod state;
 mod state_file;
 
-pub use state::{Change, Owner, Record, SpeedChange, State, parse_state};
+pub use state::{Owner, SavedState, SpeedChange, StateRecord, TaskChange, parse_state};
 pub use state_file::StateFile;
 
 use crate::attributes::{self, Attributes, Policy};
@@ -104,25 +104,25 @@ pub(crate) struct Left {
     pub(crate) task: TaskId,
     pub(crate) given: Given,
     /// The change of it; none if that was still to come.
-    pub(crate) change: Option<Change>,
+    pub(crate) change: Option<TaskChange>,
 }
 
 /// The outcome.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct RestoreReport {
     /// Every task that keeps its priority, because this onbeat has taken it over.
     pub kept: Vec<TaskId>,
     /// Every task that a state file told of, and what became of it.
     pub tasks: Vec<(TaskId, Outcome)>,
     /// Every domain of cpufreq that a state file told of, and what became of it.
-    pub domains: Vec<(u32, Outcome<cpufreq::Settings>)>,
+    pub domains: Vec<(u32, Outcome<cpufreq::DomainSettings>)>,
     /// State files that were passed over, and why.
     pub skipped: Vec<(PathBuf, Skipped)>,
     /// Lines that were no records.
     pub damaged_lines: usize,
 }
 
-impl Report {
+impl RestoreReport {
     /// Whether nothing is left to be put back.
     #[must_use]
     pub fn is_complete(&self) -> bool {
@@ -155,7 +155,7 @@ impl Report {
 ///
 /// # Errors
 /// If the directory cannot be read.
-pub fn restore(directory: &Path, force: bool) -> io::Result<Report> {
+pub fn restore(directory: &Path, force: bool) -> io::Result<RestoreReport> {
     restore_in(directory, &Tree::default(), force)
 }
 
@@ -163,7 +163,7 @@ pub fn restore(directory: &Path, force: bool) -> io::Result<Report> {
 ///
 /// # Errors
 /// If the directory cannot be read.
-pub fn restore_in(directory: &Path, tree: &Tree, force: bool) -> io::Result<Report> {
+pub fn restore_in(directory: &Path, tree: &Tree, force: bool) -> io::Result<RestoreReport> {
     restore_but(
         directory,
         tree,
@@ -176,7 +176,7 @@ pub fn restore_in(directory: &Path, tree: &Tree, force: bool) -> io::Result<Repo
 ///
 /// # Errors
 /// If the directory cannot be read.
-pub fn restore_but_given(directory: &Path) -> io::Result<Report> {
+pub fn restore_but_given(directory: &Path) -> io::Result<RestoreReport> {
     restore_but(directory, &Tree::default(), Files::OfDeadButGiven, |_| {
         false
     })
@@ -199,8 +199,8 @@ pub(crate) fn restore_but(
     tree: &Tree,
     files: Files,
     mut takes_over: impl FnMut(Left) -> bool,
-) -> io::Result<Report> {
-    let mut report = Report::default();
+) -> io::Result<RestoreReport> {
+    let mut report = RestoreReport::default();
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(report),
@@ -231,7 +231,7 @@ fn restore_file(
     files: Files,
     until: Instant,
     takes_over: &mut impl FnMut(Left) -> bool,
-    report: &mut Report,
+    report: &mut RestoreReport,
 ) -> Result<(), Skipped> {
     let user = fs::symlink_metadata(path)?.uid();
     // SAFETY: geteuid takes nothing and always succeeds.
@@ -294,7 +294,7 @@ fn restore_file(
 /// Puts all back, those that are throttled as soon as they are not, or when the patience is over: a
 /// task that leaves throttled is at a disadvantage if it is reserved again soon.
 fn put_all_back(
-    mut changes: BTreeMap<TaskId, Change>,
+    mut changes: BTreeMap<TaskId, TaskChange>,
     until: Instant,
 ) -> BTreeMap<TaskId, Outcome> {
     let mut outcomes = BTreeMap::new();
@@ -316,7 +316,7 @@ fn put_all_back(
 
 /// A thread that has executed another program since is found as the leader of its process. None: it
 /// is throttled.
-fn put_back_wherever(task: TaskId, change: &Change, is_over: bool) -> Option<Outcome> {
+fn put_back_wherever(task: TaskId, change: &TaskChange, is_over: bool) -> Option<Outcome> {
     let outcome = put_back(task, change, is_over)?;
     match (outcome, change.leader) {
         (Outcome::Gone, Some(leader)) => match put_back(leader, change, is_over)? {
@@ -328,7 +328,7 @@ fn put_back_wherever(task: TaskId, change: &Change, is_over: bool) -> Option<Out
 }
 
 /// None: the task is throttled, and the patience is not over.
-fn put_back(task: TaskId, change: &Change, is_over: bool) -> Option<Outcome> {
+fn put_back(task: TaskId, change: &TaskChange, is_over: bool) -> Option<Outcome> {
     if !task::is_alive(task) {
         return Some(Outcome::Gone);
     }

@@ -1,14 +1,14 @@
 //! The way back for a domain of cpufreq.
 
 use super::{Outcome, SpeedChange};
-use crate::cpufreq::{Domain, DomainError, Settings};
+use crate::cpufreq::{Domain, DomainError, DomainSettings};
 
 /// Puts back what the domain had, if it still has what onbeat can have left it with.
-pub(super) fn put_back(domain: &Domain, change: &SpeedChange) -> Outcome<Settings> {
+pub(super) fn put_back(domain: &Domain, change: &SpeedChange) -> Outcome<DomainSettings> {
     if !domain.exists() {
         return Outcome::Gone;
     }
-    let attempt = || -> Result<Outcome<Settings>, DomainError> {
+    let attempt = || -> Result<Outcome<DomainSettings>, DomainError> {
         let now = domain.settings()?;
         if !change.can_have_left(&now) {
             return Ok(Outcome::LeftAlone { now });

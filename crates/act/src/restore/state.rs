@@ -20,7 +20,7 @@ use crate::priorities::Given;
 /// One line of a state file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
-pub enum Record {
+pub enum StateRecord {
     /// The owner of the file.
     Owner(Owner),
     /// About to be done: `task` had `before` when it was first touched, and gets `set`.
@@ -60,9 +60,9 @@ pub enum Record {
         /// The domain's number.
         domain: u32,
         /// The settings to put back.
-        before: cpufreq::Settings,
+        before: cpufreq::DomainSettings,
         /// The settings that it is about to get.
-        set: cpufreq::Settings,
+        set: cpufreq::DomainSettings,
     },
     /// The domain needs nothing any more.
     SpeedDone {
@@ -82,7 +82,7 @@ pub struct Owner {
 
 /// The settings of one task that a state file still has to put back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct TaskChange {
     /// The leader of its process, if that is another task.
     pub leader: Option<TaskId>,
     /// The settings of the task before it was first touched.
@@ -95,7 +95,7 @@ pub struct Change {
     pub pending: Option<Attributes>,
 }
 
-impl Change {
+impl TaskChange {
     /// Whether onbeat, by this record, can have left the task with `now`: with one of the last two
     /// settings, or in the middle of giving it back.
     #[must_use]
@@ -109,18 +109,18 @@ impl Change {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpeedChange {
     /// The settings before it was first touched.
-    pub before: cpufreq::Settings,
+    pub before: cpufreq::DomainSettings,
     /// The last settings that it is known to have been given; none if the first change may not have
     /// happened.
-    pub in_force: Option<cpufreq::Settings>,
+    pub in_force: Option<cpufreq::DomainSettings>,
     /// The settings that it was about to be given.
-    pub pending: Option<cpufreq::Settings>,
+    pub pending: Option<cpufreq::DomainSettings>,
 }
 
 impl SpeedChange {
     /// Whether onbeat, by this record, can have left the domain with `now`.
     #[must_use]
-    pub fn can_have_left(&self, now: &cpufreq::Settings) -> bool {
+    pub fn can_have_left(&self, now: &cpufreq::DomainSettings) -> bool {
         let given = [&self.in_force, &self.pending].into_iter().flatten();
         now.are_on_the_way(given.chain([&self.before]))
     }
@@ -128,11 +128,11 @@ impl SpeedChange {
 
 /// A whole state file, read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct State {
+pub struct SavedState {
     /// The writer, if the first line survived.
     pub owner: Option<Owner>,
     /// The tasks that are not done with.
-    pub changes: BTreeMap<TaskId, Change>,
+    pub changes: BTreeMap<TaskId, TaskChange>,
     /// The requests for some of them and for tasks that are to be changed later.
     pub given: BTreeMap<TaskId, Given>,
     /// The domains of cpufreq that are not done with.
@@ -141,18 +141,18 @@ pub struct State {
     pub damaged_lines: usize,
 }
 
-impl State {
+impl SavedState {
     /// Adds what one record says.
-    pub fn apply(&mut self, record: Record) {
+    pub fn apply(&mut self, record: StateRecord) {
         match record {
-            Record::Owner(owner) => self.owner = Some(owner),
-            Record::Change {
+            StateRecord::Owner(owner) => self.owner = Some(owner),
+            StateRecord::Change {
                 task,
                 leader,
                 before,
                 set,
             } => {
-                let change = self.changes.entry(task).or_insert(Change {
+                let change = self.changes.entry(task).or_insert(TaskChange {
                     leader,
                     before,
                     in_force: None,
@@ -163,10 +163,10 @@ impl State {
                 change.in_force = change.pending.or(change.in_force);
                 change.pending = Some(set);
             }
-            Record::Given { task, given } => {
+            StateRecord::Given { task, given } => {
                 self.given.insert(task, given);
             }
-            Record::Refused { task } => {
+            StateRecord::Refused { task } => {
                 if let Some(change) = self.changes.get_mut(&task) {
                     change.pending = None;
                     if change.in_force.is_none() {
@@ -174,11 +174,11 @@ impl State {
                     }
                 }
             }
-            Record::Done { task } => {
+            StateRecord::Done { task } => {
                 self.changes.remove(&task);
                 self.given.remove(&task);
             }
-            Record::Speed {
+            StateRecord::Speed {
                 domain,
                 before,
                 set,
@@ -191,7 +191,7 @@ impl State {
                 change.in_force = change.pending.take().or(change.in_force.take());
                 change.pending = Some(set);
             }
-            Record::SpeedDone { domain } => {
+            StateRecord::SpeedDone { domain } => {
                 self.speeds.remove(&domain);
             }
         }
@@ -204,16 +204,16 @@ impl State {
     }
 
     /// The fewest records that say the same.
-    pub(crate) fn to_records(&self) -> Vec<Record> {
-        let owner = self.owner.iter().cloned().map(Record::Owner);
+    pub(crate) fn to_records(&self) -> Vec<StateRecord> {
+        let owner = self.owner.iter().cloned().map(StateRecord::Owner);
         let given = self.given.iter();
-        let given = given.map(|(&task, &given)| Record::Given { task, given });
+        let given = given.map(|(&task, &given)| StateRecord::Given { task, given });
         let changes = self.changes.iter().flat_map(|(&task, change)| {
-            let Change { leader, before, .. } = *change;
+            let TaskChange { leader, before, .. } = *change;
             [change.in_force, change.pending]
                 .into_iter()
                 .flatten()
-                .map(move |set| Record::Change {
+                .map(move |set| StateRecord::Change {
                     task,
                     leader,
                     before,
@@ -224,7 +224,7 @@ impl State {
             [&change.in_force, &change.pending]
                 .into_iter()
                 .flatten()
-                .map(move |set| Record::Speed {
+                .map(move |set| StateRecord::Speed {
                     domain,
                     before: change.before.clone(),
                     set: set.clone(),
@@ -237,8 +237,8 @@ impl State {
 
 /// Reads a state file, however damaged.
 #[must_use]
-pub fn parse_state(bytes: &[u8]) -> State {
-    let mut state = State::default();
+pub fn parse_state(bytes: &[u8]) -> SavedState {
+    let mut state = SavedState::default();
     // The bytes after the last newline are a record that was being written.
     let complete = match bytes.iter().rposition(|&byte| byte == b'\n') {
         Some(end) => bytes.get(..end).unwrap_or_default(),

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 
 use onbeat_model::{Refusal, TaskId};
 
-use super::state::{Owner, Record, State};
+use super::state::{Owner, SavedState, StateRecord};
 use crate::attributes::Attributes;
-use crate::cpufreq::Settings;
+use crate::cpufreq::DomainSettings;
 use crate::priorities::Given;
 use crate::task;
 use crate::tuning::give_back::SLACK;
@@ -26,7 +26,7 @@ pub struct StateFile {
     file: File,
     length: u64,
     records: usize,
-    state: State,
+    state: SavedState,
 }
 
 impl StateFile {
@@ -57,9 +57,9 @@ impl StateFile {
             process,
             boot_id: boot_id()?,
         };
-        let state = State {
+        let state = SavedState {
             owner: Some(owner),
-            ..State::default()
+            ..SavedState::default()
         };
         let (path, file) = open_new(directory, process)?;
         let mut new = Self {
@@ -67,7 +67,7 @@ impl StateFile {
             file,
             length: 0,
             records: 0,
-            state: State::default(),
+            state: SavedState::default(),
         };
         for record in state.to_records() {
             new.write(record)?;
@@ -93,7 +93,7 @@ impl StateFile {
         before: Attributes,
         set: Attributes,
     ) -> io::Result<()> {
-        self.write(Record::Change {
+        self.write(StateRecord::Change {
             task,
             leader,
             before,
@@ -127,7 +127,7 @@ impl StateFile {
     /// # Errors
     /// If it could not be written: the next service does not take the task over.
     pub fn given(&mut self, task: TaskId, given: Given) -> io::Result<()> {
-        self.write(Record::Given { task, given })
+        self.write(StateRecord::Given { task, given })
     }
 
     /// The change last announced for `task` was refused.
@@ -135,7 +135,7 @@ impl StateFile {
     /// # Errors
     /// If it could not be written; restoring is then a little less exact.
     pub fn refused(&mut self, task: TaskId) -> io::Result<()> {
-        self.write(Record::Refused { task })
+        self.write(StateRecord::Refused { task })
     }
 
     /// `task` needs nothing any more.
@@ -143,7 +143,7 @@ impl StateFile {
     /// # Errors
     /// If it could not be written; restoring finds out by itself.
     pub fn done(&mut self, task: TaskId) -> io::Result<()> {
-        self.write(Record::Done { task })
+        self.write(StateRecord::Done { task })
     }
 
     /// To be called before the domain of cpufreq with this `number`, which had `before` when it was
@@ -151,8 +151,13 @@ impl StateFile {
     ///
     /// # Errors
     /// If it could not be written: the change must not be made.
-    pub fn domain(&mut self, number: u32, before: &Settings, set: &Settings) -> io::Result<()> {
-        self.write(Record::Speed {
+    pub fn domain(
+        &mut self,
+        number: u32,
+        before: &DomainSettings,
+        set: &DomainSettings,
+    ) -> io::Result<()> {
+        self.write(StateRecord::Speed {
             domain: number,
             before: before.clone(),
             set: set.clone(),
@@ -164,10 +169,10 @@ impl StateFile {
     /// # Errors
     /// If it could not be written; restoring finds out by itself.
     pub fn domain_done(&mut self, number: u32) -> io::Result<()> {
-        self.write(Record::SpeedDone { domain: number })
+        self.write(StateRecord::SpeedDone { domain: number })
     }
 
-    fn write(&mut self, record: Record) -> io::Result<()> {
+    fn write(&mut self, record: StateRecord) -> io::Result<()> {
         let state = &self.state;
         let needed = 2 * (state.changes.len() + state.speeds.len()) + state.given.len() + 1;
         if self.records > needed + SLACK {
@@ -213,7 +218,7 @@ impl Drop for StateFile {
     }
 }
 
-fn line(record: &Record) -> io::Result<Vec<u8>> {
+fn line(record: &StateRecord) -> io::Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec(record)?;
     bytes.push(b'\n');
     Ok(bytes)

@@ -1,7 +1,7 @@
 //! Everything that was set is put back: at the end, and after a crash at any moment.
 
 use onbeat_act::cpufreq::Tree;
-use onbeat_act::restore::{Outcome, Report, restore_in};
+use onbeat_act::restore::{Outcome, RestoreReport, restore_in};
 
 use crate::tree::{Fake, mhz};
 
@@ -15,7 +15,7 @@ fn crash_at(fake: &Fake, speeds: &[u64]) {
     assert_eq!(fake.state_files(), 1);
 }
 
-fn restore(fake: &Fake) -> Report {
+fn restore(fake: &Fake) -> RestoreReport {
     // Forced, for the owner is this process, and lives.
     restore_in(&fake.state(), &fake.tree(), true).unwrap()
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use onbeat_act::attributes::{Attributes, Fair, Policy};
 use onbeat_act::restore::StateFile;
-use onbeat_act::{DeadlineActuator, Options, may_reserve, task};
+use onbeat_act::{DeadlineActuator, DeadlineOptions, may_reserve, task};
 use onbeat_model::{Actuator, Refusal, Reservation, Span, TaskId};
 
 /// How long anything is polled for.
@@ -175,7 +175,7 @@ pub(crate) fn actuator() -> (tempfile::TempDir, DeadlineActuator) {
     let state_file = StateFile::create(directory.path()).unwrap();
     (
         directory,
-        DeadlineActuator::new(state_file, Options::default()),
+        DeadlineActuator::new(state_file, DeadlineOptions::default()),
     )
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime};
 use onbeat_act::restore::{Outcome, Skipped, StateFile, restore};
-use onbeat_act::{DeadlineActuator, Options};
+use onbeat_act::{DeadlineActuator, DeadlineOptions};
 use onbeat_model::{Actuator, Reservation, Span, Standing, TaskId};
 
 use crate::common::{
@@ -293,7 +293,7 @@ fn nothing_is_changed_when_it_cannot_be_written_down() {
     let full_disk = std::thread::spawn(move || {
         mount_one_page(&path);
         let state_file = StateFile::create(&path).unwrap();
-        let mut actuator = DeadlineActuator::new(state_file, Options::default());
+        let mut actuator = DeadlineActuator::new(state_file, DeadlineOptions::default());
         let processes: Vec<Process> = (0..40).map(|_| Process::asleep()).collect();
         let least = Reservation::implicit(Span::from_us(100), Span::from_ms(100)).unwrap();
         let (refused, refusal) = processes

@@ -3,7 +3,7 @@
 use crate::common::{Bandwidth, Process, actuator, can_run, release, reserve, scheduling, small};
 use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime};
 use onbeat_act::restore::StateFile;
-use onbeat_act::{DeadlineActuator, Options};
+use onbeat_act::{DeadlineActuator, DeadlineOptions};
 use onbeat_model::{Actuator, Standing};
 
 const fn fair(nice: i32, slice_ns: u64) -> Fair {
@@ -19,7 +19,7 @@ fn a_soft_reservation_is_known_for_ones_own_and_given_back() {
     let _bandwidth = Bandwidth::a_little();
     let directory = tempfile::tempdir().unwrap();
     let state_file = StateFile::create(directory.path()).unwrap();
-    let mut actuator = DeadlineActuator::new(state_file, Options::default());
+    let mut actuator = DeadlineActuator::new(state_file, DeadlineOptions::default());
     let process = Process::asleep();
     let task = process.task();
     let before = scheduling(task);

@@ -13,7 +13,7 @@ use anyhow::{Context, bail};
 use onbeat_act::cpufreq::{Cpufreq, Tree};
 use onbeat_act::kernel;
 use onbeat_act::restore::StateFile;
-use onbeat_act::{DeadlineActuator, Options, own, task};
+use onbeat_act::{DeadlineActuator, DeadlineOptions, own, task};
 use onbeat_control::{
     Controller, DryRun, Entry, FIRST, Next, Party, PipelineSettings, Report, Settings, SpeedEntry,
     drive,
@@ -401,7 +401,7 @@ fn live_actuator(options: &KeepOptions) -> anyhow::Result<DeadlineActuator> {
     // The guard, and threads that try out what the kernel does.
     own::start_ahead(|| {
         let state_file = guard::state_file(&directory)?;
-        Ok(DeadlineActuator::new(state_file, Options { hard }))
+        Ok(DeadlineActuator::new(state_file, DeadlineOptions { hard }))
     })
 }
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use onbeat_act::{DeadlineActuator, Options, own, task};
+use onbeat_act::{DeadlineActuator, DeadlineOptions, own, task};
 use onbeat_model::{Actuator, Reservation};
 use onbeat_schedulers::reserve::{self, GroupBudget, Reservations, Whom};
 
@@ -33,7 +33,7 @@ fn by_deadline(
 ) -> anyhow::Result<ExitCode> {
     let directory = args.state.path()?;
     let state_file = guard::state_file(&directory)?;
-    let options = Options { hard: args.hard };
+    let options = DeadlineOptions { hard: args.hard };
     let mut actuator = DeadlineActuator::new(state_file, options);
 
     let gated = Gated::fork(&args.command).context("cannot start a process")?;
