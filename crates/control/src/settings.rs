@@ -2,7 +2,7 @@
 
 use onbeat_decide::hysteresis::Thresholds;
 use onbeat_decide::power::Band;
-use onbeat_decide::predictor::{Kind, Parameters};
+use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_decide::supervisor::Limits;
 use onbeat_model::{Bandwidth, Burst, Rhythm, Span, Task, TaskId};
 
@@ -14,7 +14,7 @@ pub struct Treatment {
     /// The most that it may take, if that is less than what any thread may.
     pub cap: Option<Bandwidth>,
     /// How its next budget is predicted, if not as all others.
-    pub predictor: Option<Kind>,
+    pub predictor: Option<PredictorKind>,
     /// The period that it is expected to have: that of its reservation on probation.
     pub period: Option<Span>,
 }
@@ -118,7 +118,7 @@ pub struct EstimationSettings {
     /// The analyser that finds a thread's rhythm, if not onbeat's own.
     pub analyse: Option<Analyse>,
     /// How a thread's next budget is predicted.
-    pub predictor: Kind,
+    pub predictor: PredictorKind,
     /// With which parameters.
     pub parameters: Parameters,
 }

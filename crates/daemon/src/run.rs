@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use onbeat_act::restore::{self, StateFile};
 use onbeat_act::{DeadlineActuator, Priorities, own};
 use onbeat_control::{Controller, EstimationSettings, Next, PipelineSettings, Settings, drive};
-use onbeat_decide::predictor::Kind;
+use onbeat_decide::predictor::PredictorKind;
 use onbeat_metrics::{Metrics, MetricsTarget};
 use onbeat_model::Sensor;
 use onbeat_sense::bpf::{self, BpfSensor, Parser};
@@ -240,7 +240,7 @@ fn go_first(granted: u32) {
 /// The loop's settings that the configuration describes.
 fn settings(config: &Config, registry: &Shared) -> Settings {
     let [registry, parties] = [registry, registry].map(Rc::clone);
-    let (predictor, parameters) = config.budgets.predictor(Kind::default());
+    let (predictor, parameters) = config.budgets.predictor(PredictorKind::default());
     Settings {
         estimation: EstimationSettings {
             predictor,

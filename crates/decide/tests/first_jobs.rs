@@ -1,7 +1,7 @@
 //! The requests of predictors after the first jobs, and after a change of rate: no request waits
 //! for a window to fill.
 
-use onbeat_decide::predictor::{Kind, Parameters, Predictor, build};
+use onbeat_decide::predictor::{Parameters, Predictor, PredictorKind, build};
 use onbeat_model::{Burst, Demand, Instant, Job, Reservation, Span, TaskId};
 
 /// Tells the predictor of `count` jobs of `executed` each, in time, from a fresh window on.
@@ -29,7 +29,7 @@ fn ms(runtime: Option<Span>) -> f64 {
 
 #[test]
 fn the_default_starts_generous_and_shrinks_to_fit() {
-    let mut predictor = build(Kind::Percentile, Parameters::default());
+    let mut predictor = build(PredictorKind::Percentile, Parameters::default());
     let period = Span::from_ms(40);
     let mut last = f64::INFINITY;
     for (jobs, expected) in [(1, 22.0), (2, 16.5), (4, 13.75), (16, 11.0)] {
@@ -43,7 +43,7 @@ fn the_default_starts_generous_and_shrinks_to_fit() {
 
 #[test]
 fn a_slow_start_is_forgotten_with_the_window() {
-    let mut predictor = build(Kind::Percentile, Parameters::default());
+    let mut predictor = build(PredictorKind::Percentile, Parameters::default());
     let period = Span::from_ms(40);
     let mut jobs = vec![Span::from_ms(8); 60];
     jobs[..3].fill(Span::from_ms(25));
@@ -53,7 +53,7 @@ fn a_slow_start_is_forgotten_with_the_window() {
 
 #[test]
 fn at_a_slower_rate_the_default_asks_for_the_old_bandwidth_until_it_knows_the_new_jobs() {
-    let mut predictor = build(Kind::Percentile, Parameters::default());
+    let mut predictor = build(PredictorKind::Percentile, Parameters::default());
     predictor.rate_changed(Span::from_ms(20));
     tell(&mut *predictor, Span::from_ms(20), Span::from_ms(10), 16);
     predictor.rate_changed(Span::from_ms(40));
@@ -64,7 +64,7 @@ fn at_a_slower_rate_the_default_asks_for_the_old_bandwidth_until_it_knows_the_ne
 
 #[test]
 fn no_predictor_asks_for_less_bandwidth_when_the_period_seems_to_be_a_multiple() {
-    for kind in Kind::ALL {
+    for kind in PredictorKind::ALL {
         let mut predictor = build(kind, Parameters::default());
         tell(&mut *predictor, Span::from_ms(10), Span::from_ms(3), 16);
         predictor.sampled(Span::from_ms(300), Span::from_secs(1));
@@ -76,7 +76,7 @@ fn no_predictor_asks_for_less_bandwidth_when_the_period_seems_to_be_a_multiple()
 
 #[test]
 fn at_a_faster_rate_the_default_asks_for_the_old_runtime_until_it_knows_the_new_jobs() {
-    let mut predictor = build(Kind::Percentile, Parameters::default());
+    let mut predictor = build(PredictorKind::Percentile, Parameters::default());
     predictor.rate_changed(Span::from_ms(40));
     tell(&mut *predictor, Span::from_ms(40), Span::from_ms(10), 16);
     predictor.rate_changed(Span::from_ms(20));
@@ -87,7 +87,7 @@ fn at_a_faster_rate_the_default_asks_for_the_old_runtime_until_it_knows_the_new_
 
 #[test]
 fn the_rate_form_is_the_papers_formula() {
-    let mut predictor = build(Kind::Rate, Parameters::default());
+    let mut predictor = build(PredictorKind::Rate, Parameters::default());
     let second = Span::from_secs(1);
     for used_ms in [300, 500, 400] {
         predictor.sampled(Span::from_ms(used_ms), second);
@@ -108,7 +108,7 @@ fn the_papers_rate_form_leaves_an_exhausted_runtime_as_it_is() {
             rate_boost,
             ..Parameters::default()
         };
-        let mut predictor = build(Kind::Rate, parameters);
+        let mut predictor = build(PredictorKind::Rate, parameters);
         predictor.sampled(Span::from_ms(250), Span::from_secs(1));
         let period = Span::from_ms(40);
         let runtime = predictor.runtime(period).expect("a sample is known");
@@ -123,7 +123,7 @@ fn the_papers_rate_form_leaves_an_exhausted_runtime_as_it_is() {
 #[test]
 fn mean_plus_sigma_is_its_formula() {
     let mut predictor = build(
-        Kind::MeanSigma,
+        PredictorKind::MeanSigma,
         Parameters {
             spread: 0.0,
             sigmas: 2.0,
@@ -138,7 +138,7 @@ fn mean_plus_sigma_is_its_formula() {
 
 #[test]
 fn no_predictor_asks_for_more_than_the_period() {
-    for kind in Kind::ALL {
+    for kind in PredictorKind::ALL {
         let mut predictor = build(kind, Parameters::default());
         tell(&mut *predictor, Span::from_ms(10), Span::from_ms(9), 1);
         assert_eq!(

@@ -2,7 +2,7 @@
 
 mod simulation;
 
-use onbeat_decide::predictor::{Kind, Parameters, build};
+use onbeat_decide::predictor::{Parameters, PredictorKind, build};
 use onbeat_model::Span;
 use simulation::{Noise, Outcome, Scene, play};
 
@@ -96,7 +96,7 @@ fn scenes(seed: u64, period: Span, mean: Span) -> Vec<(&'static str, Scene)> {
     ]
 }
 
-fn with(kind: Kind, scene: &Scene) -> Outcome {
+fn with(kind: PredictorKind, scene: &Scene) -> Outcome {
     play(scene, &mut *build(kind, Parameters::default()))
 }
 
@@ -114,7 +114,7 @@ fn each(mut check: impl FnMut(&str, &Scene)) {
 #[test]
 fn the_default_keeps_table_one_in_time_for_at_most_a_quarter_more_than_it_uses() {
     each(|name, scene| {
-        let outcome = with(Kind::Percentile, scene);
+        let outcome = with(PredictorKind::Percentile, scene);
         assert!(outcome.misses <= 0.01, "{name}: {outcome:?}");
         assert!(outcome.reserved_over_used <= 1.25, "{name}: {outcome:?}");
     });
@@ -125,7 +125,7 @@ fn nearly_constant_jobs_cost_little_more_than_the_spread() {
     let seed = 1;
     for (period, mean) in table_one() {
         let outcome = with(
-            Kind::Percentile,
+            PredictorKind::Percentile,
             &Scene::of(period, steady(seed, mean, 0.02)),
         );
         assert!(outcome.reserved_over_used <= 1.15, "{outcome:?}");
@@ -138,7 +138,7 @@ fn the_papers_rate_form_and_mean_plus_sigma_do_well_where_jobs_are_nearly_consta
     let seed = 1;
     for (period, mean) in table_one() {
         let scene = Scene::of(period, steady(seed, mean, 0.02));
-        for kind in [Kind::Rate, Kind::MeanSigma] {
+        for kind in [PredictorKind::Rate, PredictorKind::MeanSigma] {
             let outcome = with(kind, &scene);
             let told = format!("{kind}, period {period}: {outcome:?}");
             assert!(outcome.misses <= 0.01, "{told}");
@@ -152,9 +152,9 @@ fn where_some_jobs_are_long_the_rate_form_misses_more_and_mean_plus_sigma_costs_
     let seed = 1;
     for (period, mean) in table_one() {
         let scene = Scene::of(period, jobs(seed, mean, 0.02, 0.03, 0.1..0.2));
-        let percentile = with(Kind::Percentile, &scene);
-        let rate = with(Kind::Rate, &scene);
-        let mean_sigma = with(Kind::MeanSigma, &scene);
+        let percentile = with(PredictorKind::Percentile, &scene);
+        let rate = with(PredictorKind::Rate, &scene);
+        let mean_sigma = with(PredictorKind::MeanSigma, &scene);
         assert!(rate.misses > 2.0 * percentile.misses, "{rate:?}");
         assert!(
             mean_sigma.reserved_over_used > percentile.reserved_over_used + 0.02,
@@ -168,8 +168,8 @@ fn the_binary_baseline_pays_with_misses_for_not_knowing_how_much_is_needed() {
     let seed = 1;
     for (period, mean) in table_one() {
         let scene = Scene::of(period, steady(seed, mean, 0.02));
-        let binary = with(Kind::Binary, &scene);
-        let percentile = with(Kind::Percentile, &scene);
+        let binary = with(PredictorKind::Binary, &scene);
+        let percentile = with(PredictorKind::Percentile, &scene);
         assert!(binary.misses > 0.02, "{binary:?}");
         assert!(binary.misses < 0.05, "{binary:?}");
         assert!(percentile.misses < binary.misses);
@@ -186,7 +186,7 @@ fn a_lasting_rise_of_the_demand_costs_two_jobs_at_most() {
             *job = job.scale(1.6);
         }
         let scene = Scene::of(period, demand);
-        for kind in [Kind::Percentile, Kind::MeanSigma] {
+        for kind in [PredictorKind::Percentile, PredictorKind::MeanSigma] {
             let outcome = with(kind, &scene);
             let told = format!("{kind}, period {period}: {outcome:?}");
             assert!(outcome.longest_run_of_misses <= 2, "{told}");
@@ -204,7 +204,10 @@ fn frames_of_two_sizes_get_what_the_larger_ones_need() {
             Span::from_ms(1).scale(size * (1.0 + 0.03 * noise.normal()))
         })
         .collect();
-    let outcome = with(Kind::Percentile, &Scene::of(Span::from_ms(40), frames));
+    let outcome = with(
+        PredictorKind::Percentile,
+        &Scene::of(Span::from_ms(40), frames),
+    );
     assert!(outcome.misses <= 0.01, "{outcome:?}");
 }
 
@@ -214,12 +217,12 @@ fn without_the_raise_one_long_job_is_felt_in_many() {
     let mut demand = steady(seed, mean, 0.02);
     demand[500] = mean * 2;
     let scene = Scene::of(period, demand);
-    let raising = with(Kind::Percentile, &scene);
+    let raising = with(PredictorKind::Percentile, &scene);
     let plain = Parameters {
         boost: 1.0,
         ..Parameters::default()
     };
-    let not_raising = play(&scene, &mut *build(Kind::Percentile, plain));
+    let not_raising = play(&scene, &mut *build(PredictorKind::Percentile, plain));
     assert!(raising.longest_run_of_misses <= 2, "{raising:?}");
     assert!(not_raising.longest_run_of_misses >= 5, "{not_raising:?}");
     assert!(raising.reserved_over_used < not_raising.reserved_over_used + 0.005);
@@ -230,7 +233,7 @@ fn hysteresis_keeps_system_calls_rare() {
     let seed = 1;
     for (period, mean) in table_one() {
         let outcome = with(
-            Kind::Percentile,
+            PredictorKind::Percentile,
             &Scene::of(period, steady(seed, mean, 0.05)),
         );
         assert!(outcome.changes * 50 <= JOBS, "{outcome:?}");

@@ -10,7 +10,7 @@ use onbeat_daemon::config::{
     Budgets, ConfigError, Limits, Place, Prediction, Share, Time, tables_of,
 };
 use onbeat_decide::power::Band;
-use onbeat_decide::predictor::{Kind, Parameters};
+use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_model::{Bandwidth, Task};
 use serde::Deserialize;
 use toml::Spanned;
@@ -32,11 +32,11 @@ pub(crate) struct Config {
 
 impl Config {
     /// The predictor with its parameters.
-    pub(crate) fn predictor(&self) -> (Kind, Parameters) {
+    pub(crate) fn predictor(&self) -> (PredictorKind, Parameters) {
         self.budgets
             .predictor(match self.power.map(|power| power.rule) {
-                Some(SpeedRule::Uniform { .. }) => Kind::Statistical,
-                Some(SpeedRule::Band(_)) | None => Kind::default(),
+                Some(SpeedRule::Uniform { .. }) => PredictorKind::Statistical,
+                Some(SpeedRule::Band(_)) | None => PredictorKind::default(),
             })
     }
 
@@ -246,7 +246,7 @@ mod tests {
         ])
         .unwrap();
         let (kind, parameters) = config.predictor();
-        assert_eq!((kind, parameters.window), (Kind::Percentile, 32));
+        assert_eq!((kind, parameters.window), (PredictorKind::Percentile, 32));
         assert_eq!(parameters.spread, 0.2);
         let power = config.power.unwrap();
         assert_eq!(power.sampling, Span::from_ms(500));
@@ -269,13 +269,13 @@ mod tests {
     fn the_speed_by_grace_goes_with_statistical_budgets_of_100_jobs() {
         let config = read(&["power.rule=\"grace\"", "prediction.rho=\"99%\""]).unwrap();
         let (kind, parameters) = config.predictor();
-        assert_eq!((kind, parameters.window), (Kind::Statistical, 100));
+        assert_eq!((kind, parameters.window), (PredictorKind::Statistical, 100));
         assert!((parameters.overruns - 0.01).abs() < 1e-9);
         let named = read(&[
             "power.rule=\"grace\"",
             "prediction.predictor=\"percentile\"",
         ]);
-        assert_eq!(named.unwrap().predictor().0, Kind::Percentile);
+        assert_eq!(named.unwrap().predictor().0, PredictorKind::Percentile);
     }
 
     #[test]

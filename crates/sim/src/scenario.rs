@@ -16,7 +16,7 @@ pub mod timeline;
 
 mod jobs;
 
-use onbeat_decide::predictor::{Kind, Parameters};
+use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_lfspp::written::WrittenController;
 use onbeat_model::{Ladder, Name, Span};
 use serde::Deserialize;
@@ -81,7 +81,7 @@ pub struct TaskGroup {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoopSettings {
     /// How budgets are predicted.
-    pub predictor: Kind,
+    pub predictor: PredictorKind,
     /// With which parameters.
     pub parameters: Parameters,
     /// It may set the speed of the CPUs, too.

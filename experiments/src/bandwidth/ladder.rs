@@ -1,7 +1,7 @@
 //! The worth of each of onbeat's additions to LFS++: one after the other, from the paper's
 //! controller to onbeat as it comes.
 
-use onbeat_decide::predictor::{Kind, Parameters};
+use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_lfspp::written::{Additions, LfsPlusPlus, WrittenController as Written};
 use serde::Serialize;
 
@@ -60,7 +60,7 @@ fn steps() -> Vec<(&'static str, Method)> {
     // In the loop an analysis comes as soon as there is something to hear, and tests a lock.
     let in_loop = OnbeatVariant {
         papers_analyser: true,
-        predictor: Kind::Rate,
+        predictor: PredictorKind::Rate,
         parameters: Parameters {
             rate_boost: papers.boost,
             ..papers
@@ -73,7 +73,7 @@ fn steps() -> Vec<(&'static str, Method)> {
         ..in_loop
     };
     let jobs = OnbeatVariant {
-        predictor: Kind::Percentile,
+        predictor: PredictorKind::Percentile,
         // No more spread than the papers': nothing is learnt.
         parameters: Parameters {
             widest_spread: SPREAD,

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::json;
 
-use onbeat_decide::predictor::{Kind, Parameters};
+use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_lfspp::written::{Adaptive, Lfs, LfsPlusPlus, WrittenController as Written};
 
 use crate::machine::Machine;
@@ -54,7 +54,7 @@ fn methods(bed: Bed) -> Vec<(&'static str, Method)> {
     };
     let onbeat = OnbeatVariant::default();
     let pattern = OnbeatVariant {
-        predictor: Kind::Pattern,
+        predictor: PredictorKind::Pattern,
         ..onbeat
     };
     vec![
@@ -281,8 +281,8 @@ struct Equal {
 fn equal_bandwidth(curves: &[Curve]) -> Vec<Equal> {
     let mut equal = Vec::new();
     let pairs = [
-        (Kind::Percentile, UNMODIFIED, MARKED),
-        (Kind::Pattern, UNMODIFIED_PATTERN, MARKED_PATTERN),
+        (PredictorKind::Percentile, UNMODIFIED, MARKED),
+        (PredictorKind::Pattern, UNMODIFIED_PATTERN, MARKED_PATTERN),
     ];
     let beds = Bed::ALL.map(Bed::name).into_iter();
     let each = beds.flat_map(|bed| pairs.map(|pair| (bed, pair)));

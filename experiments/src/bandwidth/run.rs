@@ -2,7 +2,7 @@
 
 use onbeat_control::{AllocationSettings, Controller, EstimationSettings, Next, Settings, drive};
 use onbeat_decide::hysteresis::Thresholds;
-use onbeat_decide::predictor::{Kind, Parameters};
+use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_lfspp::written::{self, WrittenController as Written};
 use onbeat_model::{Bandwidth, Follow, Instant, Reservation, Sensor, Span};
 use onbeat_sim::loop_adapter::{Heard, SimulatedActuator, SimulatedSensor, seams};
@@ -44,7 +44,7 @@ pub(super) struct OnbeatVariant {
     pub(super) hard: bool,
     /// By LFS++'s analyser.
     pub(super) papers_analyser: bool,
-    pub(super) predictor: Kind,
+    pub(super) predictor: PredictorKind,
     pub(super) parameters: Parameters,
     pub(super) hysteresis: bool,
     pub(super) probation: bool,
@@ -57,7 +57,7 @@ impl Default for OnbeatVariant {
             marked: false,
             hard: true,
             papers_analyser: false,
-            predictor: Kind::default(),
+            predictor: PredictorKind::default(),
             parameters: Parameters {
                 overruns: 1.0 - RHO,
                 ..Parameters::default()

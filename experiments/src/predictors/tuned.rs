@@ -1,6 +1,6 @@
 //! Every predictor, with every tuning that is tried.
 
-use onbeat_decide::predictor::{Kind, Parameters, Predictor, build};
+use onbeat_decide::predictor::{Parameters, Predictor, PredictorKind, build};
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
 use super::PredictorPoint;
@@ -12,7 +12,7 @@ use super::simulation::{Scene, play};
 pub(super) struct Tuned {
     pub(super) family: &'static str,
     /// None: the budget is set by hand, and stays.
-    pub(super) kind: Option<Kind>,
+    pub(super) kind: Option<PredictorKind>,
     pub(super) parameters: Parameters,
     /// The share of all jobs that the budget set by hand is enough for.
     pub(super) by_hand: f64,
@@ -65,14 +65,18 @@ impl Tuned {
                         widest_spread: spread,
                         ..parameters
                     };
-                    all.push(of("percentile, fixed spread", Kind::Percentile, fixed));
+                    all.push(of(
+                        "percentile, fixed spread",
+                        PredictorKind::Percentile,
+                        fixed,
+                    ));
                 }
-                all.push(of("rate (LFS++)", Kind::Rate, parameters));
+                all.push(of("rate (LFS++)", PredictorKind::Rate, parameters));
                 let raised = Parameters {
                     rate_boost: usual.boost,
                     ..parameters
                 };
-                all.push(of("rate, raised at once", Kind::Rate, raised));
+                all.push(of("rate, raised at once", PredictorKind::Rate, raised));
             }
             for sigmas in [0.0, 1.0, 2.0, 3.0, 4.0, 6.0] {
                 let parameters = Parameters {
@@ -80,7 +84,7 @@ impl Tuned {
                     sigmas,
                     ..usual
                 };
-                all.push(of("mean-sigma", Kind::MeanSigma, parameters));
+                all.push(of("mean-sigma", PredictorKind::MeanSigma, parameters));
             }
             for overruns in [0.001, 0.003, 0.01, 0.03, 0.1] {
                 for widest_spread in [1.0, 3.0] {
@@ -92,7 +96,7 @@ impl Tuned {
                     };
                     all.push(of(
                         "percentile, learnt spread",
-                        Kind::Percentile,
+                        PredictorKind::Percentile,
                         parameters,
                     ));
                 }
@@ -105,7 +109,11 @@ impl Tuned {
                     overruns: 1.0 - rho,
                     ..usual
                 };
-                all.push(of("statistical (GRACE-OS)", Kind::Statistical, parameters));
+                all.push(of(
+                    "statistical (GRACE-OS)",
+                    PredictorKind::Statistical,
+                    parameters,
+                ));
             }
         }
         for binary_raise in [0.1, 0.25, 0.5] {
@@ -115,7 +123,7 @@ impl Tuned {
                     binary_lower,
                     ..usual
                 };
-                all.push(of("binary (LFS)", Kind::Binary, parameters));
+                all.push(of("binary (LFS)", PredictorKind::Binary, parameters));
             }
         }
         for overruns in [0.001, 0.003, 0.01, 0.03, 0.1] {
@@ -126,7 +134,7 @@ impl Tuned {
                     ahead: 1,
                     ..usual
                 };
-                all.push(of("pattern", Kind::Pattern, parameters));
+                all.push(of("pattern", PredictorKind::Pattern, parameters));
             }
         }
         let shares = [0.5, 0.8, 0.9, 0.95, 0.97, 0.99, 0.995, 0.999, 1.0];
@@ -155,17 +163,17 @@ impl Tuned {
     pub(super) fn is_default(&self) -> bool {
         let usual = match self.kind {
             None => return false,
-            Some(Kind::Statistical) => Parameters {
+            Some(PredictorKind::Statistical) => Parameters {
                 window: 100,
                 overruns: 1.0 - 0.95,
                 ..Parameters::default()
             },
             // The server tells each job when it ends.
-            Some(Kind::Pattern) => Parameters {
+            Some(PredictorKind::Pattern) => Parameters {
                 ahead: 1,
                 ..Parameters::default()
             },
-            Some(Kind::Rate) => Parameters {
+            Some(PredictorKind::Rate) => Parameters {
                 rate_boost: self.parameters.rate_boost,
                 ..Parameters::default()
             },
@@ -178,13 +186,15 @@ impl Tuned {
         let p = &self.parameters;
         match self.kind {
             None => format!("enough for {}%", self.by_hand * 100.0),
-            Some(Kind::Binary) => format!("+{}, -{}", p.binary_raise, p.binary_lower),
-            Some(Kind::Statistical) => format!("N = {}, rho = {:.3}", p.window, 1.0 - p.overruns),
-            Some(Kind::MeanSigma) => format!("N = {}, {} sigma", p.window, p.sigmas),
-            Some(Kind::Pattern) => {
+            Some(PredictorKind::Binary) => format!("+{}, -{}", p.binary_raise, p.binary_lower),
+            Some(PredictorKind::Statistical) => {
+                format!("N = {}, rho = {:.3}", p.window, 1.0 - p.overruns)
+            }
+            Some(PredictorKind::MeanSigma) => format!("N = {}, {} sigma", p.window, p.sigmas),
+            Some(PredictorKind::Pattern) => {
                 format!("overruns {}, x up to {}", p.overruns, p.widest_spread)
             }
-            Some(Kind::Percentile) if p.widest_spread > p.spread => {
+            Some(PredictorKind::Percentile) if p.widest_spread > p.spread => {
                 format!(
                     "N = {}, overruns {}, x up to {}",
                     p.window, p.overruns, p.widest_spread

@@ -1,7 +1,7 @@
 //! A thread's marks of its own work: its jobs replace those that were guessed, and its missed
 //! deadlines are judged.
 
-use onbeat_decide::predictor::Kind;
+use onbeat_decide::predictor::PredictorKind;
 use onbeat_infer::jobs::MarkedJobs;
 use onbeat_model::{Burst, Instant, Job, Mark, Rhythm, Said};
 
@@ -42,7 +42,7 @@ impl Estimator {
         mark: &Mark,
         account: &mut ThreadAccount,
         settings: &Settings,
-        kind: impl FnOnce() -> Kind,
+        kind: impl FnOnce() -> PredictorKind,
     ) -> MarkEffect {
         self.heard.last = self.heard.last.max(mark.at);
         account.marks.heard += 1;
@@ -70,7 +70,7 @@ impl Estimator {
         job: &Job,
         rhythm: Rhythm,
         settings: &Settings,
-        kind: impl FnOnce() -> Kind,
+        kind: impl FnOnce() -> PredictorKind,
     ) -> MarkEffect {
         if let Some(lock) = self.state.lock_mut().filter(|lock| lock.is_declared()) {
             if let Some(planned) = lock.runtime() {

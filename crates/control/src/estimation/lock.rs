@@ -1,7 +1,7 @@
 //! A thread whose rhythm is known: its beats are tracked, its jobs cut out, their demand kept, and
 //! the runtime that its next jobs need predicted.
 
-use onbeat_decide::predictor::{self, Kind, Parameters, Predictor};
+use onbeat_decide::predictor::{self, Parameters, Predictor, PredictorKind};
 use onbeat_infer::jobs::{self, Separator, Substitutes};
 use onbeat_infer::period::{Beat, Tracker};
 use onbeat_model::{Burst, Demand, Instant, Job, Reservation, Rhythm, Span};
@@ -47,7 +47,7 @@ impl Lock {
         rhythm: Rhythm,
         bursts: impl Iterator<Item = Burst>,
         now: Instant,
-        kind: Kind,
+        kind: PredictorKind,
         settings: &Settings,
     ) -> Self {
         let mut kept = Self {
@@ -82,7 +82,7 @@ impl Lock {
         rhythm: Rhythm,
         overruns: Option<f64>,
         now: Instant,
-        kind: Kind,
+        kind: PredictorKind,
         settings: &Settings,
     ) -> Self {
         let parameters = Parameters {
@@ -103,7 +103,7 @@ impl Lock {
         rhythm: Rhythm,
         bursts: impl Iterator<Item = Burst>,
         now: Instant,
-        kind: Kind,
+        kind: PredictorKind,
         settings: &Settings,
     ) -> Self {
         Self {
@@ -308,7 +308,13 @@ mod tests {
             let settings = Settings::default();
             let none = std::iter::empty();
             let guess = rhythm(40_000, 2000);
-            let mut lock = Lock::new(guess, none, Instant::ZERO, Kind::default(), &settings);
+            let mut lock = Lock::new(
+                guess,
+                none,
+                Instant::ZERO,
+                PredictorKind::default(),
+                &settings,
+            );
             lock.confirm(rhythm(us, 100));
             assert_eq!(lock.rhythm().period, Span::from_us(put_right));
         }

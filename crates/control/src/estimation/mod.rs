@@ -17,7 +17,7 @@ mod timeouts;
 mod verification;
 
 use onbeat_decide::notification::Notification;
-use onbeat_decide::predictor::Kind;
+use onbeat_decide::predictor::PredictorKind;
 use onbeat_infer::jobs::Separator;
 use onbeat_infer::pipeline;
 use onbeat_model::{Burst, Instant, Reservation, Rhythm, Span};
@@ -311,7 +311,7 @@ impl Estimator {
         found: Option<Rhythm>,
         now: Instant,
         settings: &Settings,
-        kind: impl FnOnce() -> Kind,
+        kind: impl FnOnce() -> PredictorKind,
     ) -> AnalysisOutcome {
         match (self.is_locked(), found) {
             (false, Some(rhythm)) => self.believe(rhythm, now, settings, kind),
@@ -466,7 +466,7 @@ impl Estimator {
         head: Rhythm,
         now: Instant,
         settings: &Settings,
-        kind: impl FnOnce() -> Kind,
+        kind: impl FnOnce() -> PredictorKind,
     ) -> bool {
         let wakeups = self.bursts().map(|burst| burst.woke);
         let begin = pipeline::begin_of_work(wakeups, head.period);

@@ -5,7 +5,7 @@
 //! that was a chance, or has changed. After a chance, the thread must show the same rhythm several
 //! times before it is locked again.
 
-use onbeat_decide::predictor::Kind;
+use onbeat_decide::predictor::PredictorKind;
 use onbeat_model::{Instant, Rhythm};
 
 use super::lock::{Lock, same_period};
@@ -45,7 +45,7 @@ impl Estimator {
         rhythm: Rhythm,
         now: Instant,
         settings: &Settings,
-        kind: impl FnOnce() -> Kind,
+        kind: impl FnOnce() -> PredictorKind,
     ) -> AnalysisOutcome {
         let agrees = |other: Rhythm| same_period(other.period, rhythm.period);
         self.verification.confirmations = if self.verification.suspect.is_some_and(agrees) {
@@ -199,7 +199,7 @@ mod tests {
             jitter: Span::ZERO,
             confidence: 1.0,
         };
-        let kind = Kind::default;
+        let kind = PredictorKind::default;
         estimator.believe(rhythm, Instant::ZERO, &Settings::default(), kind);
         estimator.is_locked()
     }

@@ -7,7 +7,7 @@
 mod outside;
 mod reviews;
 
-use onbeat_decide::predictor::{Kind, START_UP_JOBS};
+use onbeat_decide::predictor::{PredictorKind, START_UP_JOBS};
 use onbeat_decide::supervisor::Request;
 use onbeat_model::{
     Actuator, Bandwidth, Burst, Event, Instant, Mark, Name, Refusal, Reservation, Said, Span, Task,
@@ -314,7 +314,7 @@ impl<A: Actuator> Controller<A> {
                     self.timers.set(at, TimerEvent::Look(task));
                 }
                 self.probations.proved(thread.party.payer);
-                let samples = thread.predictor(&self.settings) == Kind::Rate;
+                let samples = thread.predictor(&self.settings) == PredictorKind::Rate;
                 if samples && thread.estimator.begin_sampling() {
                     self.timers.set(now, TimerEvent::Sample(task));
                 }

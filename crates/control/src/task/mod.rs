@@ -6,7 +6,7 @@
 
 pub(crate) mod table;
 
-use onbeat_decide::predictor::Kind;
+use onbeat_decide::predictor::PredictorKind;
 use onbeat_model::{Bandwidth, Burst, Instant, Mark, Rhythm, Span, Task};
 
 use crate::estimation::declared::MarkEffect;
@@ -69,7 +69,7 @@ impl TrackedThread {
     }
 
     /// How its next budget is predicted.
-    pub(crate) fn predictor(&mut self, settings: &Settings) -> Kind {
+    pub(crate) fn predictor(&mut self, settings: &Settings) -> PredictorKind {
         let own = self.treatment(settings).predictor;
         own.unwrap_or(settings.estimation.predictor)
     }
@@ -78,7 +78,7 @@ impl TrackedThread {
     fn estimate<T>(
         &mut self,
         settings: &Settings,
-        then: impl FnOnce(&mut Estimator, &mut ThreadAccount, &mut dyn FnMut() -> Kind) -> T,
+        then: impl FnOnce(&mut Estimator, &mut ThreadAccount, &mut dyn FnMut() -> PredictorKind) -> T,
     ) -> T {
         let Self {
             task,

@@ -4,7 +4,7 @@
 use crate::kernel::Kernel;
 use crate::world::{Noise, Ran, Script, at_ms, ms, play};
 use onbeat_control::{EstimationSettings, Settings, State, What, Why};
-use onbeat_decide::predictor::{Kind, Parameters};
+use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_model::{Bandwidth, Instant, Said, Span};
 
 /// A thread that marks its jobs.
@@ -161,7 +161,7 @@ fn a_statistical_budget_is_for_the_share_that_the_thread_tells() {
         }
         let settings = Settings {
             estimation: EstimationSettings {
-                predictor: Kind::Statistical,
+                predictor: PredictorKind::Statistical,
                 parameters: Parameters {
                     window: 100,
                     ..Parameters::default()

@@ -6,14 +6,14 @@ use crate::kernel::Kernel;
 use crate::processor::{Processor, mhz};
 use crate::world::{Ran, Script, at_ms, ms, play};
 use onbeat_control::{EstimationSettings, PowerSettings, Settings, SpeedRule, SpeedWhat, Why};
-use onbeat_decide::predictor::{Kind, Parameters};
+use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_model::{Instant, Reservation, Span, Speed};
 
 /// As `--power grace` sets them.
 fn settings(best_effort: f64) -> Settings {
     Settings {
         estimation: EstimationSettings {
-            predictor: Kind::Statistical,
+            predictor: PredictorKind::Statistical,
             parameters: Parameters {
                 window: 100,
                 overruns: 0.05,

@@ -1,7 +1,7 @@
 //! The tables that the service's configuration and `--config` of `run` have in common.
 
 use onbeat_control::AllocationSettings;
-use onbeat_decide::predictor::{Kind, Parameters};
+use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_decide::supervisor::Limits as Defaults;
 use onbeat_model::Bandwidth;
 use serde::Deserialize;
@@ -21,7 +21,7 @@ pub struct Budgets {
     /// The bandwidth that each periodic thread gets under overload.
     pub minimum: Bandwidth,
     /// The predictor that was named.
-    pub predictor: Option<Kind>,
+    pub predictor: Option<PredictorKind>,
     /// Its parameters.
     pub parameters: Parameters,
     /// Share of the jobs that stay within their budget (`statistical`).
@@ -47,10 +47,10 @@ impl Default for Budgets {
 impl Budgets {
     /// The predictor with its parameters; the `usual` one if none was named.
     #[must_use]
-    pub fn predictor(&self, usual: Kind) -> (Kind, Parameters) {
+    pub fn predictor(&self, usual: PredictorKind) -> (PredictorKind, Parameters) {
         let kind = self.predictor.unwrap_or(usual);
         let mut parameters = self.parameters;
-        if kind == Kind::Statistical {
+        if kind == PredictorKind::Statistical {
             parameters.window = self.samples.unwrap_or(PROFILED_JOBS);
             parameters.overruns = 1.0 - self.rho.as_cpus();
         }

@@ -1,4 +1,4 @@
-use onbeat_decide::predictor::Kind;
+use onbeat_decide::predictor::PredictorKind;
 use onbeat_model::{Bandwidth, Span};
 
 use super::*;
@@ -38,7 +38,7 @@ fn nothing_written_is_the_default_and_what_is_written_counts() {
     assert_eq!(config.rules.scan, Span::from_ms(500));
     assert_eq!(
         (config.budgets.predictor, config.budgets.parameters.window),
-        (Some(Kind::Rate), 8)
+        (Some(PredictorKind::Rate), 8)
     );
     let quotas = config.quotas().unwrap();
     assert_eq!(quotas.default.bandwidth, Bandwidth::from_cpus(1.5));
@@ -50,7 +50,7 @@ fn nothing_written_is_the_default_and_what_is_written_counts() {
     let rule = config.rules.list.first().unwrap();
     assert_eq!(&*rule.name, "film");
     assert_eq!(rule.treatment.cap, Some(Bandwidth::from_cpus(0.4)));
-    assert_eq!(rule.treatment.predictor, Some(Kind::Binary));
+    assert_eq!(rule.treatment.predictor, Some(PredictorKind::Binary));
 }
 
 #[test]
@@ -176,8 +176,8 @@ fn the_example_says_what_holds_without_it() {
     let config = one(&uncommented).unwrap();
     assert_eq!(config.rules.list.len(), 3, "{uncommented}");
     let (mut whole, mut default) = (config, Config::default());
-    let usual = default.budgets.predictor(Kind::default());
-    assert_eq!(whole.budgets.predictor(Kind::default()), usual);
+    let usual = default.budgets.predictor(PredictorKind::default());
+    assert_eq!(whole.budgets.predictor(PredictorKind::default()), usual);
     // The names of the defaults are no difference.
     let named = "[prediction]\npredictor = \"percentile\"\nsamples = 16\n";
     default.budgets = one(named).unwrap().budgets;

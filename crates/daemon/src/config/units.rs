@@ -139,7 +139,7 @@ fn read_setting(setting: &str) -> Result<(String, Value), String> {
 
 #[cfg(test)]
 mod tests {
-    use onbeat_decide::predictor::Kind;
+    use onbeat_decide::predictor::PredictorKind;
     use onbeat_model::Bandwidth;
 
     use std::fs;
@@ -185,7 +185,7 @@ mod tests {
         assert!(sound.adopt && !sound.children && sound.user.is_none());
         assert_eq!(sound.treatment.cap, Some(Bandwidth::from_cpus(0.4)));
         assert_eq!(sound.treatment.weight, 2.0);
-        assert_eq!(sound.treatment.predictor, Some(Kind::Binary));
+        assert_eq!(sound.treatment.predictor, Some(PredictorKind::Binary));
     }
 
     #[test]

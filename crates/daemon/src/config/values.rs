@@ -1,7 +1,7 @@
 //! Shares, times and names of predictors, as they are written in a file.
 
 use crate::tuning::config::MOST_PERCENT;
-use onbeat_decide::predictor::Kind;
+use onbeat_decide::predictor::PredictorKind;
 use onbeat_model::{Bandwidth, Span};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -45,14 +45,16 @@ impl<'de> Deserialize<'de> for Time {
 
 /// The name of a predictor.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Predictor(pub(super) Kind);
+pub(super) struct Predictor(pub(super) PredictorKind);
 
 impl<'de> Deserialize<'de> for Predictor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == text);
+        let kind = PredictorKind::ALL
+            .into_iter()
+            .find(|kind| kind.name() == text);
         kind.map(Self).ok_or_else(|| {
-            let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+            let names: Vec<&str> = PredictorKind::ALL.iter().map(|kind| kind.name()).collect();
             D::Error::custom(format!(
                 "there is no predictor '{text}': write one of {}",
                 names.join(", ")

@@ -64,7 +64,7 @@ pub trait Predictor: Send {
 
 /// The predictors there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum PredictorKind {
     /// [`Percentile`].
     #[default]
     Percentile,
@@ -80,7 +80,7 @@ pub enum Kind {
     Pattern,
 }
 
-impl Kind {
+impl PredictorKind {
     /// All of them, the default first.
     pub const ALL: [Self; 6] = [
         Self::Percentile,
@@ -105,7 +105,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for PredictorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -174,14 +174,14 @@ impl Default for Parameters {
 
 /// A predictor of the given kind, knowing nothing yet.
 #[must_use]
-pub fn build(kind: Kind, parameters: Parameters) -> Box<dyn Predictor> {
+pub fn build(kind: PredictorKind, parameters: Parameters) -> Box<dyn Predictor> {
     match kind {
-        Kind::Percentile => Box::new(Percentile::new(parameters)),
-        Kind::Rate => Box::new(Rate::new(parameters)),
-        Kind::MeanSigma => Box::new(Windowed::new(kind, mean_sigma::rule, parameters)),
-        Kind::Binary => Box::new(Binary::new(parameters)),
-        Kind::Statistical => Box::new(Windowed::new(kind, statistical::rule, parameters)),
-        Kind::Pattern => Box::new(Pattern::new(parameters)),
+        PredictorKind::Percentile => Box::new(Percentile::new(parameters)),
+        PredictorKind::Rate => Box::new(Rate::new(parameters)),
+        PredictorKind::MeanSigma => Box::new(Windowed::new(kind, mean_sigma::rule, parameters)),
+        PredictorKind::Binary => Box::new(Binary::new(parameters)),
+        PredictorKind::Statistical => Box::new(Windowed::new(kind, statistical::rule, parameters)),
+        PredictorKind::Pattern => Box::new(Pattern::new(parameters)),
     }
 }
 
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn every_predictor_has_its_name_and_knows_nothing_at_first() {
-        for kind in Kind::ALL {
+        for kind in PredictorKind::ALL {
             let predictor = build(kind, Parameters::default());
             assert_eq!(predictor.name(), kind.name());
             assert_eq!(predictor.runtime(Span::from_ms(40)), None);
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn every_predictor_asks_at_another_speed_for_the_projected_budget() {
         let (period, ms) = (Span::from_ms(100), Span::from_ms);
-        for kind in Kind::ALL {
+        for kind in PredictorKind::ALL {
             let parameters = Parameters::default();
             let mut predictor = build(kind, parameters);
             let mut demand = Demand::new(parameters.window);

@@ -26,7 +26,7 @@ pub(super) fn rule(demand: &Demand, parameters: &Parameters) -> Option<Span> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::predictor::{Kind, Predictor, build};
+    use crate::predictor::{Predictor, PredictorKind, build};
     use onbeat_model::{Burst, Instant, Job, Reservation, TaskId};
 
     const PERIOD: Span = Span::from_ms(40);
@@ -48,7 +48,7 @@ mod tests {
             window: 100,
             ..Parameters::default()
         };
-        let mut predictor = build(Kind::Statistical, parameters);
+        let mut predictor = build(PredictorKind::Statistical, parameters);
         let mut demand = Demand::new(100);
         for n in 0..100 {
             hear(
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_first_jobs_get_more_than_they_took() {
-        let mut predictor = build(Kind::Statistical, Parameters::default());
+        let mut predictor = build(PredictorKind::Statistical, Parameters::default());
         let mut demand = Demand::new(16);
         hear(predictor.as_mut(), &mut demand, 0, Span::from_ms(5));
         assert_eq!(predictor.runtime(PERIOD), Some(Span::from_ms(10)));

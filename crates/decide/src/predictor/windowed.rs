@@ -4,14 +4,14 @@
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
 use super::catch_up::CatchUp;
-use super::{Kind, Pace, Parameters, Predictor};
+use super::{Pace, Parameters, Predictor, PredictorKind};
 
 /// The need of the next jobs, from the last ones' demands; none as long as nothing is known.
 pub(super) type WindowRule = fn(&Demand, &Parameters) -> Option<Span>;
 
 /// See the file's head.
 pub(super) struct Windowed {
-    kind: Kind,
+    kind: PredictorKind,
     rule: WindowRule,
     parameters: Parameters,
     planned: Option<Span>,
@@ -21,7 +21,7 @@ pub(super) struct Windowed {
 
 impl Windowed {
     /// Knows nothing yet.
-    pub(super) fn new(kind: Kind, rule: WindowRule, parameters: Parameters) -> Self {
+    pub(super) fn new(kind: PredictorKind, rule: WindowRule, parameters: Parameters) -> Self {
         Self {
             kind,
             rule,

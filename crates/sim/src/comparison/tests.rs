@@ -1,6 +1,6 @@
 use std::fs;
 
-use onbeat_decide::predictor::{Kind, Parameters};
+use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_model::{Instant, Span};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -41,7 +41,7 @@ fn rules() -> BudgetRules {
         overrun: Overrun::Hard,
         reclaim: false,
         onbeat: LoopSettings {
-            predictor: Kind::default(),
+            predictor: PredictorKind::default(),
             parameters: Parameters::default(),
             sets_speed: false,
             is_hard: false,

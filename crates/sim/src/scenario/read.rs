@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use onbeat_decide::predictor::{Kind, Parameters};
+use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_lfspp::written::WrittenController;
 use onbeat_model::{Bandwidth, Ladder, Name, Speed};
 use toml::Spanned;
@@ -177,12 +177,12 @@ impl ScenarioReader<'_> {
 
     fn onbeat(&self, onbeat: &file::OnbeatTable) -> Result<LoopSettings, ScenarioError> {
         let predictor = match &onbeat.predictor {
-            None => Kind::default(),
-            Some(name) => Kind::ALL
+            None => PredictorKind::default(),
+            Some(name) => PredictorKind::ALL
                 .into_iter()
                 .find(|kind| kind.name() == name.get_ref())
                 .ok_or_else(|| {
-                    let names = Kind::ALL.map(Kind::name).join(", ");
+                    let names = PredictorKind::ALL.map(PredictorKind::name).join(", ");
                     let problem =
                         format!("no predictor '{}': write one of {names}", name.get_ref());
                     self.wrong(&name.span(), problem)
