@@ -13,18 +13,18 @@ use crate::account::{self, Account};
 use crate::managers::RTKIT;
 use crate::tuning::accounts::{FRESH, KEPT, MOST_KNOWN, MOST_WAITING, PATIENCE};
 
-type Known = HashMap<u32, (Instant, Arc<Account>)>;
+type AccountCache = HashMap<u32, (Instant, Arc<Account>)>;
 
 /// The known accounts, and the queue of those to be looked up.
 #[derive(Debug)]
 struct Directory {
-    known: Arc<Mutex<Known>>,
-    wanted: Sender<Wanted>,
+    known: Arc<Mutex<AccountCache>>,
+    wanted: Sender<UserLookup>,
 }
 
 /// A user who is to be looked up.
 #[derive(Debug)]
-struct Wanted {
+struct UserLookup {
     uid: u32,
     /// The caller that waits for it.
     done: Option<Sender<()>>,
@@ -70,7 +70,7 @@ pub(crate) async fn find(uid: u32) -> Option<Arc<Account>> {
 
 impl Directory {
     fn new(look_up: impl Fn(u32) -> Account + Send + 'static) -> Self {
-        let known: Arc<Mutex<Known>> = Arc::default();
+        let known: Arc<Mutex<AccountCache>> = Arc::default();
         let (wanted, requests) = async_channel::bounded(MOST_WAITING);
         let answer = {
             let known = Arc::clone(&known);
@@ -93,7 +93,7 @@ impl Directory {
         let known = self.look(uid);
         if !known.as_ref().is_some_and(is_fresh) {
             // Where too many wait, it is asked for again.
-            let _ = self.wanted.try_send(Wanted { uid, done: None });
+            let _ = self.wanted.try_send(UserLookup { uid, done: None });
         }
         known.map(|(_, account)| account)
     }
@@ -102,7 +102,7 @@ impl Directory {
         let known = self.look(uid);
         if !known.as_ref().is_some_and(is_fresh) {
             let (done, told) = async_channel::bounded(1);
-            let wanted = Wanted {
+            let wanted = UserLookup {
                 uid,
                 done: Some(done),
             };
@@ -124,8 +124,12 @@ fn is_fresh((at, _): &(Instant, Arc<Account>)) -> bool {
     at.elapsed() < FRESH
 }
 
-fn answer(known: &Mutex<Known>, requests: &Receiver<Wanted>, look_up: impl Fn(u32) -> Account) {
-    while let Ok(Wanted { uid, done }) = requests.recv_blocking() {
+fn answer(
+    known: &Mutex<AccountCache>,
+    requests: &Receiver<UserLookup>,
+    look_up: impl Fn(u32) -> Account,
+) {
+    while let Ok(UserLookup { uid, done }) = requests.recv_blocking() {
         let lock = || known.lock().unwrap_or_else(PoisonError::into_inner);
         let is_known = lock().get(&uid).is_some_and(is_fresh);
         if !is_known {
@@ -143,7 +147,7 @@ fn answer(known: &Mutex<Known>, requests: &Receiver<Wanted>, look_up: impl Fn(u3
 
 /// Forgets what is too old, and where that is not enough, the oldest number without an account,
 /// before the oldest of all.
-fn make_room(known: &mut Known) {
+fn make_room(known: &mut AccountCache) {
     if known.len() < MOST_KNOWN {
         return;
     }

@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, Task, TaskId};
 
 use crate::fault::Fault;
-use crate::registry::{Registry, Shared, TrackedProcess};
+use crate::registry::{Registry, SharedRegistry, TrackedProcess};
 use crate::target::{Status, Target};
 
 /// See the file's head.
 #[derive(Debug)]
 pub struct FilteredSensor<S> {
     inner: S,
-    registry: Shared,
+    registry: SharedRegistry,
     /// Processes in which another user's program runs now.
     changed_owners: BTreeSet<u32>,
     /// Events were lost: threads of tracked processes may have started that are not tracked.
@@ -38,7 +38,7 @@ pub struct LeftOut {
 
 impl<S: Sensor> FilteredSensor<S> {
     /// `inner`, as far as the registry says.
-    pub const fn new(inner: S, registry: Shared) -> Self {
+    pub const fn new(inner: S, registry: SharedRegistry) -> Self {
         Self {
             inner,
             registry,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  bus ──calls──▶ bus::{manager, realtimekit}: who calls, is it permitted, which task is meant
-//!                        │ Request                         ▲ answer, Changed
+//!                        │ ServiceRequest                  ▲ answer, Changed
 //!                        ▼                                 │
 //!  service ──▶ control::Controller, the same loop as `onbeat run`'s
 //!               │ FilteredSensor: what is tracked     │ QuotaActuator: what is reserved
@@ -41,4 +41,4 @@ mod tuning;
 mod watchdog;
 
 pub use config::Sources;
-pub use run::{Options, Signal, read, run};
+pub use run::{ServiceOptions, Signal, read, run};

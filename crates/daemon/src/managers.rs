@@ -8,7 +8,7 @@ use crate::tuning::rules::MOST_OF_A_NAME;
 
 /// A manager that onbeat knows.
 #[derive(Debug)]
-struct Known {
+struct KnownManager {
     name: &'static str,
     users: Users,
     /// onbeat's reaction to its changes.
@@ -29,53 +29,53 @@ enum Users {
 /// The fate of changes by programs that set nice levels and policies by rules.
 const STAYS: &str = "what it changes on a tracked task stays changed, and the task is left to it";
 
-const KNOWN: [Known; 8] = [
-    Known {
+const KNOWN: [KnownManager; 8] = [
+    KnownManager {
         name: "rtkit-daemon",
         users: Users::RootAndRtkit,
         effect: "threads that it gives real-time priority are left to it; its own clients come here once it is gone",
         remedy: "",
     },
-    Known {
+    KnownManager {
         name: "ananicy",
         users: Users::Root,
         effect: STAYS,
         remedy: "sudo systemctl disable --now ananicy",
     },
-    Known {
+    KnownManager {
         name: "ananicy-cpp",
         users: Users::Root,
         effect: STAYS,
         remedy: "set apply_nice=false and apply_sched=false in /etc/ananicy.d/ananicy.conf, then: \
                  sudo systemctl restart ananicy-cpp",
     },
-    Known {
+    KnownManager {
         name: "system76-scheduler",
         users: Users::Root,
         effect: STAYS,
         remedy: "write process-scheduler enable=false into /etc/system76-scheduler/config.kdl, then: \
                  sudo systemctl restart com.system76.Scheduler",
     },
-    Known {
+    KnownManager {
         name: "scx_loader",
         users: Users::Root,
         effect: "the scheduler that it loads decides about tasks without a reservation; those with one go before",
         remedy: "",
     },
-    Known {
+    KnownManager {
         name: "gamemoded",
         users: Users::All,
         effect: "the nice level that it gives a task stays, and is in force whenever the task has no reservation",
         remedy: "write renice=0 and softrealtime=off below [general] in /etc/gamemode.ini, then: \
                  systemctl --user restart gamemoded",
     },
-    Known {
+    KnownManager {
         name: "falcond",
         users: Users::Root,
         effect: "the scheduler that it loads for a game decides about tasks without a reservation; those with one go before",
         remedy: "write scx_sched = none into /etc/falcond/config.conf, then: sudo systemctl restart falcond",
     },
-    Known {
+    KnownManager {
         name: "uresourced",
         users: Users::Root,
         effect: "it changes the weights of cgroups, which reservations do not depend on",
@@ -89,7 +89,7 @@ pub(crate) const RTKIT: &str = "rtkit";
 /// The bytes that the kernel keeps of a thread's name.
 const COMM_BYTES: usize = 15;
 
-impl Known {
+impl KnownManager {
     /// `rtkit` is the number of the user of that name, if there is one.
     fn is(&self, status: &Status, rtkit: Option<u32>) -> bool {
         let comm = self.name.get(..COMM_BYTES).unwrap_or(self.name);
@@ -121,7 +121,7 @@ pub fn managers() -> Vec<Manager> {
     let statuses = onbeat_act::task::processes();
     let statuses: Vec<Status> = statuses.into_iter().filter_map(Status::read).collect();
     let rtkit = account::user_named(RTKIT);
-    let runs = |known: &&Known| statuses.iter().any(|status| known.is(status, rtkit));
+    let runs = |known: &&KnownManager| statuses.iter().any(|status| known.is(status, rtkit));
     let managers = KNOWN.iter().filter(runs);
     let managers = managers.map(|known| Manager {
         name: known.name,

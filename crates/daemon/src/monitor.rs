@@ -9,7 +9,7 @@ use onbeat_model::{Actuator, Bandwidth, Instant, Span, TaskId};
 use crate::account::Account;
 use crate::ledger::Ledger;
 use crate::quota::Quota;
-use crate::registry::Shared;
+use crate::registry::SharedRegistry;
 pub use crate::tuning::bus::MOST_THREADS;
 
 /// The query.
@@ -45,7 +45,7 @@ impl MonitorReply {
     pub(crate) fn of<A: Actuator>(
         account: &Account,
         query: &MonitorQuery,
-        registry: &Shared,
+        registry: &SharedRegistry,
         controller: &Controller<A>,
         now: Instant,
     ) -> Self {
@@ -108,7 +108,7 @@ pub struct Figures {
 /// The applications that the user of `account` may see: those all of whose threads it sees.
 pub(crate) fn applications<A: Actuator>(
     account: &Account,
-    registry: &Shared,
+    registry: &SharedRegistry,
     controller: &Controller<A>,
     now: Instant,
 ) -> Vec<Application> {
@@ -129,7 +129,7 @@ pub(crate) fn applications<A: Actuator>(
 /// The threads that the user of `account` may see: its own, root all.
 pub(crate) fn list<A: Actuator>(
     account: &Account,
-    registry: &Shared,
+    registry: &SharedRegistry,
     controller: &Controller<A>,
 ) -> Vec<Item> {
     let registry = registry.borrow();

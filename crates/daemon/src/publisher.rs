@@ -11,7 +11,7 @@ use crate::account::Account;
 use crate::line_limit::LineLimit;
 use crate::monitor::Figures;
 use crate::quota_actuator::{QuotaActuator, Reniced};
-use crate::registry::Shared;
+use crate::registry::SharedRegistry;
 use crate::target::Status;
 use crate::tuning::log::CHANGES;
 
@@ -56,7 +56,7 @@ impl Publisher {
     pub(crate) fn publish<A: Actuator>(
         &mut self,
         controller: &mut Controller<A>,
-        registry: &Shared,
+        registry: &SharedRegistry,
     ) {
         for entry in controller.journal().filter_map(Decision::on_reservation) {
             match entry.what {
@@ -100,7 +100,7 @@ impl Publisher {
 
     /// Writes one line for each user whose tasks have left reservations by other hands than the
     /// service's: an administrator is to see why others find no room.
-    pub(crate) fn log_leaks(&mut self, registry: &Shared, now: Instant) {
+    pub(crate) fn log_leaks(&mut self, registry: &SharedRegistry, now: Instant) {
         let mut registry = registry.borrow_mut();
         for (uid, leaked) in registry.ledger.take_new_leaks() {
             if self.may_write(uid, now) {
@@ -121,7 +121,7 @@ impl Publisher {
     pub(crate) fn log_reniced<A: Actuator>(
         &mut self,
         actuator: &mut QuotaActuator<A>,
-        registry: &Shared,
+        registry: &SharedRegistry,
         at: Instant,
     ) {
         for Reniced { task, before, now } in actuator.take_reniced() {
@@ -153,7 +153,7 @@ impl Publisher {
     pub(crate) fn count<A: Actuator>(
         &self,
         account: &Account,
-        registry: &Shared,
+        registry: &SharedRegistry,
         controller: &Controller<A>,
         now: Instant,
     ) -> Figures {

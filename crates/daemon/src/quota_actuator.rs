@@ -11,13 +11,13 @@ use onbeat_model::{
 };
 use onbeat_sense::bpf::{End, Ends};
 
-use crate::registry::{Registry, Shared};
+use crate::registry::{Registry, SharedRegistry};
 
 /// See the file's head.
 #[derive(Debug)]
 pub struct QuotaActuator<A> {
     inner: A,
-    registry: Shared,
+    registry: SharedRegistry,
     ends: Ends,
     /// The nice level that each task with a reservation has under it.
     nice: HashMap<TaskId, i32>,
@@ -38,7 +38,7 @@ pub struct Reniced {
 
 impl<A: Actuator> QuotaActuator<A> {
     /// `inner`, as far as the registry's quotas go; `ends` tells how tasks end.
-    pub fn new(inner: A, registry: Shared, ends: Ends) -> Self {
+    pub fn new(inner: A, registry: SharedRegistry, ends: Ends) -> Self {
         Self {
             inner,
             registry,

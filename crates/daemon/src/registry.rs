@@ -16,14 +16,14 @@ use crate::account::Account;
 use crate::directory;
 use crate::ledger::Ledger;
 use crate::quota::QuotaError;
-pub use partners::{Partner, Partners};
+pub use partners::{ChargedPartner, Partners};
 pub use tracked::{Holder, Lease, TrackedProcess};
 
 mod partners;
 mod tracked;
 
 /// The one registry, shared by the sensor, the actuator, the loop's settings and the service.
-pub type Shared = Rc<RefCell<Registry>>;
+pub type SharedRegistry = Rc<RefCell<Registry>>;
 
 /// A reservation that was asked for.
 #[derive(Clone, Debug)]
@@ -275,7 +275,7 @@ impl Registry {
         }
         let entered = self.ledger.enter(task.id, &account);
         entered.map_err(|error| Some(error.to_string()))?;
-        let partner = Partner {
+        let partner = ChargedPartner {
             pid: task.pid,
             owner: uid,
             of,

@@ -70,7 +70,7 @@ pub struct About {
 
 /// A request, and the channel for the answer. A caller sees threads of his own; root sees all.
 #[derive(Debug)]
-pub enum Request {
+pub enum ServiceRequest {
     /// Track a process, or one thread; if true, with the processes that it starts.
     Track(About, bool, Reply<()>),
     /// No longer.
@@ -108,14 +108,14 @@ pub(crate) fn answer<T>(reply: &Reply<T>, what: Result<T, Fault>) {
 /// Sends requests to the loop's thread.
 #[derive(Clone, Debug)]
 pub struct RequestSender {
-    requests: Sender<Request>,
+    requests: Sender<ServiceRequest>,
     waker: Waker,
 }
 
 impl RequestSender {
     /// A sender, and the receiver of its requests.
     #[must_use]
-    pub fn new(waker: Waker) -> (Self, Receiver<Request>) {
+    pub fn new(waker: Waker) -> (Self, Receiver<ServiceRequest>) {
         let (requests, receiver) = async_channel::bounded(MOST_WAITING);
         (Self { requests, waker }, receiver)
     }
@@ -124,7 +124,10 @@ impl RequestSender {
     ///
     /// # Errors
     /// The fault that is answered; too many calls wait already; or the service ends.
-    pub async fn ask<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T, Fault> {
+    pub async fn ask<T>(
+        &self,
+        request: impl FnOnce(Reply<T>) -> ServiceRequest,
+    ) -> Result<T, Fault> {
         let (reply, answer) = async_channel::bounded(1);
         self.requests.try_send(request(reply)).map_err(|error| {
             if error.is_full() {
@@ -140,7 +143,7 @@ impl RequestSender {
     }
 
     /// Sends a request that needs no answer. Waits until there is room for it.
-    pub async fn tell(&self, what: Request) {
+    pub async fn tell(&self, what: ServiceRequest) {
         // If the loop is gone, so is what was held.
         let _ = self.requests.send(what).await;
         self.waker.wake();

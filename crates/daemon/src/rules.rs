@@ -64,7 +64,7 @@ pub struct Rule {
 
 /// The facts about a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct ProcessFacts {
     /// The path of its program; none if that may not be known.
     pub program: Option<String>,
     /// The name of its first thread.
@@ -80,7 +80,7 @@ pub struct Facts {
 impl Rule {
     /// Whether the rule holds for such a process.
     #[must_use]
-    pub fn holds_for(&self, facts: &Facts) -> bool {
+    pub fn holds_for(&self, facts: &ProcessFacts) -> bool {
         let program = self
             .program
             .as_deref()
@@ -132,7 +132,7 @@ fn is_unit(name: &str, wanted: &str) -> bool {
         })
 }
 
-impl Facts {
+impl ProcessFacts {
     /// Whether the process is in the container `wanted`.
     fn is_in(&self, wanted: &str) -> bool {
         self.container.as_deref().is_some_and(|container| {
@@ -173,8 +173,8 @@ mod tests {
         }
     }
 
-    fn facts() -> Facts {
-        Facts {
+    fn facts() -> ProcessFacts {
+        ProcessFacts {
             program: Some("/usr/bin/mplayer".to_owned()),
             comm: "renamed".to_owned(),
             cgroups: vec![
@@ -199,12 +199,12 @@ mod tests {
                 ..rule()
             };
             assert_eq!(rule.holds_for(&facts()), is_it, "{wanted}");
-            let film = Facts {
+            let film = ProcessFacts {
                 container: Some("film".to_owned()),
                 ..facts()
             };
             assert_eq!(rule.holds_for(&film), wanted == "film");
-            assert!(!rule.holds_for(&Facts {
+            assert!(!rule.holds_for(&ProcessFacts {
                 container: None,
                 ..facts()
             }));
@@ -221,7 +221,7 @@ mod tests {
         assert!(of("mplayer").holds_for(&facts()));
         assert!(!of("/opt/mplayer").holds_for(&facts()));
         assert!(!of("renamed").holds_for(&facts()), "it says so itself");
-        let unknown = Facts {
+        let unknown = ProcessFacts {
             program: None,
             comm: "a-name-that-is-".to_owned(),
             ..facts()
@@ -275,7 +275,7 @@ mod tests {
             ..rule()
         };
         assert!(users.holds_for(&facts()));
-        assert!(!users.holds_for(&Facts { uid: 0, ..facts() }));
+        assert!(!users.holds_for(&ProcessFacts { uid: 0, ..facts() }));
         for (name, is_meant) in [
             ("Compositor", true),
             ("CompositorTileW", false),

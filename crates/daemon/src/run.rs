@@ -24,7 +24,7 @@ use crate::logs;
 use crate::publisher::Publisher;
 use crate::quota::Quotas;
 use crate::quota_actuator::QuotaActuator;
-use crate::registry::{Registry, Shared};
+use crate::registry::{Registry, SharedRegistry};
 use crate::reload::Reload;
 use crate::request::{RequestSender, answer};
 use crate::service::Service;
@@ -33,7 +33,7 @@ use crate::watchdog::{self, Watchdog};
 
 /// How the service is started.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ServiceOptions {
     /// The files of the configuration.
     pub sources: Sources,
     /// Where it is noted what has to be put back.
@@ -84,7 +84,10 @@ fn end_on_a_panic_elsewhere() {
 /// # Errors
 /// If something that it needs is not there, or is no more: the bus, BPF, a place for the state
 /// file.
-pub fn run(options: &Options, mut told: impl FnMut() -> Option<Signal>) -> anyhow::Result<()> {
+pub fn run(
+    options: &ServiceOptions,
+    mut told: impl FnMut() -> Option<Signal>,
+) -> anyhow::Result<()> {
     let began = Instant::now();
     // A copy of this process as it is now, with one thread.
     let parser = Parser::start().context("cannot start the process that parses programs' files")?;
@@ -238,7 +241,7 @@ fn go_first(granted: u32) {
 }
 
 /// The loop's settings that the configuration describes.
-fn settings(config: &Config, registry: &Shared) -> Settings {
+fn settings(config: &Config, registry: &SharedRegistry) -> Settings {
     let [registry, parties] = [registry, registry].map(Rc::clone);
     let (predictor, parameters) = config.budgets.predictor(PredictorKind::default());
     Settings {
@@ -286,7 +289,10 @@ fn told_how(
 
 /// Undoes the changes that an earlier service has left. Priorities of RealtimeKit's clients are
 /// taken over instead, if these are served.
-fn put_back_the_past(options: &Options, priorities: Option<&mut Priorities>) -> anyhow::Result<()> {
+fn put_back_the_past(
+    options: &ServiceOptions,
+    priorities: Option<&mut Priorities>,
+) -> anyhow::Result<()> {
     let report = match priorities {
         Some(priorities) => priorities.adopt(&options.state),
         None => restore::restore(&options.state, false),

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use onbeat_control::{EstimationSettings, PowerSettings, Settings, SpeedRule, Treatment};
 use onbeat_daemon::config::{
-    Budgets, ConfigError, Limits, Place, Prediction, Share, Time, tables_of,
+    Budgets, ConfigError, LimitsTable, Place, Prediction, Share, Time, tables_of,
 };
 use onbeat_decide::power::Band;
 use onbeat_decide::predictor::{Parameters, PredictorKind};
@@ -96,7 +96,7 @@ pub(crate) struct ReadSettings {
 #[serde(deny_unknown_fields)]
 struct Tables {
     analyser: Option<AnalysisMethod>,
-    limits: Option<Limits>,
+    limits: Option<LimitsTable>,
     prediction: Option<Prediction>,
     #[serde(default)]
     weights: BTreeMap<String, Spanned<f64>>,

@@ -16,7 +16,7 @@ use crate::account::Account;
 use crate::call_limit::{CallLimit, cost_of_tracking};
 use crate::directory;
 use crate::fault::Fault;
-use crate::request::{Caller, Request, RequestSender};
+use crate::request::{Caller, RequestSender, ServiceRequest};
 use crate::target::Target;
 
 /// Finds out who calls.
@@ -94,7 +94,7 @@ impl Callers {
     /// was entered. Another call of it may have been carried out meanwhile.
     async fn gone(&self, name: &str) {
         if let Some(client) = self.clients.leave(name) {
-            let left = Request::Left(Arc::clone(&client.name));
+            let left = ServiceRequest::Left(Arc::clone(&client.name));
             self.requests.tell(left).await;
         }
     }

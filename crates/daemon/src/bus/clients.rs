@@ -14,24 +14,24 @@ use zbus::zvariant::Optional;
 
 use super::names;
 use crate::account::Account;
-use crate::request::{Client, Request, RequestSender};
+use crate::request::{Client, RequestSender, ServiceRequest};
 
 /// A connection, and its account as soon as that is known.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct ClientEntry {
     pub(super) client: Arc<Client>,
     pub(super) account: Option<Arc<Account>>,
 }
 
 /// See the file's head.
 #[derive(Debug, Default)]
-pub(crate) struct Clients(Mutex<HashMap<String, Entry>>);
+pub(crate) struct Clients(Mutex<HashMap<String, ClientEntry>>);
 
 impl Clients {
     /// The connection of this name; entered if it is new.
-    pub(super) fn enter(&self, name: &str) -> Entry {
+    pub(super) fn enter(&self, name: &str) -> ClientEntry {
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || Entry {
+        let new = || ClientEntry {
             client: Arc::new(Client::new(name)),
             account: None,
         };
@@ -72,18 +72,19 @@ pub(super) fn watch(
     let watch = move || {
         for message in changes.flatten() {
             let body = message.body();
-            type Change<'a> = (BusName<'a>, Optional<&'a str>, Optional<&'a str>);
-            let Ok((BusName::Unique(name), _, new)) = body.deserialize::<Change<'_>>() else {
+            type NameOwnerChange<'a> = (BusName<'a>, Optional<&'a str>, Optional<&'a str>);
+            let Ok((BusName::Unique(name), _, new)) = body.deserialize::<NameOwnerChange<'_>>()
+            else {
                 continue;
             };
             if new.is_none()
                 && let Some(client) = clients.leave(name.as_str())
             {
-                zbus::block_on(requests.tell(Request::Left(Arc::clone(&client.name))));
+                zbus::block_on(requests.tell(ServiceRequest::Left(Arc::clone(&client.name))));
             }
         }
         // The messages end with our own connection.
-        zbus::block_on(requests.tell(Request::BusGone));
+        zbus::block_on(requests.tell(ServiceRequest::BusGone));
     };
     std::thread::Builder::new()
         .name("bus-clients".to_owned())

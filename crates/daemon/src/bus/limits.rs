@@ -6,7 +6,7 @@ use onbeat_model::Span;
 
 /// The most that is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct PriorityLimits {
     /// The highest real-time priority.
     pub priority: u32,
     /// The lowest nice level.
@@ -17,7 +17,7 @@ pub struct Limits {
     pub without_polkit: bool,
 }
 
-impl Default for Limits {
+impl Default for PriorityLimits {
     /// RealtimeKit's own.
     fn default() -> Self {
         Self {
@@ -31,14 +31,14 @@ impl Default for Limits {
 
 /// The limits in force, for all who go by them; none if clients are not served.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LimitsInForce(Arc<Mutex<Option<Limits>>>);
+pub(super) struct LimitsInForce(Arc<Mutex<Option<PriorityLimits>>>);
 
 impl LimitsInForce {
-    pub(super) fn get(&self) -> Option<Limits> {
+    pub(super) fn get(&self) -> Option<PriorityLimits> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn set(&self, limits: Option<Limits>) {
+    pub(super) fn set(&self, limits: Option<PriorityLimits>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 }

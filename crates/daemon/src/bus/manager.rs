@@ -13,11 +13,11 @@ use zbus::{Connection, interface};
 use super::caller::Callers;
 use super::names::NAME;
 use super::polkit::Action;
-use super::wire::{Error, Properties, Times, body, children, counted, described, summed};
+use super::wire::{BusError, Properties, Times, body, children, counted, described, summed};
 use crate::fault::Fault;
 use crate::monitor::Figures;
 use crate::publisher::Change;
-use crate::request::{About, Caller, Request, RequestSender};
+use crate::request::{About, Caller, RequestSender, ServiceRequest};
 use crate::tuning::bus::MOST_SUBSCRIBERS;
 
 /// Where the object is.
@@ -27,13 +27,13 @@ pub(super) const PATH: &str = "/org/onbeat/Manager1";
 type Subscribers = Arc<Mutex<HashMap<Arc<str>, Caller>>>;
 
 /// The object.
-pub(super) struct Manager {
+pub(super) struct ManagerObject {
     requests: RequestSender,
     callers: Callers,
     subscribers: Subscribers,
 }
 
-impl Manager {
+impl ManagerObject {
     pub(super) fn new(requests: RequestSender, callers: Callers) -> Self {
         Self {
             requests,
@@ -49,7 +49,7 @@ impl Manager {
 
 /// Everything here is documented where it is introspected.
 #[interface(name = "org.onbeat.Manager1")]
-impl Manager {
+impl ManagerObject {
     /// Tracks a process with all its threads, or one thread of a process: those that
     /// have a rhythm get a reservation that follows it. Option "children" (b): the processes that
     /// it starts, too. Holds until Untrack, or until the caller leaves the bus.
@@ -59,7 +59,7 @@ impl Manager {
         options: HashMap<String, OwnedValue>,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
-    ) -> Result<(), Error> {
+    ) -> Result<(), BusError> {
         let caller = self.callers.of(&header, connection).await?;
         self.callers.charge_tracking(&caller);
         // polkit may take long to answer: what the caller sent is not held meanwhile.
@@ -69,7 +69,7 @@ impl Manager {
             .target(&caller, (task, None), &header, connection)
             .await?;
         let about = About { caller, target };
-        let request = |reply| Request::Track(about, children, reply);
+        let request = |reply| ServiceRequest::Track(about, children, reply);
         Ok(self.requests.ask(request).await?)
     }
 
@@ -81,9 +81,9 @@ impl Manager {
         task: u32,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
-    ) -> Result<(), Error> {
+    ) -> Result<(), BusError> {
         let about = self.about(task, &header, connection).await?;
-        let request = |reply| Request::Untrack(about, reply);
+        let request = |reply| ServiceRequest::Untrack(about, reply);
         Ok(self.requests.ask(request).await?)
     }
 
@@ -98,12 +98,12 @@ impl Manager {
         period_ns: u64,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
-    ) -> Result<(), Error> {
+    ) -> Result<(), BusError> {
         let about = self.about(thread, &header, connection).await?;
         let [runtime, deadline, period] = [runtime_ns, deadline_ns, period_ns].map(Span::from_ns);
         let reservation = Reservation::new(runtime, deadline, period)
             .map_err(|error| Fault::Invalid(error.to_string()))?;
-        let request = |reply| Request::Reserve(about, reservation, reply);
+        let request = |reply| ServiceRequest::Reserve(about, reservation, reply);
         Ok(self.requests.ask(request).await?)
     }
 
@@ -114,9 +114,9 @@ impl Manager {
         thread: u32,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
-    ) -> Result<(), Error> {
+    ) -> Result<(), BusError> {
         let about = self.about(thread, &header, connection).await?;
-        let request = |reply| Request::Release(about, reply);
+        let request = |reply| ServiceRequest::Release(about, reply);
         Ok(self.requests.ask(request).await?)
     }
 
@@ -126,11 +126,11 @@ impl Manager {
         &self,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
-    ) -> Result<Vec<Properties>, Error> {
+    ) -> Result<Vec<Properties>, BusError> {
         let caller = self.callers.of(&header, connection).await?;
         let items = self
             .requests
-            .ask(|reply| Request::List(caller, reply))
+            .ask(|reply| ServiceRequest::List(caller, reply))
             .await?;
         Ok(items.iter().map(described).collect())
     }
@@ -142,11 +142,11 @@ impl Manager {
         &self,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
-    ) -> Result<Vec<Properties>, Error> {
+    ) -> Result<Vec<Properties>, BusError> {
         let caller = self.callers.of(&header, connection).await?;
         let applications = self
             .requests
-            .ask(|reply| Request::ListApplications(caller, reply))
+            .ask(|reply| ServiceRequest::ListApplications(caller, reply))
             .await?;
         Ok(applications.iter().map(summed).collect())
     }
@@ -157,7 +157,7 @@ impl Manager {
         &self,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
-    ) -> Result<Properties, Error> {
+    ) -> Result<Properties, BusError> {
         let caller = self.callers.of(&header, connection).await?;
         let figures = self.figures(caller).await?;
         Ok(counted(&figures))
@@ -169,7 +169,7 @@ impl Manager {
         &self,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
-    ) -> Result<(), Error> {
+    ) -> Result<(), BusError> {
         let caller = self.callers.of(&header, connection).await?;
         let mut subscribers = self
             .subscribers
@@ -180,7 +180,7 @@ impl Manager {
             .values()
             .filter(|other| other.account.uid == caller.account.uid);
         if his.count() >= MOST_SUBSCRIBERS {
-            return Err(Error::OverQuota(
+            return Err(BusError::OverQuota(
                 "too many connections are told of changes: unsubscribe one".to_owned(),
             ));
         }
@@ -193,7 +193,7 @@ impl Manager {
         &self,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
-    ) -> Result<(), Error> {
+    ) -> Result<(), BusError> {
         let caller = self.callers.of(&header, connection).await?;
         self.subscribers
             .lock()
@@ -210,12 +210,12 @@ impl Manager {
         &self,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
-    ) -> Result<Vec<&'static str>, Error> {
+    ) -> Result<Vec<&'static str>, BusError> {
         let caller = self.callers.of(&header, connection).await?;
         self.callers
             .permit(&caller, Action::Reload, &header, connection)
             .await?;
-        Ok(self.requests.ask(Request::Reload).await?)
+        Ok(self.requests.ask(ServiceRequest::Reload).await?)
     }
 
     /// Something was done to a thread: "reserved", "changed", "released", "refused" or
@@ -240,7 +240,7 @@ impl Manager {
     }
 }
 
-impl Manager {
+impl ManagerObject {
     /// The caller, and the task that it means, if it may have something done to it.
     async fn about(
         &self,
@@ -258,7 +258,7 @@ impl Manager {
 
     async fn figures(&self, caller: Caller) -> Result<Figures, Fault> {
         self.requests
-            .ask(|reply| Request::Count(caller, reply))
+            .ask(|reply| ServiceRequest::Count(caller, reply))
             .await
     }
 }

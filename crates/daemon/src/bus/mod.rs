@@ -25,9 +25,9 @@ use crate::publisher::Change;
 use crate::request::RequestSender;
 use caller::Callers;
 use clients::Clients;
-pub use limits::Limits;
 use limits::LimitsInForce;
-use manager::{Manager, PATH};
+pub use limits::PriorityLimits;
+use manager::{ManagerObject, PATH};
 use monitor::Monitor;
 use name_owner::NameOwner;
 pub use names::NAME;
@@ -52,13 +52,13 @@ pub struct Served {
 pub fn serve(
     requests: &RequestSender,
     changes: Receiver<Change>,
-    realtimekit: Option<Limits>,
+    realtimekit: Option<PriorityLimits>,
 ) -> anyhow::Result<Served> {
     let clients = Arc::new(Clients::default());
     let limits = LimitsInForce::default();
     limits.set(realtimekit);
     let callers = Callers::new(Arc::clone(&clients), requests.clone(), limits.clone());
-    let manager = Manager::new(requests.clone(), callers.clone());
+    let manager = ManagerObject::new(requests.clone(), callers.clone());
     let subscribers = manager.subscribers();
     let kit = RealtimeKit::new(requests.clone(), callers.clone(), limits.clone());
     let no_bus = "cannot connect to the system bus: is dbus-daemon running?";
@@ -89,7 +89,7 @@ pub fn serve(
 
 impl Served {
     /// Clients of RealtimeKit get this from now on; they are not served if it is none.
-    pub fn serve_realtimekit(&self, limits: Option<Limits>) {
+    pub fn serve_realtimekit(&self, limits: Option<PriorityLimits>) {
         self.name_owner.change(limits);
     }
 

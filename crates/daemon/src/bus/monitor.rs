@@ -6,10 +6,10 @@ use zbus::message::Header;
 use zbus::{Connection, interface};
 
 use super::caller::Callers;
-use super::wire::{Error, Properties, described};
+use super::wire::{BusError, Properties, described};
 use crate::fault::Fault;
 use crate::monitor::{MOST_THREADS, MonitorQuery};
-use crate::request::{Request, RequestSender};
+use crate::request::{RequestSender, ServiceRequest};
 
 /// When it ended, its response time, its execution time, and whether it missed its deadline.
 type JobTuple = (u64, u64, u64, bool);
@@ -50,11 +50,11 @@ impl Monitor {
             Vec<(u32, Vec<JobTuple>)>,
             Vec<u64>,
         ),
-        Error,
+        BusError,
     > {
         let caller = self.callers.of(&header, connection).await?;
         if jobs_of.len() > MOST_THREADS {
-            return Err(Error::from(Fault::Invalid(format!(
+            return Err(BusError::from(Fault::Invalid(format!(
                 "the jobs of {} threads are too many at a time: ask for at most {MOST_THREADS}",
                 jobs_of.len()
             ))));
@@ -66,7 +66,7 @@ impl Monitor {
         };
         let seen = self
             .requests
-            .ask(|reply| Request::Look(caller, query, reply))
+            .ask(|reply| ServiceRequest::Look(caller, query, reply))
             .await?;
         let jobs = |jobs: &Vec<DoneJob>| jobs.iter().map(job).collect();
         Ok((

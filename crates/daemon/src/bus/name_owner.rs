@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use zbus::blocking::Connection;
 use zbus::fdo::{RequestNameFlags, RequestNameReply};
 
-use super::limits::{Limits, LimitsInForce};
+use super::limits::{LimitsInForce, PriorityLimits};
 use super::names::REALTIMEKIT;
 
 /// See the file's head.
@@ -29,7 +29,7 @@ impl NameOwner {
 
     /// Clients get this from now on, if anything. The bus is told on a thread of its own: the
     /// caller does not wait for it.
-    pub(super) fn change(&self, limits: Option<Limits>) {
+    pub(super) fn change(&self, limits: Option<PriorityLimits>) {
         self.limits.set(limits);
         let name = self.clone();
         let settle = move || name.settle();

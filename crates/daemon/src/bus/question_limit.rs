@@ -17,7 +17,7 @@ pub(super) struct QuestionLimit {
 
 /// A question that is open until this is dropped.
 #[derive(Debug)]
-pub(super) struct Open {
+pub(super) struct OpenQuestion {
     _his: SemaphoreGuardArc,
     _ours: SemaphoreGuardArc,
 }
@@ -32,18 +32,18 @@ impl QuestionLimit {
     }
 
     /// One more about the user `uid`, if there is room for it now.
-    pub(super) fn try_open(&self, uid: u32) -> Option<Open> {
+    pub(super) fn try_open(&self, uid: u32) -> Option<OpenQuestion> {
         let his = self.of(uid).try_acquire_arc()?;
         let ours = self.all.try_acquire_arc()?;
-        Some(Open {
+        Some(OpenQuestion {
             _his: his,
             _ours: ours,
         })
     }
 
     /// The same, as soon as there is room. A user with too many open waits for their own.
-    pub(super) async fn open(&self, uid: u32) -> Open {
-        Open {
+    pub(super) async fn open(&self, uid: u32) -> OpenQuestion {
+        OpenQuestion {
             _his: self.of(uid).acquire_arc().await,
             _ours: self.all.acquire_arc().await,
         }
@@ -65,10 +65,11 @@ mod tests {
     #[test]
     fn one_user_has_few_questions_open_and_all_together_some_more() {
         let questions = QuestionLimit::new(2, 5);
-        let mut open: Vec<Open> = (0..130).filter_map(|_| questions.try_open(1000)).collect();
+        let mut open: Vec<OpenQuestion> =
+            (0..130).filter_map(|_| questions.try_open(1000)).collect();
         assert_eq!(open.len(), 2);
         let others = (1001..1100).filter_map(|uid| questions.try_open(uid));
-        assert_eq!(others.collect::<Vec<Open>>().len(), 3);
+        assert_eq!(others.collect::<Vec<OpenQuestion>>().len(), 3);
         open.pop();
         assert!(questions.try_open(1000).is_some());
     }

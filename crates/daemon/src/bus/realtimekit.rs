@@ -9,10 +9,10 @@ use zbus::message::Header;
 use zbus::{Connection, fdo, interface};
 
 use super::caller::Callers;
-use super::limits::{Limits, LimitsInForce};
+use super::limits::{LimitsInForce, PriorityLimits};
 use super::polkit::Action;
 use crate::fault::Fault;
-use crate::request::{About, Request, RequestSender};
+use crate::request::{About, RequestSender, ServiceRequest};
 
 /// Where the object is.
 pub(super) const PATH: &str = "/org/freedesktop/RealtimeKit1";
@@ -38,7 +38,7 @@ impl RealtimeKit {
     }
 
     /// The limits of grants, if clients are served.
-    fn limits(&self) -> fdo::Result<Limits> {
+    fn limits(&self) -> fdo::Result<PriorityLimits> {
         let refused = || {
             let text = "onbeat.toml says that clients of RealtimeKit are not served (serve in [realtimekit])";
             fdo::Error::AccessDenied(text.to_owned())
@@ -75,7 +75,7 @@ impl RealtimeKit {
             within_rttime(target.task.pid, self.limits()?.rttime).map_err(error)?;
         }
         let about = About { caller, target };
-        let request = |reply| Request::Prioritise(about, priority, reply);
+        let request = |reply| ServiceRequest::Prioritise(about, priority, reply);
         self.requests.ask(request).await.map_err(error)
     }
 
@@ -175,7 +175,7 @@ impl RealtimeKit {
             let text = "only root may reset the threads of others".to_owned();
             return Err(fdo::Error::AccessDenied(text));
         }
-        let reset = self.requests.ask(Request::Reset).await;
+        let reset = self.requests.ask(ServiceRequest::Reset).await;
         reset.map_err(error)
     }
 

@@ -20,7 +20,7 @@ pub(super) type Properties = HashMap<&'static str, OwnedValue>;
 /// The errors on the bus.
 #[derive(Debug, DBusError)]
 #[zbus(prefix = "org.onbeat.Error")]
-pub(super) enum Error {
+pub(super) enum BusError {
     /// The bus itself.
     #[zbus(error)]
     ZBus(zbus::Error),
@@ -44,7 +44,7 @@ pub(super) enum Error {
     Failed(String),
 }
 
-impl From<Fault> for Error {
+impl From<Fault> for BusError {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::NoSuchTask(text) => Self::NoSuchTask(text),

@@ -12,8 +12,8 @@ use toml::Spanned;
 
 use super::error::{ConfigError, Place};
 use super::settings::Config;
-use super::tables::{Limits, Prediction};
-use super::values::{Predictor, Share, Time};
+use super::tables::{LimitsTable, Prediction};
+use super::values::{PredictorName, Share, Time};
 use crate::quota::Quota;
 use crate::rules::Rule;
 
@@ -21,7 +21,7 @@ use crate::rules::Rule;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct File {
-    limits: Option<Limits>,
+    limits: Option<LimitsTable>,
     prediction: Option<Prediction>,
     quota: Option<AllQuotas>,
     realtimekit: Option<Realtimekit>,
@@ -142,7 +142,7 @@ struct ServedKeys {
     cap: Option<Share>,
     bandwidth: Option<Share>,
     period: Option<Time>,
-    predictor: Option<Predictor>,
+    predictor: Option<PredictorName>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]

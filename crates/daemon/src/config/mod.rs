@@ -27,8 +27,8 @@ use crate::tuning::config::MOST_GIVEN;
 pub use error::{ConfigError, Place};
 use error::{unreadable, wrong};
 use file::{File, RulesFile};
-pub use settings::{Config, Probation};
-pub use tables::{Budgets, Limits, Prediction};
+pub use settings::{Config, ProbationSettings};
+pub use tables::{Budgets, LimitsTable, Prediction};
 use texts::texts_in;
 pub use values::{Share, Time};
 

@@ -8,13 +8,13 @@ use onbeat_model::{Bandwidth, Span};
 use super::error::{ConfigError, Place};
 use super::tables::Budgets;
 use crate::account;
-use crate::bus::Limits;
+use crate::bus::PriorityLimits;
 use crate::quota::{Quota, Quotas};
 use crate::rules::Rules;
 
 /// The first reservation of a thread that asked for real-time priority.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Probation {
+pub struct ProbationSettings {
     /// The share of a CPU.
     pub share: Bandwidth,
     /// In which period.
@@ -31,9 +31,9 @@ pub struct Config {
     pub(super) users: Vec<(Place, String, Quota)>,
     pub(super) groups: Vec<(Place, String, Quota)>,
     /// The limits of RealtimeKit's clients; none if they are not served.
-    pub realtimekit: Option<Limits>,
+    pub realtimekit: Option<PriorityLimits>,
     /// The first reservation of a thread that asked for real-time priority.
-    pub probation: Probation,
+    pub probation: ProbationSettings,
     /// Which programs are tracked by themselves.
     pub rules: Rules,
     /// Whether threads of the same user that work for tracked ones are found and tracked with
@@ -48,8 +48,8 @@ impl Default for Config {
             quota: Quota::default(),
             users: Vec::new(),
             groups: Vec::new(),
-            realtimekit: Some(Limits::default()),
-            probation: Probation {
+            realtimekit: Some(PriorityLimits::default()),
+            probation: ProbationSettings {
                 share: Bandwidth::from_cpus(0.5),
                 period: Span::from_ms(10),
             },

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::{ConfigError, Place};
-use super::values::{Predictor, Share, Time};
+use super::values::{PredictorName, Share, Time};
 use crate::tuning::config::PROFILED_JOBS;
 
 /// How much may be reserved, and how budgets are predicted.
@@ -72,7 +72,7 @@ impl Budgets {
 /// `[limits]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Limits {
+pub struct LimitsTable {
     total: Option<Spanned<Share>>,
     per_task: Option<Spanned<Share>>,
     minimum: Option<Spanned<Share>>,
@@ -82,7 +82,7 @@ pub struct Limits {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Prediction {
-    predictor: Option<Predictor>,
+    predictor: Option<PredictorName>,
     samples: Option<Spanned<usize>>,
     above: Option<Spanned<usize>>,
     spread: Option<Spanned<f64>>,
@@ -100,7 +100,7 @@ fn part(share: Spanned<Share>, at: impl Fn(usize) -> Place) -> Result<Bandwidth,
     Ok(share)
 }
 
-impl Limits {
+impl LimitsTable {
     /// Changes `budgets` as this table says; `at` finds the line of a byte.
     ///
     /// # Errors

@@ -45,9 +45,9 @@ impl<'de> Deserialize<'de> for Time {
 
 /// The name of a predictor.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Predictor(pub(super) PredictorKind);
+pub(super) struct PredictorName(pub(super) PredictorKind);
 
-impl<'de> Deserialize<'de> for Predictor {
+impl<'de> Deserialize<'de> for PredictorName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let kind = PredictorKind::ALL

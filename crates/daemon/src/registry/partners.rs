@@ -15,7 +15,7 @@ use crate::account::Account;
 #[derive(Debug, Default)]
 pub struct Partners {
     /// Each, by thread.
-    pub all: BTreeMap<TaskId, Partner>,
+    pub all: BTreeMap<TaskId, ChargedPartner>,
     /// Threads that are tracked for another one no longer: to be dropped once what became of them
     /// was told.
     pub dismissed: Vec<TaskId>,
@@ -25,7 +25,7 @@ pub struct Partners {
 
 /// A thread without a request.
 #[derive(Clone, Debug)]
-pub struct Partner {
+pub struct ChargedPartner {
     /// The number of its process.
     pub pid: u32,
     /// Its owner.

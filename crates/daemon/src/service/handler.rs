@@ -11,8 +11,8 @@ use super::tracking::{self, MissedStarts};
 use super::turn::Turn;
 use crate::config::Config;
 use crate::monitor::{self, MonitorReply};
-use crate::registry::{Holder, Shared};
-use crate::request::{About, Reply, Request, answer};
+use crate::registry::{Holder, SharedRegistry};
+use crate::request::{About, Reply, ServiceRequest, answer};
 
 /// The parts of the service, each with what it still has to do.
 pub(super) struct Handler {
@@ -60,7 +60,7 @@ impl Handler {
         self.rule_scan.have_programs_told(turn);
     }
 
-    pub(super) fn end(&mut self, registry: &Shared) {
+    pub(super) fn end(&mut self, registry: &SharedRegistry) {
         self.priorities.retry_lowering(registry);
     }
 
@@ -79,51 +79,51 @@ impl Handler {
 
     pub(super) fn carry_out<S: Sensor, A: Actuator>(
         &mut self,
-        request: Request,
+        request: ServiceRequest,
         turn: &mut Turn<'_, S, A>,
     ) {
         match request {
-            Request::Track(About { caller, target }, children, reply) => {
+            ServiceRequest::Track(About { caller, target }, children, reply) => {
                 answer(&reply, tracking::track(&caller, &target, children, turn));
             }
-            Request::Untrack(About { caller, target }, reply) => {
+            ServiceRequest::Untrack(About { caller, target }, reply) => {
                 answer(&reply, tracking::untrack(&caller, &target, turn));
             }
-            Request::Reserve(about, reservation, reply) => {
+            ServiceRequest::Reserve(about, reservation, reply) => {
                 self.reservations.reserve(about, reservation, reply, turn);
             }
-            Request::Release(About { caller, target }, reply) => {
+            ServiceRequest::Release(About { caller, target }, reply) => {
                 answer(&reply, self.reservations.release(&caller, &target, turn));
             }
-            Request::Prioritise(About { caller, target }, priority, reply) => {
+            ServiceRequest::Prioritise(About { caller, target }, priority, reply) => {
                 let prioritised = self.priorities.prioritise(&caller, &target, priority, turn);
                 answer(&reply, prioritised);
             }
-            Request::Reset(reply) => {
+            ServiceRequest::Reset(reply) => {
                 forget_holder(&Holder::RealtimeKit, turn);
                 self.priorities.lower_all(turn.registry);
                 answer(&reply, Ok(()));
             }
-            Request::List(caller, reply) => {
+            ServiceRequest::List(caller, reply) => {
                 turn.controller.hear_all(turn.now);
                 let items = monitor::list(&caller.account, turn.registry, turn.controller);
                 answer(&reply, Ok(items));
             }
-            Request::ListApplications(caller, reply) => {
+            ServiceRequest::ListApplications(caller, reply) => {
                 turn.controller.hear_all(turn.now);
                 let (registry, controller) = (turn.registry, &*turn.controller);
                 let applications =
                     monitor::applications(&caller.account, registry, controller, turn.now);
                 answer(&reply, Ok(applications));
             }
-            Request::Look(caller, query, reply) => {
+            ServiceRequest::Look(caller, query, reply) => {
                 turn.controller.hear_all(turn.now);
                 let (registry, controller) = (turn.registry, &*turn.controller);
                 let seen =
                     MonitorReply::of(&caller.account, &query, registry, controller, turn.now);
                 answer(&reply, Ok(seen));
             }
-            Request::Count(caller, reply) => {
+            ServiceRequest::Count(caller, reply) => {
                 turn.publish();
                 let (registry, controller) = (turn.registry, &*turn.controller);
                 let figures = turn
@@ -131,9 +131,9 @@ impl Handler {
                     .count(&caller.account, registry, controller, turn.now);
                 answer(&reply, Ok(figures));
             }
-            Request::Reload(reply) => self.reloads.push(reply),
-            Request::Left(name) => forget_holder(&Holder::Client(name), turn),
-            Request::BusGone => self.is_cut_off = true,
+            ServiceRequest::Reload(reply) => self.reloads.push(reply),
+            ServiceRequest::Left(name) => forget_holder(&Holder::Client(name), turn),
+            ServiceRequest::BusGone => self.is_cut_off = true,
         }
     }
 

@@ -24,8 +24,8 @@ use crate::config::Config;
 use crate::filtered_sensor::FilteredSensor;
 use crate::publisher::Publisher;
 use crate::quota_actuator::QuotaActuator;
-use crate::registry::Shared;
-use crate::request::{Reply, Request};
+use crate::registry::SharedRegistry;
+use crate::request::{Reply, ServiceRequest};
 use crate::tuning::requests::IN_A_TURN;
 use crate::tuning::rules::HOUSEKEEPING;
 use handler::Handler;
@@ -33,9 +33,9 @@ use turn::Turn;
 
 /// See the file's head.
 pub struct Service {
-    registry: Shared,
+    registry: SharedRegistry,
     publisher: Publisher,
-    requests: Receiver<Request>,
+    requests: Receiver<ServiceRequest>,
     handler: Handler,
     housekept: Instant,
 }
@@ -44,9 +44,9 @@ impl Service {
     /// A service that has received no request yet.
     #[must_use]
     pub fn new(
-        registry: Shared,
+        registry: SharedRegistry,
         priorities: Priorities,
-        requests: Receiver<Request>,
+        requests: Receiver<ServiceRequest>,
         publisher: Publisher,
         config: &Config,
     ) -> Self {

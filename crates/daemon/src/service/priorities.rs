@@ -18,10 +18,10 @@ use super::partners;
 use super::tracking;
 use super::turn::Turn;
 use crate::account::Account;
-use crate::config::Probation;
+use crate::config::ProbationSettings;
 use crate::directory;
 use crate::fault::Fault;
-use crate::registry::{Holder, Shared};
+use crate::registry::{Holder, SharedRegistry};
 use crate::request::Caller;
 use crate::target::{Status, Target};
 
@@ -44,11 +44,11 @@ pub(super) struct RealTimePriorities {
     raised_for: BTreeMap<TaskId, RaisedFor>,
     /// Tasks that are to lose their priority as soon as they have lost their reservation.
     lowering: BTreeSet<TaskId>,
-    probation: Probation,
+    probation: ProbationSettings,
 }
 
 impl RealTimePriorities {
-    pub(super) const fn new(priorities: Priorities, probation: Probation) -> Self {
+    pub(super) const fn new(priorities: Priorities, probation: ProbationSettings) -> Self {
         Self {
             priorities,
             rising: BTreeMap::new(),
@@ -59,7 +59,7 @@ impl RealTimePriorities {
     }
 
     /// The first reservation of a task that asks from now on.
-    pub(super) const fn set_probation(&mut self, probation: Probation) {
+    pub(super) const fn set_probation(&mut self, probation: ProbationSettings) {
         self.probation = probation;
     }
 
@@ -130,7 +130,7 @@ impl RealTimePriorities {
                 tracking::track_for(Holder::RealtimeKit, account, target, Follow::Threads, turn);
             match tracked {
                 Ok(()) => {
-                    let Probation { share, period } = self.probation;
+                    let ProbationSettings { share, period } = self.probation;
                     turn.controller
                         .try_out(target.task, share, period, turn.now);
                 }
@@ -206,7 +206,7 @@ impl RealTimePriorities {
     }
 
     /// Every task gets back what it had before it asked.
-    pub(super) fn lower_all(&mut self, registry: &Shared) {
+    pub(super) fn lower_all(&mut self, registry: &SharedRegistry) {
         for task in self.raised() {
             self.lower(task, registry);
         }
@@ -242,7 +242,7 @@ impl RealTimePriorities {
     }
 
     /// Those whose reservation was not given back yet when they were to get back what they had.
-    pub(super) fn retry_lowering(&mut self, registry: &Shared) {
+    pub(super) fn retry_lowering(&mut self, registry: &SharedRegistry) {
         for task in std::mem::take(&mut self.lowering) {
             self.lower(task, registry);
         }
@@ -250,7 +250,7 @@ impl RealTimePriorities {
 
     /// Those that run another user's program by now: as with reservations, earlier requests have no
     /// effect.
-    pub(super) fn lower_other_owners(&mut self, registry: &Shared) {
+    pub(super) fn lower_other_owners(&mut self, registry: &SharedRegistry) {
         let is_strangers = |(task, raised): &(&TaskId, &RaisedFor)| {
             Status::read(task.tid).is_some_and(|now| now.uid != Some(raised.uid))
         };
@@ -262,7 +262,7 @@ impl RealTimePriorities {
     }
 
     /// Another user's program runs in the process.
-    pub(super) fn lower_all_of(&mut self, pid: u32, registry: &Shared) {
+    pub(super) fn lower_all_of(&mut self, pid: u32, registry: &SharedRegistry) {
         let raised = self.raised_for.iter();
         let tasks = raised.filter(|(_, raised)| raised.pid == pid);
         let tasks: Vec<TaskId> = tasks.map(|(task, _)| *task).collect();
@@ -271,7 +271,7 @@ impl RealTimePriorities {
         }
     }
 
-    fn lower(&mut self, task: TaskId, registry: &Shared) {
+    fn lower(&mut self, task: TaskId, registry: &SharedRegistry) {
         self.rising.remove(&task);
         match self.priorities.put_back(task) {
             Ok(()) => {
@@ -293,7 +293,7 @@ impl RealTimePriorities {
     }
 
     /// Tasks that have ended.
-    pub(super) fn forget(&mut self, gone: impl Fn(&TaskId) -> bool, registry: &Shared) {
+    pub(super) fn forget(&mut self, gone: impl Fn(&TaskId) -> bool, registry: &SharedRegistry) {
         for task in self.raised().into_iter().filter(gone) {
             self.priorities.forget(task);
             self.rising.remove(&task);

@@ -10,15 +10,15 @@ use onbeat_model::Instant;
 #[derive(Default)]
 pub(super) struct Processes {
     /// The processes that the last listing found, but for those that the present one has found.
-    known: HashMap<u32, Known>,
+    known: HashMap<u32, KnownProcess>,
     /// Those that the present listing has found.
-    found: HashMap<u32, Known>,
+    found: HashMap<u32, KnownProcess>,
     /// The rest of the present listing.
     rest: Option<Box<dyn Iterator<Item = u32>>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct KnownProcess {
     since: Instant,
     /// It was said that it cannot be tracked.
     is_refused: bool,
@@ -43,7 +43,7 @@ impl Processes {
         let mut read = 0;
         for pid in rest.take(ENTRIES) {
             read += 1;
-            let known = self.known.remove(&pid).unwrap_or(Known {
+            let known = self.known.remove(&pid).unwrap_or(KnownProcess {
                 since: now,
                 is_refused: false,
             });

@@ -21,8 +21,8 @@ use crate::config::Config;
 use crate::directory;
 use crate::line_limit::LineLimit;
 use crate::managers::Managers;
-use crate::registry::{Holder, Shared};
-use crate::rules::{Facts, Rule};
+use crate::registry::{Holder, SharedRegistry};
+use crate::rules::{ProcessFacts, Rule};
 use crate::target::{Status, Target};
 use crate::tuning::log::RULED;
 use crate::tuning::rules::{FILES_OF, OF_UNKNOWN, SELDOM, THREADED, THREADS};
@@ -310,7 +310,12 @@ impl RuleScan {
 
     /// The rule that means what `origin` started, too: the one that names it now, or, if it has
     /// ended, the one of the `former` name.
-    fn rule_of_origin(&self, origin: TaskId, former: &str, registry: &Shared) -> Option<Rule> {
+    fn rule_of_origin(
+        &self,
+        origin: TaskId,
+        former: &str,
+        registry: &SharedRegistry,
+    ) -> Option<Rule> {
         let registry = registry.borrow();
         let name = match registry.processes.get(&origin) {
             Some(process) => process.holders().find_map(Holder::rule)?,
@@ -367,7 +372,7 @@ fn payer(rule: &Rule, owner: &Arc<Account>) -> Arc<Account> {
 
 /// The facts about a process that a rule may name; none of one that runs with the rights of two
 /// users.
-fn facts(pid: u32, status: &Status) -> Option<Facts> {
+fn facts(pid: u32, status: &Status) -> Option<ProcessFacts> {
     let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
     let program = program.map(|path| {
         let path = path.to_string_lossy().into_owned();
@@ -375,7 +380,7 @@ fn facts(pid: u32, status: &Status) -> Option<Facts> {
     });
     let cgroups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     let uid = status.uid?;
-    Some(Facts {
+    Some(ProcessFacts {
         program,
         comm: status.name.to_text(),
         container: Cgroup::of_process(&cgroups).container,

@@ -6,13 +6,13 @@ use onbeat_model::{Actuator, Instant, Sensor};
 use crate::filtered_sensor::FilteredSensor;
 use crate::publisher::Publisher;
 use crate::quota_actuator::QuotaActuator;
-use crate::registry::Shared;
+use crate::registry::SharedRegistry;
 
 /// The loop with its two ends, the registry on which these agree, and the time.
 pub(super) struct Turn<'a, S: Sensor, A: Actuator> {
     pub(super) sensor: &'a mut FilteredSensor<S>,
     pub(super) controller: &'a mut Controller<QuotaActuator<A>>,
-    pub(super) registry: &'a Shared,
+    pub(super) registry: &'a SharedRegistry,
     pub(super) publisher: &'a mut Publisher,
     pub(super) now: Instant,
 }

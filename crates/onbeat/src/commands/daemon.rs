@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use onbeat_daemon::{Options, Signal, Sources};
+use onbeat_daemon::{ServiceOptions, Signal, Sources};
 
 use crate::cli::DaemonArgs;
 use crate::guard;
@@ -17,7 +17,7 @@ pub(crate) fn run(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
         onbeat_daemon::read(&sources)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let options = Options {
+    let options = ServiceOptions {
         sources,
         state,
         metrics: args.metrics.clone(),

@@ -9,7 +9,7 @@ use zbus::zvariant::Value;
 use zbus::{Guid, Message, fdo, interface};
 
 use super::*;
-use crate::request::Request;
+use crate::request::ServiceRequest;
 
 /// Stands for the bus: it knows the connection the first time that it is asked, and then no more.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ async fn two_calls(then: Then) -> (bool, bool) {
     assert_eq!(first.unwrap().account.uid, 5);
     assert!(second.is_err());
     let left = requests.try_recv();
-    let is_left = matches!(left, Ok(Request::Left(name)) if &*name == ":1.7");
+    let is_left = matches!(left, Ok(ServiceRequest::Left(name)) if &*name == ":1.7");
     (is_left, clients.leave(":1.7").is_some())
 }
 
