@@ -108,10 +108,10 @@ impl Player {
         let bursts: Vec<Burst> = bursts.into_iter().filter(|b| inside(b.woke)).collect();
         let found = match analyser {
             Analyser::Default => {
-                let mut analyser = period::Analyser::new(period::Config {
+                let mut analyser = period::Analyser::new(period::AnalyserConfig {
                     window: length,
                     capacity: bursts.len(),
-                    ..period::Config::default()
+                    ..period::AnalyserConfig::default()
                 });
                 bursts.iter().for_each(|burst| analyser.hear(burst));
                 analyser.analyse(from + length).first().copied()

@@ -8,7 +8,7 @@
 
 use criterion::{BatchSize, BenchmarkId, Criterion};
 use onbeat_infer::period::spectrum::{Spectrum, amplitudes_by_plain_sum};
-use onbeat_infer::period::{Analyser, Config};
+use onbeat_infer::period::{Analyser, AnalyserConfig};
 use onbeat_model::{Burst, Instant, Span, TaskId};
 
 const STEP_HZ: f64 = 0.1;
@@ -74,9 +74,9 @@ fn analyses(criterion: &mut Criterion) {
             ("player", player(count)),
             ("rhythmless", rhythmless(count)),
         ] {
-            let mut analyser = Analyser::new(Config {
+            let mut analyser = Analyser::new(AnalyserConfig {
                 window: Span::from_secs(100),
-                ..Config::default()
+                ..AnalyserConfig::default()
             });
             for burst in &bursts {
                 analyser.hear(burst);

@@ -23,10 +23,10 @@ pub struct Recorded {
 /// are not periodic.
 #[must_use]
 pub fn rhythms(bursts: &[Burst], window: Span, to: Instant) -> Vec<Rhythm> {
-    let mut analyser = period::Analyser::new(period::Config {
+    let mut analyser = period::Analyser::new(period::AnalyserConfig {
         window,
         capacity: bursts.len(),
-        ..period::Config::default()
+        ..period::AnalyserConfig::default()
     });
     for burst in bursts {
         analyser.hear(burst);

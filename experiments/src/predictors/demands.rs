@@ -97,7 +97,7 @@ pub(super) fn cut(recording: &Path, comm: &str) -> anyhow::Result<Vec<Span>> {
     let Some(bursts) = threads.max_by_key(Vec::len) else {
         bail!("the recording has no thread called {comm}");
     };
-    let mut analyser = period::Analyser::new(period::Config::default());
+    let mut analyser = period::Analyser::new(period::AnalyserConfig::default());
     let mut rhythm = None;
     let mut jobs = Vec::new();
     for burst in &bursts {

@@ -1,7 +1,7 @@
 //! Which rhythm is in a thread's bursts, by the expiries of its timers and the default analyser, or
 //! by another one; and when the next analysis is due.
 
-use onbeat_infer::period::{Analyser, Config, armed};
+use onbeat_infer::period::{Analyser, AnalyserConfig, armed};
 use onbeat_model::{Burst, Instant, Rhythm, Span};
 
 use super::schedule::Attempts;
@@ -26,7 +26,7 @@ enum Due {
 impl Analysis {
     pub(super) fn new() -> Self {
         Self {
-            analyser: Analyser::new(Config::default()),
+            analyser: Analyser::new(AnalyserConfig::default()),
             attempts: Attempts::new(),
             due: Due::No,
         }
@@ -93,7 +93,7 @@ impl Analysis {
     /// How often the next analysis may find a rhythm by chance.
     fn false_alarm_rate(&self) -> f64 {
         self.attempts
-            .false_alarm_rate(Config::default().false_alarm_rate)
+            .false_alarm_rate(AnalyserConfig::default().false_alarm_rate)
     }
 
     /// The strongest rhythm in the bursts up to `now`, if one is beyond doubt.

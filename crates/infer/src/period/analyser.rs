@@ -14,7 +14,7 @@ use super::trains::Train;
 
 /// The settings of an [`Analyser`]: its memory, and how sure it must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config {
+pub struct AnalyserConfig {
     /// The probability, per analysis, that a thread without any rhythm is called periodic.
     pub false_alarm_rate: f64,
     /// How far back bursts are kept.
@@ -23,7 +23,7 @@ pub struct Config {
     pub capacity: usize,
 }
 
-impl Default for Config {
+impl Default for AnalyserConfig {
     fn default() -> Self {
         Self {
             false_alarm_rate: tuning::false_alarm_rate(),
@@ -36,7 +36,7 @@ impl Default for Config {
 /// Finds the rhythm of one thread.
 #[derive(Clone, Debug)]
 pub struct Analyser {
-    config: Config,
+    config: AnalyserConfig,
     bursts: VecDeque<Compact>,
     task: TaskId,
     last_woke: Instant,
@@ -45,7 +45,7 @@ pub struct Analyser {
 impl Analyser {
     /// One that has heard nothing yet.
     #[must_use]
-    pub fn new(config: Config) -> Self {
+    pub fn new(config: AnalyserConfig) -> Self {
         Self {
             config,
             bursts: VecDeque::new(),
@@ -152,7 +152,7 @@ impl Analyser {
 }
 
 /// A beat, and the points in which it was found.
-struct Seen {
+struct FoundBeat {
     found: Found,
     at: Vec<f64>,
     points: Points,
@@ -168,7 +168,7 @@ enum Points {
     OfTimers,
 }
 
-impl Seen {
+impl FoundBeat {
     fn of(found: Found, train: &Train) -> Self {
         Self {
             found,
@@ -193,7 +193,7 @@ impl Seen {
 
 /// A beat with a proof, and how likely it is right.
 struct Proved {
-    seen: Seen,
+    seen: FoundBeat,
     confidence: f64,
 }
 
@@ -239,7 +239,7 @@ impl Look<'_> {
 
     /// The period found, along the line nearest to all wakeups; or the fraction of its period in
     /// which these keep their phase better.
-    fn over_all_wakeups(&mut self, mut seen: Seen) -> Seen {
+    fn over_all_wakeups(&mut self, mut seen: FoundBeat) -> FoundBeat {
         if seen.points == Points::OfTimers {
             return seen;
         }
@@ -249,7 +249,7 @@ impl Look<'_> {
             && let Some(line) = self.fold.fraction(at, found.period, tuning::shortest_ns())
         {
             seen.found.line = line;
-            return Seen::of(seen.found, self.train);
+            return FoundBeat::of(seen.found, self.train);
         }
         if tuning::tighter()
             && seen.points == Points::All
@@ -297,7 +297,7 @@ impl Look<'_> {
     }
 
     /// The strongest beat: of timers, or of groups of bursts, if they come in groups that have one.
-    fn strongest(&mut self) -> Option<Seen> {
+    fn strongest(&mut self) -> Option<FoundBeat> {
         if tuning::timers()
             && let Some(seen) = self.of_timers()
         {
@@ -315,13 +315,13 @@ impl Look<'_> {
             }
             self.train.wakeups(self.bursts, self.origin);
         }
-        Seen::better(of_groups, self.in_train())
+        FoundBeat::better(of_groups, self.in_train())
     }
 
     /// The beat of the expiries of the thread's timers. A player sleeps until its next frame is due
     /// and then talks to its display in a hundred wakeups, or in none. One that sleeps for others
     /// longer than for its timers is not about these: a server looks after itself now and then.
-    fn of_timers(&mut self) -> Option<Seen> {
+    fn of_timers(&mut self) -> Option<FoundBeat> {
         let (mut for_others, mut for_timers) = (Span::ZERO, Span::ZERO);
         for pair in self.bursts.windows(2) {
             let slept = pair[1].woke().since(pair[0].blocked());
@@ -338,9 +338,9 @@ impl Look<'_> {
             return None;
         }
         let found = self.search.beat(self.train, self.enough)?;
-        Some(Seen {
+        Some(FoundBeat {
             points: Points::OfTimers,
-            ..Seen::of(found, self.train)
+            ..FoundBeat::of(found, self.train)
         })
     }
 
@@ -360,7 +360,7 @@ impl Look<'_> {
     }
 
     /// The beat of the points that carry the work, or of all.
-    fn in_train(&mut self) -> Option<Seen> {
+    fn in_train(&mut self) -> Option<FoundBeat> {
         let mut of_work = None;
         let polls = tuning::workers() && self.polls();
         if polls {
@@ -369,15 +369,18 @@ impl Look<'_> {
         }
         if polls || tuning::workers() && self.workers.workers_of(self.train) {
             let found = self.search.beat(self.workers, self.enough);
-            of_work = found.map(|found| Seen {
+            of_work = found.map(|found| FoundBeat {
                 points: Points::OfWork,
-                ..Seen::of(found, self.workers)
+                ..FoundBeat::of(found, self.workers)
             });
             if polls || of_work.as_ref().is_some_and(|s| s.found.line_holds) {
                 return of_work;
             }
         }
         let of_all = self.search.beat(self.train, self.enough);
-        Seen::better(of_work, of_all.map(|found| Seen::of(found, self.train)))
+        FoundBeat::better(
+            of_work,
+            of_all.map(|found| FoundBeat::of(found, self.train)),
+        )
     }
 }

@@ -6,12 +6,12 @@
 //! middle of the narrowest band (Chebyshev's line) touches them, and its slope is off by the order
 //! of 1/n of the interval over the length, where that of least squares is off by 1/sqrt(n).
 
-use super::fit::Line;
+use super::fit::FittedLine;
 use crate::tuning;
 
 /// The middle of the narrowest band around `beats`, if their lateness behind `line` has edges;
 /// otherwise `line`. The beats ascend.
-pub(super) fn sharpen(line: Line, beats: &[(i64, f64)]) -> Line {
+pub(super) fn sharpen(line: FittedLine, beats: &[(i64, f64)]) -> FittedLine {
     if beats.len() < tuning::fewest() || kurtosis(&line, beats) > tuning::edged() {
         return line;
     }
@@ -37,7 +37,7 @@ pub(super) fn sharpen(line: Line, beats: &[(i64, f64)]) -> Line {
             best = Some((top - bottom, slope, (top + bottom) / 2.0));
         }
     }
-    best.map_or(line, |(_, slope, start)| Line {
+    best.map_or(line, |(_, slope, start)| FittedLine {
         period: line.period + slope,
         phase: line.phase + start,
         jitter: line.jitter,
@@ -56,7 +56,7 @@ fn extend(hull: &mut Vec<(f64, f64)>, point: (f64, f64), side: f64) {
     hull.push(point);
 }
 
-fn kurtosis(line: &Line, beats: &[(i64, f64)]) -> f64 {
+fn kurtosis(line: &FittedLine, beats: &[(i64, f64)]) -> f64 {
     let n = beats.len() as f64;
     let mean = beats.iter().map(|&b| line.late(b)).sum::<f64>() / n;
     let moment = |power| {

@@ -8,7 +8,7 @@
 //! phases each; the chance is multiplied by as much (Bonferroni). Widths and trains are tried, too,
 //! and not paid for: this measure ranks what was found, and `proof` says whether it is a period.
 
-use super::fit::Line;
+use super::fit::FittedLine;
 use super::trains::Train;
 use crate::tuning;
 
@@ -39,7 +39,7 @@ pub(super) struct Evidence {
 }
 
 /// A claim about a stretch of a train.
-struct Claim {
+struct StretchClaim {
     period: f64,
     /// The beats of the stretch, of which some are met.
     beats: f64,
@@ -60,7 +60,7 @@ impl Judge {
     pub(super) fn line(
         &mut self,
         train: &Train,
-        line: &Line,
+        line: &FittedLine,
         first: i64,
         last: i64,
     ) -> Option<Evidence> {
@@ -89,7 +89,7 @@ impl Judge {
             }
         }
         let beats = (last - first + 1) as f64;
-        let claim = Claim {
+        let claim = StretchClaim {
             period: line.period,
             beats,
             floor: 0.0,
@@ -115,7 +115,7 @@ impl Judge {
             (w[1].1 - w[0].1 - count * period).abs()
         }));
         let (first, last) = (beats.first()?, beats.last()?);
-        let claim = Claim {
+        let claim = StretchClaim {
             period,
             beats: (last.0 - first.0) as f64,
             floor: 1.0 / tuning::spread(),
@@ -128,7 +128,7 @@ impl Judge {
     fn strongest(
         &mut self,
         train: &Train,
-        claim: &Claim,
+        claim: &StretchClaim,
         tries: impl Fn(f64) -> f64,
     ) -> Option<Evidence> {
         // Nothing to sort where too few could do.

@@ -8,14 +8,14 @@ const DEVIATIONS: f64 = 1.4826;
 
 /// A line `phase + period * beat`, in nanoseconds after the train's origin.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Line {
+pub(super) struct FittedLine {
     pub(super) period: f64,
     pub(super) phase: f64,
     /// The standard deviation of the points around the line.
     pub(super) jitter: f64,
 }
 
-impl Line {
+impl FittedLine {
     /// The time of a beat.
     pub(super) fn time(&self, beat: i64) -> f64 {
         self.phase + self.period * beat as f64
@@ -67,7 +67,7 @@ impl Line {
 }
 
 /// The line of least squares through `beats`; none for fewer than three, or if it does not rise.
-pub(super) fn line(beats: impl Iterator<Item = (i64, f64)> + Clone) -> Option<Line> {
+pub(super) fn line(beats: impl Iterator<Item = (i64, f64)> + Clone) -> Option<FittedLine> {
     let (mut n, mut mean_beat, mut mean_time) = (0.0, 0.0, 0.0);
     for (beat, time) in beats.clone() {
         n += 1.0;
@@ -88,7 +88,7 @@ pub(super) fn line(beats: impl Iterator<Item = (i64, f64)> + Clone) -> Option<Li
     if square <= 0.0 || product <= 0.0 {
         return None;
     }
-    let mut line = Line {
+    let mut line = FittedLine {
         period: product / square,
         phase: mean_time - product / square * mean_beat,
         jitter: 0.0,
@@ -100,17 +100,17 @@ pub(super) fn line(beats: impl Iterator<Item = (i64, f64)> + Clone) -> Option<Li
 
 /// The line through `beats` without the points that lie far out, judged by the median deviation: a
 /// few wakeups that are no releases do not turn it.
-pub(super) fn robust_line(beats: &[(i64, f64)], scratch: &mut Vec<f64>) -> Option<Line> {
+pub(super) fn robust_line(beats: &[(i64, f64)], scratch: &mut Vec<f64>) -> Option<FittedLine> {
     without_far_points(line(beats.iter().copied())?, beats, scratch)
 }
 
 /// The line through those of `beats` that are not far from `best`. Three rounds, because the limit
 /// shrinks with the points that are left out.
 pub(super) fn without_far_points(
-    mut best: Line,
+    mut best: FittedLine,
     beats: &[(i64, f64)],
     scratch: &mut Vec<f64>,
-) -> Option<Line> {
+) -> Option<FittedLine> {
     for _ in 0..3 {
         scratch.clear();
         scratch.extend(beats.iter().map(|&b| best.late(b).abs()));
@@ -144,7 +144,7 @@ pub(super) fn steps(beats: &[(i64, f64)], scratch: &mut Vec<f64>) -> Option<(f64
 /// The mean square of the differences between the lateness of successive beats, over the variance
 /// of the lateness (von Neumann, 1941): 2 if each beat is late on its own or none is late, little
 /// if lateness adds up. The largest deviations are left out, as in the fit.
-pub(super) fn von_neumann(beats: &[(i64, f64)], line: &Line, scratch: &mut Vec<f64>) -> f64 {
+pub(super) fn von_neumann(beats: &[(i64, f64)], line: &FittedLine, scratch: &mut Vec<f64>) -> f64 {
     scratch.clear();
     let limit = (tuning::far() * line.jitter).max(tuning::exact_ns());
     scratch.extend(

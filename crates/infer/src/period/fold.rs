@@ -11,7 +11,7 @@
 //! where peaks may fall together, has less, too. So one figure compares a period with its
 //! fractions. Gregory and Loredo (Astrophysical Journal 398, 1992) have this test for pulsars.
 
-use super::fit::{self, Line};
+use super::fit::{self, FittedLine};
 use crate::tuning::{self, MASS};
 
 /// How many widths are tried, each at two places of its bins.
@@ -50,7 +50,12 @@ impl Fold {
     /// The fraction of `period`, not shorter than `shortest` (both in nanoseconds), that has more
     /// evidence than it, as the line through its releases; none if no line has most of its beats
     /// met. `at` are the wakeups, ascending, at least two.
-    pub(super) fn fraction(&mut self, at: &[f64], period: f64, shortest: f64) -> Option<Line> {
+    pub(super) fn fraction(
+        &mut self,
+        at: &[f64],
+        period: f64,
+        shortest: f64,
+    ) -> Option<FittedLine> {
         let mut most = self.evidence(at, period).left;
         let mut best = None;
         for parts in 2..=tuning::lags() {
@@ -69,13 +74,13 @@ impl Fold {
     }
 
     /// The line through the releases of a grid of `period`, if most of its beats are met.
-    fn line(&mut self, at: &[f64], period: f64) -> Option<Line> {
+    fn line(&mut self, at: &[f64], period: f64) -> Option<FittedLine> {
         let times = self.releases(at, period);
         let bins = 2 * tuning::finest();
         self.fill(&times, period, bins);
         let both = |i: usize| self.half_bins[i] + self.half_bins[(i + 1) % bins];
         let crest = (0..bins).max_by_key(|&bin| both(bin)).unwrap_or(0) + 1;
-        let crowded = Line {
+        let crowded = FittedLine {
             period,
             phase: period * (crest as f64 / bins as f64),
             jitter: 0.0,

@@ -41,6 +41,6 @@ mod trains;
 
 pub(crate) use false_alarm::divergence;
 
-pub use analyser::{Analyser, Config};
+pub use analyser::{Analyser, AnalyserConfig};
 pub use compact::Compact;
 pub use track::{Beat, Tracker};

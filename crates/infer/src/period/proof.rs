@@ -32,7 +32,7 @@ use onbeat_model::{Instant, Span};
 
 use super::compact::Compact;
 use super::false_alarm::divergence;
-use super::fit::{self, Line};
+use super::fit::{self, FittedLine};
 use super::fold::Fold;
 use crate::tuning;
 
@@ -52,7 +52,7 @@ pub(super) struct Claim<'a> {
     pub(super) at: &'a [f64],
     /// All bursts, in the order of their wakeups.
     pub(super) bursts: &'a [Compact],
-    pub(super) line: Line,
+    pub(super) line: FittedLine,
     /// The points are those that carry the work.
     pub(super) of_work: bool,
     /// Points are after this.

@@ -4,14 +4,14 @@ use super::band;
 use super::candidates::Candidates;
 use super::chain::Chain;
 use super::false_alarm::{Evidence, Judge};
-use super::fit::{self, Line};
+use super::fit::{self, FittedLine};
 use super::trains::Train;
 use crate::tuning;
 
 /// A beat found in a train.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
-    pub(super) line: Line,
+    pub(super) line: FittedLine,
     pub(super) evidence: Evidence,
     /// The beats lie on a line: a stronger claim than steps of one size.
     pub(super) line_holds: bool,
@@ -108,7 +108,7 @@ impl Search {
             },
             (Some(line), _) if line_holds => line,
             (_, Some(evidence)) => {
-                line = Line {
+                line = FittedLine {
                     period: step,
                     phase: self.chain.beats.last()?.1 - step * last as f64,
                     jitter: scatter,

@@ -1,6 +1,6 @@
 //! The default analyser's answers on made-up threads, and whether they are right.
 
-use onbeat_infer::period::{Analyser, Config};
+use onbeat_infer::period::{Analyser, AnalyserConfig};
 use onbeat_model::{Burst, Instant, Rhythm, Span};
 
 /// The rhythm's period is within 1% of `period_ns`.
@@ -11,9 +11,9 @@ pub(crate) fn is_period(rhythm: Option<&Rhythm>, period_ns: f64) -> bool {
 /// The analyser's answer on bursts, which may come in any order, with a window that holds them all.
 pub(crate) fn analysed(mut bursts: Vec<Burst>) -> Vec<Rhythm> {
     bursts.sort_by_key(|burst| burst.woke);
-    let mut analyser = Analyser::new(Config {
+    let mut analyser = Analyser::new(AnalyserConfig {
         window: Span::from_secs(1_000_000),
-        ..Config::default()
+        ..AnalyserConfig::default()
     });
     for burst in &bursts {
         analyser.hear(burst);

@@ -36,7 +36,7 @@ fn normal(random: &mut Random) -> f64 {
 fn stays_within_the_stated_rate(sleep: impl Fn(&mut Random) -> f64) {
     assert_eq!(
         STATED,
-        onbeat_infer::period::Config::default().false_alarm_rate
+        onbeat_infer::period::AnalyserConfig::default().false_alarm_rate
     );
     for bursts in [8, 15, 30, 80] {
         let count = alarms(bursts, &sleep);

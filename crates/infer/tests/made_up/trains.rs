@@ -3,7 +3,7 @@
 use crate::analysed::{analysed, is_period};
 use crate::made_up::periodic::Periodic;
 use crate::synthetic::{Random, burst};
-use onbeat_infer::period::{Analyser, Config};
+use onbeat_infer::period::{Analyser, AnalyserConfig};
 use onbeat_model::{Instant, Span};
 
 /// How many of `count` threads, made by `make` for one seed each, have their period found.
@@ -347,13 +347,13 @@ fn a_start_without_rhythm_does_not_hide_what_follows() {
 #[test]
 fn no_bursts_and_no_configuration_make_it_fail() {
     let most = u64::MAX as f64;
-    let config = |false_alarm_rate, window, capacity| Config {
+    let config = |false_alarm_rate, window, capacity| AnalyserConfig {
         false_alarm_rate,
         window,
         capacity,
     };
     let configs = [
-        Config::default(),
+        AnalyserConfig::default(),
         config(0.0, Span::MAX, 100_000),
         config(f64::NAN, Span::MAX, 300),
         config(2.0, Span::ZERO, 0),
@@ -384,7 +384,7 @@ fn a_burst_out_of_order_is_left_aside() {
     let mut bursts: Vec<_> = (0..20)
         .map(|k| burst(1e9 + f64::from(k) * 20e6, 1e5))
         .collect();
-    let mut analyser = Analyser::new(Config::default());
+    let mut analyser = Analyser::new(AnalyserConfig::default());
     bursts.insert(10, burst(0.0, 1e5));
     for burst in &bursts {
         analyser.hear(burst);
@@ -403,10 +403,10 @@ fn a_burst_out_of_order_is_left_aside() {
 #[test]
 fn a_slow_rhythm_after_a_dense_stretch_is_found_at_a_cost_in_proportion_to_the_wakeups() {
     let mut random = Random::new(9);
-    let mut analyser = Analyser::new(Config {
+    let mut analyser = Analyser::new(AnalyserConfig {
         window: Span::from_secs(3600),
         capacity: usize::MAX,
-        ..Config::default()
+        ..AnalyserConfig::default()
     });
     let mut now = 1e9;
     for _ in 0..30_000 {

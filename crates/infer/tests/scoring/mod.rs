@@ -36,10 +36,10 @@ impl Method {
             .map_or(Span::ZERO, |first| now.since(first.woke));
         match self {
             Self::Default => {
-                let mut analyser = period::Analyser::new(period::Config {
+                let mut analyser = period::Analyser::new(period::AnalyserConfig {
                     window: whole,
                     capacity: bursts.len(),
-                    ..period::Config::default()
+                    ..period::AnalyserConfig::default()
                 });
                 bursts.iter().for_each(|burst| analyser.hear(burst));
                 analyser.analyse(now).first().copied()
