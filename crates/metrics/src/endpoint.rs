@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use onbeat_kernel::wait::{PollFd, PollFlags, poll};
 use onbeat_model::Span;
 
-use crate::Error;
+use crate::MetricsError;
 use crate::text::CONTENT_TYPE;
 
 /// How long a caller may take, and the loop until it answers.
@@ -43,8 +43,8 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    pub(crate) fn open(address: SocketAddr) -> Result<Self, Error> {
-        let failed = |source| Error::Address { address, source };
+    pub(crate) fn open(address: SocketAddr) -> Result<Self, MetricsError> {
+        let failed = |source| MetricsError::Address { address, source };
         let listener = TcpListener::bind(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let (ask, asked) = sync_channel(1);
@@ -176,7 +176,7 @@ impl HttpConnection {
                 let read = self.stream.read(&mut part)?;
                 request.extend_from_slice(part.get(..read).unwrap_or_default());
                 let is_over = read == 0 || request.len() > LONGEST;
-                let wanted = understood(request).or(is_over.then_some(Wanted::Malformed));
+                let wanted = understood(request).or(is_over.then_some(RequestKind::Malformed));
                 if let Some(wanted) = wanted {
                     self.talk = Talk::Tells(answer(wanted, ask).into_bytes());
                 }
@@ -191,16 +191,16 @@ impl HttpConnection {
     }
 }
 
-fn answer(wanted: Wanted, ask: &SyncSender<SyncSender<String>>) -> String {
+fn answer(wanted: RequestKind, ask: &SyncSender<SyncSender<String>>) -> String {
     let (status, kind, body) = match wanted {
-        Wanted::Metrics => match page(ask) {
+        RequestKind::Metrics => match page(ask) {
             Some(page) => ("200 OK", CONTENT_TYPE, page),
             None => plain("503 Service Unavailable", "the loop does not answer"),
         },
-        Wanted::Unknown => plain("404 Not Found", "the metrics are at /metrics"),
-        Wanted::NotRead => plain("405 Method Not Allowed", "there is only GET /metrics"),
-        Wanted::Elsewhere => plain("403 Forbidden", "ask for localhost, or for the address"),
-        Wanted::Malformed => plain("400 Bad Request", "this is no HTTP"),
+        RequestKind::Unknown => plain("404 Not Found", "the metrics are at /metrics"),
+        RequestKind::NotRead => plain("405 Method Not Allowed", "there is only GET /metrics"),
+        RequestKind::Elsewhere => plain("403 Forbidden", "ask for localhost, or for the address"),
+        RequestKind::Malformed => plain("400 Bad Request", "this is no HTTP"),
     };
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
@@ -220,7 +220,7 @@ fn page(ask: &SyncSender<SyncSender<String>>) -> Option<String> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
+enum RequestKind {
     Metrics,
     Unknown,
     NotRead,
@@ -231,26 +231,26 @@ enum Wanted {
 /// Whether these bytes ask for the page of metrics; none until the request is whole.
 #[must_use]
 pub fn asks_for_metrics(request: &[u8]) -> Option<bool> {
-    understood(request).map(|wanted| wanted == Wanted::Metrics)
+    understood(request).map(|wanted| wanted == RequestKind::Metrics)
 }
 
 /// The wanted answer, once enough of the request is there.
-fn understood(request: &[u8]) -> Option<Wanted> {
+fn understood(request: &[u8]) -> Option<RequestKind> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
     match parsed.parse(request) {
         Ok(httparse::Status::Partial) => None,
-        Err(_) => Some(Wanted::Malformed),
+        Err(_) => Some(RequestKind::Malformed),
         Ok(httparse::Status::Complete(_)) if !is_asked_for_here(parsed.headers) => {
-            Some(Wanted::Elsewhere)
+            Some(RequestKind::Elsewhere)
         }
         Ok(httparse::Status::Complete(_)) => {
             let path = parsed.path.unwrap_or_default();
             let path = path.split('?').next().unwrap_or_default();
             Some(match (parsed.method, path) {
-                (Some("GET"), "/metrics") => Wanted::Metrics,
-                (Some("GET"), _) => Wanted::Unknown,
-                _ => Wanted::NotRead,
+                (Some("GET"), "/metrics") => RequestKind::Metrics,
+                (Some("GET"), _) => RequestKind::Unknown,
+                _ => RequestKind::NotRead,
             })
         }
     }

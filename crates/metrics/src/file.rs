@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use onbeat_model::{Instant, Span};
 
-use crate::Error;
+use crate::MetricsError;
 
 /// The collector reads it every 15 s or so.
 const EVERY: Span = Span::from_secs(5);
@@ -40,7 +40,7 @@ impl MetricsFile {
         &mut self,
         now: Instant,
         page: impl FnOnce() -> String,
-    ) -> Result<(), Error> {
+    ) -> Result<(), MetricsError> {
         if now < self.due {
             return Ok(());
         }
@@ -48,7 +48,7 @@ impl MetricsFile {
         let outcome = self.write(&page());
         let told = std::mem::replace(&mut self.failing, outcome.is_err());
         match outcome {
-            Err(source) if !told => Err(Error::File {
+            Err(source) if !told => Err(MetricsError::File {
                 path: self.path.clone(),
                 source,
             }),

@@ -32,7 +32,7 @@ pub use target::{MetricsTarget, NoTarget};
 
 /// Why metrics cannot be told.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum MetricsError {
     /// No process can ask at the address.
     #[error(
         "cannot serve metrics at {address}: {source}; another program may serve there: choose another port"
@@ -82,7 +82,7 @@ impl Metrics {
     ///
     /// # Errors
     /// If nothing can be served or written there.
-    pub fn open(target: &MetricsTarget) -> Result<Self, Error> {
+    pub fn open(target: &MetricsTarget) -> Result<Self, MetricsError> {
         let place = match target {
             MetricsTarget::Address(address) => OpenTarget::Endpoint(Endpoint::open(*address)?),
             MetricsTarget::File(path) => OpenTarget::File(MetricsFile::new(path)),
@@ -129,7 +129,7 @@ impl Metrics {
         &mut self,
         controller: &mut Controller<A>,
         now: Instant,
-    ) -> Result<(), Error> {
+    ) -> Result<(), MetricsError> {
         let (decisions, leaked) = (&self.decisions, self.leaked);
         let page = || {
             controller.hear_all(now);

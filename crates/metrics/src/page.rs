@@ -72,8 +72,8 @@ pub(crate) fn of<A: Actuator>(
 }
 
 fn each_application(text: &mut MetricsText, applications: &[Application]) {
-    type Of = fn(&Application) -> f64;
-    let metrics: [(&table::Metric, Of); 4] = [
+    type ApplicationValue = fn(&Application) -> f64;
+    let metrics: [(&table::Metric, ApplicationValue); 4] = [
         (&table::APPLICATION_RESERVED, |a| {
             a.bandwidth_reserved.as_cpus()
         }),
@@ -121,8 +121,8 @@ struct MetricsThread {
 }
 
 fn each_thread(text: &mut MetricsText, threads: &[MetricsThread]) {
-    type Of = fn(&MetricsThread) -> f64;
-    let metrics: [(&table::Metric, Of); 8] = [
+    type ThreadValue = fn(&MetricsThread) -> f64;
+    let metrics: [(&table::Metric, ThreadValue); 8] = [
         (&table::THREAD_PERIOD, |t| t.report.period.as_secs_f64()),
         (&table::THREAD_CONFIDENCE, |t| t.report.confidence),
         (&table::THREAD_RESERVED, |t| {

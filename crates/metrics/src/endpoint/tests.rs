@@ -76,10 +76,10 @@ fn who_asks_for_another_name_than_this_machines_own_gets_nothing() {
         "LocalHost:1",
         "localhost",
     ] {
-        assert_eq!(wanted(host), Some(Wanted::Metrics), "{host}");
+        assert_eq!(wanted(host), Some(RequestKind::Metrics), "{host}");
     }
     for host in ["a.example:9464", "a.example", "127.0.0.1.a.example", ""] {
-        assert_eq!(wanted(host), Some(Wanted::Elsewhere), "{host}");
+        assert_eq!(wanted(host), Some(RequestKind::Elsewhere), "{host}");
     }
 }
 
