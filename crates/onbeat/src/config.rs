@@ -19,7 +19,7 @@ use crate::cli::{AnalysisMethod, Through, band};
 
 /// The settings of one run.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Config {
+pub(crate) struct RunConfig {
     /// The limits and the prediction of budgets.
     pub(crate) budgets: Budgets,
     /// The part of the kernel that enforces the reservations, and how.
@@ -30,7 +30,7 @@ pub(crate) struct Config {
     weights: BTreeMap<String, f64>,
 }
 
-impl Config {
+impl RunConfig {
     /// The predictor with its parameters.
     pub(crate) fn predictor(&self) -> (PredictorKind, Parameters) {
         self.budgets
@@ -87,7 +87,7 @@ pub(crate) struct EnforcementTable {
 /// The settings that were read so far.
 #[derive(Debug, Default)]
 pub(crate) struct ReadSettings {
-    config: Config,
+    config: RunConfig,
     power: PowerTable,
 }
 
@@ -181,12 +181,12 @@ impl ReadSettings {
     }
 
     /// All of it together.
-    pub(crate) fn config(self) -> anyhow::Result<Config> {
+    pub(crate) fn config(self) -> anyhow::Result<RunConfig> {
         let power = self.power.settings()?;
         if self.config.enforcement.through == Through::Scx && power.is_some() {
             bail!("enforcement.through = \"scx\" works without [power]: leave it out");
         }
-        Ok(Config {
+        Ok(RunConfig {
             power,
             ..self.config
         })
@@ -226,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    fn read(texts: &[&str]) -> anyhow::Result<Config> {
+    fn read(texts: &[&str]) -> anyhow::Result<RunConfig> {
         let mut file = ReadSettings::default();
         for text in texts {
             file.parse(Path::new("--config"), text)?;

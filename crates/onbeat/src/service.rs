@@ -55,7 +55,7 @@ struct Asked {
 }
 
 /// The request, and its state.
-pub(crate) struct Held {
+pub(crate) struct ClientSession {
     connection: Connection,
     monitor: ServiceConnection,
     asked: Vec<Asked>,
@@ -71,7 +71,7 @@ pub(crate) struct Held {
     quiet: bool,
 }
 
-impl Held {
+impl ClientSession {
     /// Connects to the system bus, or where DBUS_SYSTEM_BUS_ADDRESS says. Signals are to be blocked
     /// before: it starts threads.
     pub(crate) fn nothing_yet(quiet: bool) -> anyhow::Result<Self> {

@@ -26,7 +26,7 @@ const HEARD: [i32; 8] = [
 
 /// A signal that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Signal {
+pub(crate) struct ReceivedSignal {
     /// Its number.
     pub(crate) number: i32,
     /// The terminal sent it: to the whole foreground process group, so our child has it, too.
@@ -82,7 +82,7 @@ impl Signals {
     }
 
     /// The next signal that came, if one did.
-    pub(crate) fn next(&self) -> Option<Signal> {
+    pub(crate) fn next(&self) -> Option<ReceivedSignal> {
         let size = size_of::<libc::signalfd_siginfo>();
         // SAFETY: the structure is plain data for which zeros are valid, lives on this stack, and
         // the kernel writes at most its size.
@@ -91,7 +91,7 @@ impl Signals {
             let read = libc::read(self.0.as_raw_fd(), (&raw mut info).cast(), size);
             (read, info)
         };
-        (read == size as isize).then(|| Signal {
+        (read == size as isize).then(|| ReceivedSignal {
             number: info.ssi_signo.cast_signed(),
             from_terminal: info.ssi_code == libc::SI_KERNEL,
         })

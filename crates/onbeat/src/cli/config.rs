@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap::Args;
 
-use crate::config::{Config, ReadSettings};
+use crate::config::{ReadSettings, RunConfig};
 
 /// Where settings are written.
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ impl FromStr for SettingSource {
 
 impl ConfigOption {
     /// All settings together.
-    pub(crate) fn read(&self) -> anyhow::Result<Config> {
+    pub(crate) fn read(&self) -> anyhow::Result<RunConfig> {
         let mut file = ReadSettings::default();
         for source in &self.sources {
             match source {

@@ -30,7 +30,7 @@ use onbeat_sense::tracer::{self, Tracer, Wants};
 use serde::Serialize;
 
 use crate::cli::{KeepOptions, Pipelines, StateDirectory, Through};
-use crate::config::Config;
+use crate::config::RunConfig;
 use crate::guard;
 use crate::history::{DroppedBursts, RunHistory, Tap, ThreadHistory, ThreadPlace};
 use crate::live_view::LiveView;
@@ -44,7 +44,7 @@ pub(super) use telling::tell;
 /// Everything that is ready before the tracer: the outputs, and what protects a program meanwhile.
 pub(crate) struct PreparedRun<'a> {
     options: &'a KeepOptions,
-    config: Config,
+    config: RunConfig,
     parser: Parser,
     log: Option<BufWriter<File>>,
     perfetto: Option<Output>,
@@ -432,7 +432,7 @@ pub(crate) fn write_report(path: &Path, report: &impl Serialize) -> anyhow::Resu
 }
 
 /// The settings of `--config`, and the flags that win over them.
-fn config_of(options: &KeepOptions) -> anyhow::Result<Config> {
+fn config_of(options: &KeepOptions) -> anyhow::Result<RunConfig> {
     let mut config = options.config.read()?;
     if options.dry_run {
         config = config.without_a_machine("--dry-run")?;
@@ -448,7 +448,7 @@ fn config_of(options: &KeepOptions) -> anyhow::Result<Config> {
 
 fn settings(
     options: &KeepOptions,
-    config: &Config,
+    config: &RunConfig,
     tracer: tracer::TracerKind,
     targets: Vec<u32>,
 ) -> Settings {

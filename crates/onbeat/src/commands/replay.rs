@@ -13,7 +13,7 @@ use onbeat_sense::recording::{self, Format, Recording, Replay};
 
 use super::keep::{Closing, tell, write_report};
 use crate::cli::ReplayArgs;
-use crate::config::Config;
+use crate::config::RunConfig;
 use crate::history::{RunHistory, Tap};
 use crate::output::{Output, create, warn};
 use crate::own_time::OwnTime;
@@ -129,7 +129,7 @@ fn capacity(recording: &Recording, cpus: Option<u32>) -> Capacity {
     }
 }
 
-fn settings(config: Config, recording: &Recording) -> Settings {
+fn settings(config: RunConfig, recording: &Recording) -> Settings {
     Settings {
         // As live: only where an interrupt can be told from a thread that wakes another one.
         protects: recording.format == Format::Onbeat,

@@ -13,7 +13,7 @@ use super::served;
 use crate::child::{self, CannotExecute, Child, Gated, ProgramEnd};
 use crate::cli::{KeepOptions, RunArgs};
 use crate::live_view::LiveView;
-use crate::signals::{Signal, Signals};
+use crate::signals::{ReceivedSignal, Signals};
 
 /// Starts, tracks, keeps; gives the program's exit status.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
@@ -208,7 +208,7 @@ impl ChildProgram {
 
     /// A signal to onbeat is meant for the program. From the terminal the program has it already;
     /// if it does not end by it, a second one ends onbeat alone.
-    fn hear(&mut self, signal: Signal) -> Next {
+    fn hear(&mut self, signal: ReceivedSignal) -> Next {
         match signal.number {
             libc::SIGCHLD => return Next::Continue,
             libc::SIGINT | libc::SIGTERM | libc::SIGQUIT => self.interrupts += 1,

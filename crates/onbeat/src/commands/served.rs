@@ -14,7 +14,7 @@ use onbeat_top::{Align, ThreadSnapshot};
 use super::run::ChildProgram;
 use crate::child::{Gated, ProgramEnd};
 use crate::cli::{AttachArgs, ReserveArgs, RunArgs, ServiceOption};
-use crate::service::{ClientRequest, Held};
+use crate::service::{ClientRequest, ClientSession};
 use crate::signals::Signals;
 use crate::table::TextTable;
 
@@ -64,7 +64,7 @@ fn refuse_others(option: &ServiceOption) -> anyhow::Result<()> {
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
     let keep = &args.keep;
-    let mut held = Held::nothing_yet(keep.quiet)?;
+    let mut held = ClientSession::nothing_yet(keep.quiet)?;
     let gated = Gated::fork(&args.command).context("cannot start a process")?;
     for pid in std::iter::once(gated.pid()).chain(keep.also.iter().copied()) {
         if let ControlFlow::Break(signal) = track(&mut held, pid, keep.children, &signals)? {
@@ -80,7 +80,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
 pub(super) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
     let keep = &args.keep;
-    let mut held = Held::nothing_yet(keep.quiet)?;
+    let mut held = ClientSession::nothing_yet(keep.quiet)?;
     for &pid in args.pids.iter().chain(&keep.also) {
         if let ControlFlow::Break(signal) = track(&mut held, pid, keep.children, &signals)? {
             return Ok(interrupted(signal));
@@ -98,7 +98,7 @@ pub(super) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
 pub(super) fn reserve(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
     let reservation = args.reservation()?;
-    let mut held = Held::nothing_yet(false)?;
+    let mut held = ClientSession::nothing_yet(false)?;
     let gated = Gated::fork(&args.command).context("cannot start a process")?;
     let thread = identify(gated.pid())?;
     let wish = ClientRequest::Reserve {
@@ -118,7 +118,7 @@ fn identify(pid: u32) -> anyhow::Result<TaskId> {
 }
 
 fn track(
-    held: &mut Held,
+    held: &mut ClientSession,
     pid: u32,
     children: bool,
     signals: &Signals,
@@ -136,7 +136,7 @@ fn interrupted(signal: i32) -> ExitCode {
     ProgramEnd::Killed(u8::try_from(signal).unwrap_or(u8::MAX)).code()
 }
 
-fn start(gated: Gated, signals: &Signals, held: &mut Held) -> ExitCode {
+fn start(gated: Gated, signals: &Signals, held: &mut ClientSession) -> ExitCode {
     let child = match gated.open() {
         Ok(child) => child,
         Err(failure) => return failure.tell(),
@@ -151,7 +151,7 @@ fn start(gated: Gated, signals: &Signals, held: &mut Held) -> ExitCode {
 
 /// How things stood when they were last looked at: each application, and below it its threads with
 /// a period.
-fn close(held: &Held, quiet: bool) {
+fn close(held: &ClientSession, quiet: bool) {
     if quiet {
         return;
     }
