@@ -8,8 +8,8 @@ use super::boost::BoostWhy;
 use crate::estimation::clock::Outside;
 use crate::tuning::clock::QUARTER;
 use crate::tuning::protection::{
-    BUSY, CAPACITY, FIRST, IN_VAIN, KEEPS, PROTECTED, STARTS, STARTS_WITH, UNPROVED, WAITS,
-    WAITS_WITH,
+    BUSY, CAPACITY, CATCHES_UP, FIRST, IN_VAIN, KEEPS, PROTECTED, STARTS, STARTS_WITH, UNPROVED,
+    WAITS,
 };
 
 /// All applications, by their first process.
@@ -153,14 +153,17 @@ impl ProtectedApplication {
         now < self.in_vain_until
     }
 
-    /// Counts the wakeup of a burst, if it is by an interrupt or by other applications.
-    pub(super) fn woken(&mut self, burst: &Burst, by_others: impl FnOnce() -> bool) {
+    /// Counts the wakeup of a burst, if it is by an interrupt or by other applications. True if it
+    /// is one of these and the application may be late yet.
+    pub(super) fn woken(&mut self, burst: &Burst, by_others: impl FnOnce() -> bool) -> bool {
         if burst.waker == 0 {
             self.clock.heard(burst.woke);
         }
-        if burst.woke.since(self.began) < STARTS && by_others() {
+        let is_counted = self.may_be_late(burst.woke) && by_others();
+        if is_counted {
             self.outside.heard(burst.woke);
         }
+        is_counted
     }
 
     /// True if it is too young for a probation of a thread that its protection helps.
@@ -168,12 +171,16 @@ impl ProtectedApplication {
         now.since(self.began) < UNPROVED
     }
 
-    /// True if it is protected because it has just begun, and has not used up what is for that. A
-    /// player that is late when it begins does not sleep until it has caught up, and hears no timer
-    /// until then, but its display server.
+    /// True if it is protected because it has just begun, and has not used up what is for that, or
+    /// because it may be late and others wake it.
     fn begins(&self, now: Instant) -> bool {
-        let is_new = self.has_used_less(WAITS_WITH) && now.since(self.began) < STARTS;
-        self.goes_first(now) || is_new && self.outside.may_become_steady(now)
+        self.goes_first(now) || self.may_be_late(now) && self.outside.may_become_steady(now)
+    }
+
+    /// True if it began a short time ago. A player that is late when it begins does not sleep until
+    /// it has caught up, and hears no timer until then, but its display server.
+    pub(super) fn may_be_late(&self, now: Instant) -> bool {
+        now.since(self.began) < CATCHES_UP
     }
 
     /// True if its threads go before all others'. That is good for less CPU time than the rest.

@@ -32,6 +32,7 @@ pub(crate) mod boost;
 use onbeat_model::{Actuator, Boost, Burst, Instant, Refusal, Span, TaskId};
 
 use crate::enforcement::Enforcer;
+use crate::estimation::clock::Outside;
 use crate::pipeline::PipelineFinder;
 use crate::slots::{BySlot, Slot};
 use crate::task::TrackedThread;
@@ -82,6 +83,8 @@ pub(crate) struct Protection {
     is_process: bool,
     state: ProtectionState,
     account: ChargedTime,
+    /// Wakeups by interrupts and other applications while its own may be late.
+    outside: Outside,
     in_vain: bool,
     was_in_force: bool,
     /// Number of times that the thread lost it for computing.
@@ -188,6 +191,11 @@ impl Protection {
     /// probation.
     pub(crate) const fn is_declined(&self) -> bool {
         matches!(self.state, ProtectionState::Declined)
+    }
+
+    /// True if interrupts or other applications woke it all through the last quarter of a second.
+    fn hears_others(&self, now: Instant) -> bool {
+        self.outside.may_become_steady(now)
     }
 
     /// True if the thread only computes. `over` is the time since the last review. A thread that
@@ -310,7 +318,9 @@ impl Protector {
             if thread.is_in_force() {
                 application.wait(burst.response() - burst.executed);
             }
-            application.woken(burst, by_others);
+            if application.woken(burst, by_others) {
+                thread.outside.heard(burst.woke);
+            }
         }
     }
 
@@ -387,7 +397,8 @@ impl Protector {
             if is_silent && (AWAKE..FED).contains(&did.used.ratio(over)) {
                 application.wait(over - did.used);
             }
-            if protection.computes(did, over) {
+            let may_be_late = application.may_be_late(now);
+            if protection.computes(did, over) && !(may_be_late && protection.hears_others(now)) {
                 computing.push(slot);
             }
         }
