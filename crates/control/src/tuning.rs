@@ -398,8 +398,7 @@ pub(crate) mod protection {
     /// begins for this long. Raised, a batch program that talks to others takes more from them;
     /// lowered, a player that begins with much work loses protection before it has caught up. From:
     /// on a machine where the first frames of a film take as long as they last, a player that
-    /// begins 0.8 s late has caught up 3.3 s after its start. Tests:
-    /// `a_batch_program_that_hears_interrupts_is_protected_no_longer_unless_they_come_steadily`,
+    /// begins 0.8 s late has caught up 3.3 s after its start. Test:
     /// `a_player_that_is_late_as_it_begins_is_protected_for_5_s_while_its_display_server_wakes_it`.
     pub(crate) const CATCHES_UP: Span = Span::from_secs(5);
     /// An application keeps a beat for this long after its last rhythm or clock. Raised, it is
