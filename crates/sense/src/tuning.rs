@@ -106,8 +106,8 @@ pub(crate) mod listener {
     /// And the longest. Raised, the same. From: a hundred of the first pause; what a program maps
     /// this late, it maps seldom.
     pub(crate) const LONGEST_PAUSE: Span = Span::from_secs(2);
-    /// The shortest pause after a look at a process, in lengths of the look. Raised, a large
-    /// process is heard later. From: looks take 5% of a CPU.
+    /// The shortest pause after a look at a process, but the first, in lengths of the look. Raised,
+    /// a large process is heard later. From: looks take 5% of a CPU.
     pub(crate) const PAUSE_PER_LOOK: u64 = 20;
     /// The most files whose probes are remembered. Raised, they take more memory. From: at most 10
     /// MiB; a machine runs a few hundred.

@@ -33,11 +33,11 @@ fn nobody_is_believed_who_tells_of_another_process() {
         ..record(1, 2, 1)
     };
     assert_eq!(sensor.believed(&stranger), None);
-    let nobody = PreloadRecord {
+    let unknown = PreloadRecord {
         tid: u32::MAX,
         ..stranger
     };
-    assert_eq!(sensor.believed(&nobody), None);
+    assert_eq!(sensor.believed(&unknown), None);
 }
 
 #[test]

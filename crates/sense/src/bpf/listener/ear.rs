@@ -1,9 +1,9 @@
 //! The thread that looks at processes and their files, and attaches to the probes that it finds.
 //!
 //! A process costs bounded memory, a bounded number of descriptors, and this thread's time alone.
-//! Processes are looked at one after the other, and a longer look is followed by a longer pause.
-//! Files are opened without waiting, because a lease could keep this thread waiting for its owner.
-//! A file that cannot be opened now is tried at a later look.
+//! Processes are looked at one after the other, and a longer look, but the first, is followed by a
+//! longer pause. Files are opened without waiting, because a lease could keep this thread waiting
+//! for its owner. A file that cannot be opened now is tried at a later look.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::CString;
