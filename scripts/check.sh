@@ -10,12 +10,6 @@ step() {
 
 step cargo fmt --all --check
 step scripts/prose.sh
-step scripts/tables.sh
-if [ -z "${CI:-}" ]; then
-    # Tables that are older than the code that they measure, and pages that say something else. In CI
-    # they are among the tests.
-    step cargo test --quiet --package onbeat-experiments -- the_kept claims
-fi
 step cargo clippy --workspace --all-targets -- -D warnings
 # In CI, the fuzz step builds its targets itself.
 if [ -z "${CI:-}" ]; then
@@ -29,15 +23,9 @@ mapfile -t daemon < <(git ls-files -- 'crates/daemon/src/*.rs')
 step awk -f scripts/shape.awk crates/daemon/src "${daemon[@]}"
 step awk -f scripts/imports.awk crates/daemon/src "${daemon[@]}"
 
-mapfile -t crates < <(git ls-files -- 'crates/*.rs')
-echo "== awk -f scripts/tuning.awk, ${#crates[@]} files"
-awk -f scripts/tuning.awk "${crates[@]}"
-
 mapfile -t commented < <(git ls-files -- '*.rs' 'crates/*.[ch]' 'schedulers/*.[ch]' 'libonbeat/*.[ch]' ':!:*vmlinux.h')
 echo "== awk -f scripts/comments.awk, ${#commented[@]} files"
 LC_ALL=C awk -f scripts/comments.awk "${commented[@]}"
-echo "== awk -f scripts/comment_prose.awk scripts/comment_prose.txt, ${#commented[@]} files"
-LC_ALL=C awk -f scripts/comment_prose.awk scripts/comment_prose.txt "${commented[@]}"
 
 # vmlinux.h is the kernel's, in its own style.
 mapfile -t c_files < <(git ls-files -- '*.c' '*.h' ':!:*vmlinux.h')

@@ -8,8 +8,6 @@
 mod adaptive_reservations;
 mod av_desync;
 mod bandwidth;
-#[cfg(test)]
-mod claims;
 mod clock;
 mod demands;
 mod frequency_switch;

@@ -247,12 +247,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kept_table_of_priorities_is_of_todays_simulation() {
-        crate::claims::assert_kept("rate-monotonic/rate-monotonic", "", &rows().unwrap());
-        crate::claims::assert_kept("rate-monotonic/rate-monotonic-bound", "", &bound().unwrap());
-    }
-
-    #[test]
     fn a_set_above_the_bound_is_late_by_priorities_and_not_by_reservations() {
         let [below, above] = [0.71, 0.725].map(|load| loaded(load).unwrap());
         assert_eq!((below.late_by_priority, below.late_reserved), (0, 0));

@@ -1,7 +1,6 @@
 //! The tables of the READMEs, written by the command that makes them: between
 //! `<!-- figures: NAME -->` and `<!-- end -->`, with where they were taken, and the figures as
-//! NAME.json beside; and the plots that a README shows. `scripts/tables.sh` holds one against the
-//! other, and the table against the code that it measures.
+//! NAME.json beside; and the plots that a README shows.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +8,12 @@ use std::process::Command;
 use std::time::SystemTime;
 
 use anyhow::{Context, bail};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::machine::MachineFacts;
 
 /// The folder with a folder for each experiment.
 const EXPERIMENTS: &str = env!("CARGO_MANIFEST_DIR");
-/// Writes below a table the hash of the code that it is of.
-const TABLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/tables.sh");
 const END: &str = "<!-- end -->";
 
 /// Where a table is taken: to be asked before, as nothing may change meanwhile that counts.
@@ -54,16 +51,13 @@ pub(crate) fn write(out: &Path, since: SystemTime, taken: &str) -> anyhow::Resul
                     &readme.with_file_name(format!("{name}.json")),
                     taken,
                 )?;
-                // The script below has changed the file for the table before.
+                // The table before has changed the file.
                 let text = fs::read_to_string(&readme)?;
                 let text = with_block(&text, &format!("figures: {name}"), &block)
                     .with_context(|| format!("in {}", readme.display()))?;
                 fs::write(&readme, text)
                     .with_context(|| format!("cannot write {}", readme.display()))?;
-                let readme = readme.to_string_lossy();
-                output(TABLES, &["--retaken", &readme, &name])
-                    .with_context(|| format!("cannot say what code the table {name} is of"))?;
-                println!("table: {name} in {readme}");
+                println!("table: {name} in {}", readme.display());
             }
         }
     }
@@ -129,15 +123,12 @@ fn names(text: &str) -> Vec<String> {
 fn keep(published: &Path, kept: &PathBuf, taken: &str) -> anyhow::Result<String> {
     let text = fs::read_to_string(published)
         .with_context(|| format!("cannot read {}", published.display()))?;
-    let mut figures: Value = serde_json::from_str(&text)?;
+    let figures: Value = serde_json::from_str(&text)?;
     let Some(table) = figures.get("table").and_then(Value::as_str) else {
         bail!("{} has no table", published.display());
     };
-    let block = format!("{table}\n{taken}\n");
-    figures["block"] = json!(block);
-    let text = serde_json::to_string_pretty(&figures)?;
-    fs::write(kept, text + "\n").with_context(|| format!("cannot write {}", kept.display()))?;
-    Ok(block)
+    fs::copy(published, kept).with_context(|| format!("cannot write {}", kept.display()))?;
+    Ok(format!("{table}\n{taken}\n"))
 }
 
 /// The text with `block` between the marker `name` and the next [`END`].
@@ -171,43 +162,5 @@ mod tests {
     fn the_plots_that_a_readme_shows_are_found_by_their_files() {
         let text = "![Fig. 1](one.svg)\n\n| ![a (b)](two.png) | [no plot](three.md) |\n";
         assert_eq!(plots(text), ["one.svg", "two.png"]);
-    }
-
-    #[test]
-    fn a_table_fails_once_its_code_has_changed_until_it_says_so() {
-        let checkout = tempfile::tempdir().unwrap();
-        let path = |name: &str| checkout.path().join(name);
-        fs::create_dir_all(path("experiments/one")).unwrap();
-        fs::create_dir(path("scripts")).unwrap();
-        fs::copy(TABLES, path("scripts/tables.sh")).unwrap();
-        let block = "| a | b |\n|---|--:|\n| c | 1 |\n\nCommit 1234567, today.\n";
-        let figures = serde_json::to_string_pretty(&json!({ "block": block })).unwrap();
-        fs::write(path("experiments/one/t.json"), figures).unwrap();
-        let readme = path("experiments/one/README.md");
-        let unnamed = format!("<!-- figures: t -->\n{block}<!-- end -->\n");
-        fs::write(&readme, &unnamed).unwrap();
-        let code = |text: &str| fs::write(path("code.rs"), text).unwrap();
-        code("fn one() {}\n");
-        let run = |program: &str, args: &[&str]| {
-            let mut command = Command::new(program);
-            let ran = command.args(args).current_dir(checkout.path()).output();
-            ran.unwrap().status.success()
-        };
-        assert!(run("git", &["init", "-q"]) && run("git", &["add", "."]));
-        let tables = |args: &[&str]| run("scripts/tables.sh", args);
-        assert!(!tables(&[]), "nothing names the code");
-        fs::write(&readme, unnamed + "<!-- measures: 0 code.rs -->\n").unwrap();
-        assert!(!tables(&[]), "that is no code's hash");
-        assert!(tables(&["--retaken", "experiments/one/README.md", "t"]) && tables(&[]));
-        code("// Why.\nfn one() {}\n\nmod tests {\n}\n");
-        assert!(tables(&[]), "comments and tests do not count");
-        code("fn two() {}\n");
-        assert!(!tables(&[]), "the code has changed");
-        assert!(tables(&["--older"]) && tables(&[]));
-        let says = fs::read_to_string(&readme).unwrap();
-        let sentence = "Of 1234567; the code has changed since. ";
-        assert!(says.contains(sentence), "{says}");
-        fs::write(&readme, says.replace(sentence, "")).unwrap();
-        assert!(!tables(&[]), "the reader is not told");
     }
 }

@@ -196,32 +196,3 @@ pub(super) fn with_fixed(fixed: f64) -> Power {
         ..Power::default()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::claims::{assert_kept, figures as kept};
-
-    #[test]
-    fn the_kept_table_of_grace_os_is_of_todays_schedules() {
-        const FILE: &str = "grace-os/grace-os";
-        let rows = kept(FILE);
-        let rows = rows.as_array().unwrap();
-        let codecs = Codec::all(None).unwrap();
-        let tmndec: Vec<&Codec> = codecs.iter().filter(|of| of.name == "tmndec").collect();
-        for (scheme, settings, _) in variants()
-            .into_iter()
-            .filter(|(.., continuous)| !continuous)
-        {
-            let outcome = SimulatedCase::new(&tmndec, settings).run();
-            let place = rows
-                .iter()
-                .position(|row| row["codecs"] == "tmndec" && row["scheme"] == scheme)
-                .unwrap();
-            let kept = |what| format!("/{place}/{what}");
-            assert_kept(FILE, &kept("energy"), &outcome.energy);
-            assert_kept(FILE, &kept("missed"), &outcome.miss_ratio());
-            assert_kept(FILE, &kept("changes_per_job"), &outcome.changes_per_job);
-        }
-    }
-}

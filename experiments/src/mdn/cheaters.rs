@@ -382,32 +382,3 @@ fn table(gains: &[Gain]) -> Table {
     }
     table
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::claims::{assert_kept, figures as kept};
-
-    #[test]
-    fn the_kept_table_of_cheaters_is_of_todays_rules() {
-        const FILE: &str = "mdn-cheaters/mdn-cheaters";
-        let rows = kept(FILE);
-        let rows = rows.as_array().unwrap();
-        let cases = [Case::Fig7a, Case::Fig7b, Case::Many];
-        for (case, scheduler) in cases
-            .into_iter()
-            .flat_map(|case| SCHEDULERS.map(|s| (case, s)))
-        {
-            let way = |lies| case.run(scheduler, Setting::of_seed(1), lies);
-            let made = gain(case, scheduler, &[(way(false), way(true))]);
-            let place = rows
-                .iter()
-                .position(|row| row["case"] == json!(case) && row["scheduler"] == json!(scheduler))
-                .unwrap();
-            let kept = |what| format!("/{place}/{what}/first");
-            assert_kept(FILE, &kept("lying_at_first"), &made.lying_at_first.first);
-            assert_kept(FILE, &kept("honest"), &made.honest.first);
-            assert_kept(FILE, &kept("lying"), &made.lying.first);
-        }
-    }
-}

@@ -382,31 +382,3 @@ fn all(results: &[Result]) -> Table {
     }
     table
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::claims::{assert_kept, figures as kept};
-    use crate::mdn::paper::{HALF, MORE_THAN_HALF};
-
-    #[test]
-    fn the_kept_table_of_deadlines_is_of_todays_rules() {
-        const FILE: &str = "mdn-deadlines/mdn-deadlines";
-        let rows = kept(FILE);
-        assert!(rows == kept("mdn-deadlines/mdn-schedulers"), "of two runs");
-        let rows = rows.as_array().unwrap();
-        let schedulers = Scheduler::ALL.into_iter().chain(Scheduler::VARIANTS);
-        let mixes = [HALF, MORE_THAN_HALF];
-        for (scheduler, mix) in schedulers.flat_map(|scheduler| mixes.map(|mix| (scheduler, mix))) {
-            let runs = both(scheduler, mix, &[Setting::of_seed(1)], SECONDS);
-            let made = figures(&runs, 0, SECONDS as usize);
-            let place = rows
-                .iter()
-                .position(|row| row["scheduler"] == json!(scheduler) && row["mix"] == mix.name)
-                .unwrap();
-            let kept = |what| format!("/{place}/{what}/first");
-            assert_kept(FILE, &kept("missed"), &made.missed.first);
-            assert_kept(FILE, &kept("missed_mdn"), &made.missed_mdn.first);
-        }
-    }
-}

@@ -88,13 +88,3 @@ fn had(scheduler: Scheduler, beside: usize) -> f64 {
     );
     outcomes[0].cpu_percent(0, SECONDS as usize)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_kept_table_of_naps_is_of_todays_rules() {
-        crate::claims::assert_kept("mdn-cheaters/mdn-naps", "", &rows());
-    }
-}

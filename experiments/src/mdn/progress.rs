@@ -401,21 +401,3 @@ fn period_table(rows: &[Knowledge]) -> Table {
     }
     table
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_kept_table_of_progress_is_of_todays_rules() {
-        let mut rows = Vec::new();
-        for of @ (_, scheduler, mix) in FIGURES {
-            for (_, notifies) in WAYS {
-                let outcomes = once(scheduler, mix, Setting::of_seed(1), notifies, SECONDS);
-                let mdn = notifies != Notifies::Never;
-                rows.extend(steady(of, mdn, &outcomes, SECONDS as usize));
-            }
-        }
-        crate::claims::assert_kept("mdn-progress/mdn-progress", "", &rows);
-    }
-}

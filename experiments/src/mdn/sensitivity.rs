@@ -216,35 +216,3 @@ fn interruptions() -> Vec<Way> {
         way("each 40 ms", Some(40)),
     ]
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::claims::{assert_kept, figures as kept};
-
-    #[test]
-    fn the_kept_tables_of_what_is_left_open_are_of_todays_rules() {
-        let tables = [
-            ("mdn-boost", boosts(), HALF),
-            ("mdn-quantum", quanta(), MORE_THAN_HALF),
-            ("mdn-interruptions", interruptions(), MORE_THAN_HALF),
-        ];
-        for (name, ways, mix) in tables {
-            let file = format!("mdn-deadlines/{name}");
-            let rows = kept(&file);
-            let rows = rows.as_array().unwrap();
-            for way in ways {
-                let setting = way.settings().next().unwrap();
-                let runs = both(way.scheduler, mix, &[setting], SECONDS);
-                let made = figures(&runs, 0, SECONDS as usize);
-                let place = rows
-                    .iter()
-                    .position(|row| row["way"] == way.name && row["mix"] == mix.name)
-                    .unwrap();
-                let kept = |what| format!("/{place}/{what}/first");
-                assert_kept(&file, &kept("missed"), &made.missed.first);
-                assert_kept(&file, &kept("missed_mdn"), &made.missed_mdn.first);
-            }
-        }
-    }
-}

@@ -180,22 +180,3 @@ fn table(rows: &[Row]) -> Table {
     }
     table
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::claims::{assert_kept, figures as kept};
-
-    #[test]
-    fn the_kept_table_of_unseen_deadlines_is_of_todays_rules() {
-        const FILE: &str = "mdn-main-loop/mdn-unseen";
-        let rows = kept(FILE);
-        for (place, case) in Case::ALL.into_iter().enumerate() {
-            assert_eq!(rows[place]["case"], json!(case));
-            let made = figures(case, 1);
-            for (what, made) in [("missed", made.missed), ("missed_mdn", made.missed_mdn)] {
-                assert_kept(FILE, &format!("/{place}/{what}/first"), &made.first);
-            }
-        }
-    }
-}

@@ -208,7 +208,6 @@ fn figure(points: &[PredictorPoint], demands: &str) -> Figure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claims::{assert_kept, figures as kept};
 
     #[test]
     fn the_front_is_what_nothing_beats_in_both() {
@@ -267,24 +266,6 @@ mod tests {
             );
             let more = ours.reserved_over_used / papers.reserved_over_used;
             assert!(more < 1.2, "{ours:?} {papers:?}");
-        }
-    }
-
-    #[test]
-    fn the_kept_table_of_predictors_is_of_todays_predictor() {
-        const FILE: &str = "predictors/predictors";
-        let rows = kept(FILE);
-        let rows = rows.as_array().unwrap();
-        let ours =
-            |tuned: &Tuned| tuned.family == "percentile, learnt spread" && tuned.is_default();
-        let tuned = Tuned::all().into_iter().find(ours).unwrap();
-        for demands in Demands::all().unwrap() {
-            let point = tuned.on(&demands);
-            let place = rows
-                .iter()
-                .position(|row| row["demands"] == point.demands && row["family"] == point.family)
-                .unwrap();
-            assert_kept(FILE, &format!("/{place}/usual"), &point);
         }
     }
 }

@@ -268,11 +268,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kept_table_of_the_analysis_is_of_todays_code() {
-        crate::claims::assert_kept(&format!("{NAME}/{ANALYSIS}"), "", &rows(&[], &[]));
-    }
-
-    #[test]
     fn figure_1_has_its_minima_at_the_whole_parts_of_the_period() {
         let curve = curve();
         let minima: Vec<f64> = curve

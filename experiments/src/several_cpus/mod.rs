@@ -200,15 +200,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kept_table_of_two_cpus_is_of_todays_packing() {
-        let mut random = Noise(1);
-        for (n, load) in LOADS.into_iter().enumerate() {
-            let made = tried(CPUS[0], load, (SETS, PROGRAMS), &mut random);
-            crate::claims::assert_kept("several-cpus/several-cpus", &format!("/{n}"), &made);
-        }
-    }
-
-    #[test]
     fn a_set_of_equal_shares_is_judged_as_by_hand() {
         // Three halves on two CPUs: no two of them fit on one, and 1.5 is more than 1.8 - 0.5.
         assert!(!is_guaranteed(&[0.5; 3], 2));
