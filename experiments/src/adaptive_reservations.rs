@@ -37,7 +37,6 @@ pub(crate) struct Args {
     vm: bool,
 }
 
-/// How the encoder is scheduled.
 struct EncoderWay {
     name: &'static str,
     /// The guest's folder, in virtual time.
@@ -80,7 +79,6 @@ const WAYS: [EncoderWay; 4] = [
     },
 ];
 
-/// The figures of one run.
 #[derive(Debug, Serialize)]
 struct Figures {
     run: &'static str,
@@ -98,7 +96,6 @@ struct Figures {
     responses_ms: Vec<f64>,
 }
 
-/// One frame, as the encoder wrote it down.
 struct EncodedFrame {
     response_ms: f64,
     executed_ms: f64,

@@ -6,7 +6,6 @@ use onbeat_model::Span;
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// Takes `time` of CPU time.
 pub(crate) fn execute(time: Span) {
     let end = clock(ClockId::ThreadCPUTime) + time;
     while clock(ClockId::ThreadCPUTime) < end {

@@ -44,7 +44,6 @@ const GOVERNORS: [(&str, &str); 2] = [
     ("schedutil", "schedutil (limits)"),
 ];
 
-/// onbeat's own predictor, and the paper's.
 const PREDICTORS: [(&str, &str); 2] = [("percentile", "onbeat's"), ("rate", "the paper's")];
 
 const WAYS: [(&str, &str); 2] = [("alone", "without"), ("protocol", "with")];
@@ -59,7 +58,6 @@ struct LoggedJob {
     khz: u64,
 }
 
-/// The figures of one run.
 #[derive(Debug, Serialize)]
 struct Figures {
     governor: &'static str,
@@ -67,7 +65,6 @@ struct Figures {
     mode_change_protocol: bool,
     /// The first job that began at the lower frequency.
     fell_at_job: u64,
-    /// Jobs from there on, and the one before.
     jobs: usize,
     /// Those that ended after the release of the next.
     overruns: usize,

@@ -22,7 +22,6 @@ use serde_json::json;
 
 use crate::machine::{ThreadFigures, cpu_ns};
 
-/// The name of the command.
 const NAME: &str = "lfspp";
 
 /// The arguments, by the paper's names.

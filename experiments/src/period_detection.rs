@@ -24,7 +24,6 @@ const RECORDINGS: [(&str, &str, f64); 4] = [
     ("ffmpegre30.l3", "ffmpeg", 30.0),
 ];
 
-/// The tracing times, in ms.
 const TIMES_MS: [u64; 5] = [200, 500, 1000, 2000, 4000];
 
 const ANALYSERS: [(Analyser, &str); 2] =

@@ -45,7 +45,6 @@ pub(crate) struct Figure {
     pub(crate) title: String,
     /// The axis along the bottom.
     pub(crate) x: Axis,
-    /// The axis at the left.
     pub(crate) y: Axis,
     /// The lines, each in a colour of its own.
     pub(crate) lines: Vec<Line>,
@@ -53,7 +52,6 @@ pub(crate) struct Figure {
     pub(crate) names: Corner,
 }
 
-/// An axis of a plot.
 pub(crate) struct Axis {
     description: String,
     range: Range<f64>,
@@ -87,13 +85,11 @@ pub(crate) enum Look {
     Straight,
     /// Level until the next point, as a distribution is.
     Steps,
-    /// The points alone.
     Points,
     /// The points, joined.
     Marked,
 }
 
-/// A line of a plot.
 pub(crate) struct Line {
     name: String,
     look: Look,

@@ -109,7 +109,6 @@ pub(crate) fn run(machine: &Machine, _args: &Args) -> anyhow::Result<()> {
     )
 }
 
-/// The jobs of the set that are late, by load.
 #[derive(Debug, Serialize)]
 struct LateByLoad {
     load: f64,

@@ -21,7 +21,6 @@ const TRACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/traces/apps"
 
 /// One player's thread.
 pub(crate) struct Player {
-    /// Its bursts.
     pub(crate) bursts: Vec<Burst>,
     /// When it called the kernel.
     pub(crate) calls: Vec<Instant>,
@@ -33,15 +32,12 @@ pub(crate) struct Player {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Heard {
-    /// System calls.
     Calls,
-    /// Wakeups.
     Wakeups,
     /// Bursts: wakeups, the work after each, and the waker.
     Bursts,
 }
 
-/// Which analyser hears it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Analyser {
@@ -51,7 +47,6 @@ pub(crate) enum Analyser {
     Default,
 }
 
-/// A recording in the checkout.
 pub(crate) fn in_checkout(name: &str) -> PathBuf {
     Path::new(TRACES).join(format!("{name}.txt.gz"))
 }

@@ -22,7 +22,6 @@ impl Table {
         }
     }
 
-    /// Adds a row.
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
         self.rows.push(cells.to_vec());
     }
@@ -141,7 +140,6 @@ pub(crate) fn yes_no(is_so: bool) -> String {
     if is_so { "yes" } else { "no" }.to_owned()
 }
 
-/// The mean of figures; zero if there are none.
 pub(crate) fn mean(figures: &[f64]) -> f64 {
     figures.iter().sum::<f64>() / figures.len().max(1) as f64
 }

@@ -9,7 +9,6 @@ use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
 use onbeat_sim::workload::{Arrival, Demand, JobSpec};
 use onbeat_sim::{Cpus, Machine, Observer, Work, Workload};
 
-/// The one CPU.
 pub(crate) fn one_cpu() -> Cpus {
     Cpus::of_one_speed(1)
 }

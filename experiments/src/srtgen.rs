@@ -5,7 +5,6 @@ use std::path::Path;
 
 use anyhow::Context;
 
-/// The log of one program.
 #[derive(Debug, Default)]
 pub(crate) struct SrtLog {
     jobs: Vec<SrtJob>,

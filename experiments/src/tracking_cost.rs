@@ -119,7 +119,6 @@ impl Keeping {
         }
     }
 
-    /// Ends it.
     fn end(self) -> anyhow::Result<ThreadsKept> {
         match self {
             Self::Run(onbeat, mut program) => {
@@ -265,7 +264,6 @@ impl Bpf {
     }
 }
 
-/// The share of a CPU that `pid` takes over `time`.
 fn cpu_over(machine: &Machine, pid: u32, time: Duration) -> anyhow::Result<f64> {
     let (from, before) = (Instant::now(), own_cpu(pid)?);
     machine.wait(time)?;

@@ -32,7 +32,6 @@ pub(crate) enum Kernel {
     Second,
 }
 
-/// A guest to be booted.
 #[derive(Debug)]
 pub(crate) struct Guest {
     script: PathBuf,

@@ -42,7 +42,6 @@ const WAYS: [(Analyser, Heard, &str); 4] = [
     (Analyser::Default, Heard::Bursts, "onbeat, bursts"),
 ];
 
-/// The observation times, in ms.
 const TIMES_MS: [u64; 7] = [200, 400, 600, 800, 1000, 1500, 2000];
 /// The observation time of the runs with load (Fig. 9), in ms.
 const LOADED_MS: u64 = 600;

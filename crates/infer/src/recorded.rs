@@ -10,10 +10,8 @@ use onbeat_model::{Burst, Instant, Job, Rhythm, Span};
 use crate::jobs::Separator;
 use crate::period::{self, Beat, Tracker};
 
-/// A job of a recording.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Recorded {
-    /// The job.
     pub job: Job,
     /// For how long it was blocked between its bursts.
     pub blocked: Span,

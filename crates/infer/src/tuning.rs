@@ -127,9 +127,7 @@ constants! {
     /// A period of the kernel's tick has no proof where other threads wake soon after ticks.
     /// [`who_waits_for_one_that_runs_at_the_ticks_has_no_rhythm`]
     ticks: bool = true;
-    /// The proof by a clock.
     clock: bool = true;
-    /// In it, the comparison with a process of sleeps.
     sleeps_of_a_process: bool = true;
     /// In it, the demand that lateness does not add up.
     lateness: bool = true;

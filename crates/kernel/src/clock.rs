@@ -12,13 +12,11 @@ pub fn now() -> Instant {
     Instant::from_ns(read_ns(ClockId::Monotonic))
 }
 
-/// The CPU time that the calling thread has used.
 #[must_use]
 pub fn thread_cpu_time() -> Span {
     Span::from_ns(read_ns(ClockId::ThreadCPUTime))
 }
 
-/// The CPU time that this process has used.
 #[must_use]
 pub fn process_cpu_time() -> Span {
     Span::from_ns(read_ns(ClockId::ProcessCPUTime))

@@ -8,9 +8,7 @@ use onbeat_model::Stat;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 /// The kernel's record of the thread `tid`.
-///
-/// # Errors
-/// If it cannot be read: there is no such thread, or no descriptor is left.
+/// Fails if it cannot be read: there is no such thread, or no descriptor is left.
 pub fn stat(tid: u32) -> io::Result<Stat> {
     // Not /proc/TID/stat, which adds up the times of all threads of the process.
     let line = fs::read(format!("/proc/{tid}/task/{tid}/stat"))?;
@@ -18,9 +16,7 @@ pub fn stat(tid: u32) -> io::Result<Stat> {
 }
 
 /// A descriptor of the `process` (pidfd), which can be read once it has ended.
-///
-/// # Errors
-/// If there is no such process, or no descriptor is left.
+/// Fails if there is no such process, or no descriptor is left.
 pub fn open_process(process: u32) -> io::Result<OwnedFd> {
     let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or(rustix::io::Errno::SRCH)?;
@@ -41,7 +37,6 @@ pub fn status_number(tid: u32, field: &str) -> Option<u32> {
     value.split_whitespace().next()?.parse().ok()
 }
 
-/// All numbers of a field, such as `Groups:`.
 #[must_use]
 pub fn status_numbers(tid: u32, field: &str) -> Option<Vec<u32>> {
     let value = status(tid, field)?;
@@ -65,7 +60,6 @@ pub fn tasks() -> u64 {
     all.unwrap_or(0)
 }
 
-/// The process that the thread `tid` belongs to.
 #[must_use]
 pub fn process_of(tid: u32) -> Option<u32> {
     status_number(tid, "Tgid:")

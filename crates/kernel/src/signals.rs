@@ -5,9 +5,6 @@ use std::os::fd::{FromRawFd, OwnedFd};
 
 /// From now on `signals` wait to be read from the descriptor (`signalfd_siginfo`), which does not
 /// block. To be called before any thread is started, because threads inherit what is blocked.
-///
-/// # Errors
-/// If the kernel refuses.
 pub fn block(signals: &[i32]) -> io::Result<OwnedFd> {
     // SAFETY: the set lives on this stack and is initialised by sigemptyset before it is read; the
     // descriptor that signalfd returns is new.

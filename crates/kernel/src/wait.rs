@@ -8,9 +8,6 @@ pub use rustix::event::{PollFd, PollFlags};
 use rustix::event::{Timespec, poll as poll_files};
 
 /// Waits until one of `files` is ready or `longest` is over; false if a signal came before.
-///
-/// # Errors
-/// If the kernel refuses to wait.
 pub fn poll(files: &mut [PollFd<'_>], longest: Option<Span>) -> io::Result<bool> {
     let timeout = longest.map(|longest| Timespec {
         tv_sec: (longest.as_ns() / 1_000_000_000).cast_signed(),
@@ -29,9 +26,6 @@ pub fn sleep(span: Span) {
 }
 
 /// The same as [`poll`], until one of `sources` can be read.
-///
-/// # Errors
-/// If the kernel refuses to wait.
 pub fn readable(sources: &[BorrowedFd<'_>], longest: Option<Span>) -> io::Result<bool> {
     let mut files: Vec<PollFd<'_>> = (sources.iter())
         .map(|source| PollFd::new(source, PollFlags::IN))

@@ -9,7 +9,6 @@
 use onbeat_decide::predictor::{Parameters, percentile};
 use onbeat_model::{Demand, Span};
 
-/// See the file's head.
 pub(crate) struct Scheme {
     parameters: Parameters,
     places: Vec<Demand>,

@@ -19,7 +19,6 @@ pub use adaptive::Adaptive;
 pub use lfs::Lfs;
 pub use lfspp::{Additions, LfsPlusPlus};
 
-/// A controller of the papers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WrittenController {
     /// The first one, which knows whether the last budget was enough (LFS++, section 2).
@@ -42,7 +41,6 @@ impl WrittenController {
         }
     }
 
-    /// The names.
     pub const NAMES: [&'static str; 3] = ["lfs", "lfs++", "adaptive"];
 
     fn controller(&self, task: TaskId, now: Instant) -> Box<dyn Controls> {
@@ -98,9 +96,6 @@ const IDLE: Span = Span::from_secs(1);
 ///
 /// Where requests do not all fit under eq. 1, onbeat's supervisor curbs them, all with the same
 /// weight: the paper leaves the rule open (section 4.2). The reservation stays.
-///
-/// # Errors
-/// When the sensor breaks.
 pub fn drive<S: Sensor, A: Actuator>(
     method: &WrittenController,
     sensor: &mut S,

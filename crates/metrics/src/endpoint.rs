@@ -136,7 +136,6 @@ fn span(left: Duration) -> Span {
     Span::from_us(left.as_micros().try_into().unwrap_or(u64::MAX)) + Span::from_us(1)
 }
 
-/// A connection.
 struct HttpConnection {
     stream: TcpStream,
     until: Instant,

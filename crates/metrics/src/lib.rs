@@ -53,7 +53,6 @@ pub enum MetricsError {
     },
 }
 
-/// Metrics of one loop.
 #[derive(Debug)]
 pub struct Metrics {
     place: OpenTarget,
@@ -79,9 +78,6 @@ struct Decisions {
 
 impl Metrics {
     /// To be told at `target` from the next turn on.
-    ///
-    /// # Errors
-    /// If nothing can be served or written there.
     pub fn open(target: &MetricsTarget) -> Result<Self, MetricsError> {
         let place = match target {
             MetricsTarget::Address(address) => OpenTarget::Endpoint(Endpoint::open(*address)?),
@@ -103,7 +99,6 @@ impl Metrics {
         }
     }
 
-    /// The loop has decided this.
     pub fn decided(&mut self, entry: &Entry) {
         let count = match entry.what {
             What::Reserved => &mut self.decisions.reserved,
@@ -121,9 +116,7 @@ impl Metrics {
     }
 
     /// Tells how things stand, if that was asked for or is due.
-    ///
-    /// # Errors
-    /// If a file cannot be written, at the first attempt in a row that fails. Nothing is lost for
+    /// Fails if a file cannot be written, at the first attempt in a row that fails. Nothing is lost for
     /// good: it is tried again.
     pub fn attend<A: Actuator>(
         &mut self,

@@ -20,16 +20,13 @@ impl MetricKind {
     }
 }
 
-/// One metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
     /// Its name: Prometheus' rules, the unit at its end.
     pub name: &'static str,
     /// How its value changes.
     pub kind: MetricKind,
-    /// Its unit.
     pub unit: &'static str,
-    /// The labels of its series.
     pub labels: &'static [&'static str],
     /// Its meaning.
     pub help: &'static str,

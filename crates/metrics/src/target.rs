@@ -16,7 +16,6 @@ pub enum MetricsTarget {
 /// The text is neither.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoTarget {
-    /// The whole network could read what runs here.
     #[error(
         "{0} is not on loopback, and other hosts must not read what runs here: write 127.0.0.1:{port} or [::1]:{port}",
         port = .0.port()

@@ -8,14 +8,12 @@ use crate::table::Metric;
 /// The format's name in HTTP.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Text in that format.
 #[derive(Debug, Default)]
 pub(crate) struct MetricsText {
     text: String,
 }
 
 impl MetricsText {
-    /// A metric with its series: the values of its labels, and its own.
     pub(crate) fn metric<'a, const LABELS: usize>(
         &mut self,
         metric: &Metric,

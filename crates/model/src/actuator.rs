@@ -49,7 +49,6 @@ pub enum Refusal {
     /// The admission test failed.
     #[error("no room for {wanted}: {advice}")]
     NoRoom {
-        /// The bandwidth asked for.
         wanted: Bandwidth,
         /// The holders of the rest, and advice.
         advice: String,
@@ -71,19 +70,16 @@ pub enum Refusal {
     /// The task may not run on all CPUs that reservations live on.
     #[error("its CPU affinity is narrower than its root domain: {advice}")]
     NarrowAffinity {
-        /// Advice.
         advice: String,
     },
     /// No privilege.
     #[error("not permitted: {advice}")]
     NotPermitted {
-        /// Advice.
         advice: String,
     },
     /// An administrator or another program changed the task by hand, and wins.
     #[error("somebody else changed this task's scheduling ({now}): left as it is")]
     TakenOver {
-        /// The scheduling that it has now.
         now: String,
     },
     /// The task no longer exists.
@@ -120,24 +116,17 @@ impl Refusal {
 /// Puts reservations in force, and puts everything back.
 pub trait Actuator {
     /// Gives `task` the reservation, or changes the one it has.
-    ///
-    /// # Errors
-    /// See [`Refusal`]; the task then has what it had before.
+    /// Refused, the task then has what it had before.
     fn reserve(&mut self, task: TaskId, reservation: Reservation) -> Result<(), Refusal>;
 
     /// Whether the owner of `task` may have the reservation for it, whatever room there is.
-    ///
-    /// # Errors
-    /// If it is more than that: [`Refusal::OverQuota`].
+    /// Fails if it is more than that: [`Refusal::OverQuota`].
     fn admits(&self, _task: TaskId, _reservation: Reservation) -> Result<(), Refusal> {
         Ok(())
     }
 
     /// Gives `task` back exactly what it had before it was first touched. A task that holds nothing
     /// stays as it is.
-    ///
-    /// # Errors
-    /// See [`Refusal`].
     fn release(&mut self, task: TaskId) -> Result<(), Refusal>;
 
     /// How the task stands; notices changes by others.
@@ -151,9 +140,7 @@ pub trait Actuator {
 
     /// Makes the reservation of `task`, the one it has and later ones, a ceiling as well, or no
     /// longer. Nothing happens where an actuator knows no difference.
-    ///
-    /// # Errors
-    /// See [`Refusal`]; the reservation is then what it was before.
+    /// Refused, the reservation is then what it was before.
     fn set_hard(&mut self, _task: TaskId, _is_hard: bool) -> Result<(), Refusal> {
         Ok(())
     }
@@ -161,7 +148,6 @@ pub trait Actuator {
     /// The task is gone: whatever is kept about it can be forgotten.
     fn ended(&mut self, task: TaskId);
 
-    /// The capacity of the machine.
     fn capacity(&self) -> Capacity;
 
     /// Looks whether [there is more or less](Self::capacity) than before: CPUs may have come or
@@ -178,9 +164,7 @@ pub trait Actuator {
     /// Gives an ordinary `task`, one without a reservation, this boost in place of the one it has;
     /// without one, what it had before its first. A reservation takes a boost's place by itself.
     /// Asking again for what it has notices changes by others.
-    ///
-    /// # Errors
-    /// See [`Refusal`]; the task then has what it had before.
+    /// Refused, the task then has what it had before.
     fn boost(&mut self, _task: TaskId, _boost: Option<Boost>) -> Result<(), Refusal> {
         Err(Refusal::NoBoosts)
     }
@@ -193,17 +177,12 @@ pub trait Actuator {
 
     /// Gives the CPUs on which reservations live the `speed`, one of the ladder's. All of them, for
     /// a reserved task runs on any.
-    ///
-    /// # Errors
-    /// See [`Refusal`]; the CPUs then have the speed that they had before.
+    /// Refused, the CPUs then have the speed that they had before.
     fn set_speed(&mut self, _speed: Speed) -> Result<(), Refusal> {
         Err(Refusal::NoSpeeds)
     }
 
     /// Gives the CPUs' speed back into the hands that had it before it was first set.
-    ///
-    /// # Errors
-    /// See [`Refusal`].
     fn release_speed(&mut self) -> Result<(), Refusal> {
         Ok(())
     }

@@ -22,7 +22,6 @@ pub struct Bandwidth(u64);
 impl Bandwidth {
     /// Nothing.
     pub const ZERO: Self = Self(0);
-    /// The whole of one CPU.
     pub const ONE: Self = Self(ONE_CPU);
 
     /// `runtime` in every `period`, rounded up; nothing if the period is zero.

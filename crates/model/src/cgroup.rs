@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-/// See the file's head. A figure that the path does not tell is left out.
+/// A figure that the path does not tell is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Cgroup {
     /// The innermost unit of systemd that is a service or a scope.

@@ -14,7 +14,6 @@ pub enum Event {
         /// When.
         #[serde(rename = "at_ns")]
         at: Instant,
-        /// The task.
         #[serde(flatten)]
         task: Task,
     },
@@ -35,7 +34,6 @@ pub enum Event {
         /// When.
         #[serde(rename = "at_ns")]
         at: Instant,
-        /// The task with the budget.
         #[serde(flatten)]
         task: TaskId,
     },
@@ -44,7 +42,6 @@ pub enum Event {
         /// When.
         #[serde(rename = "at_ns")]
         at: Instant,
-        /// The task.
         #[serde(flatten)]
         task: TaskId,
         /// The thread that woke it; zero if an interrupt did.
@@ -82,7 +79,6 @@ pub enum Event {
         /// When.
         #[serde(rename = "at_ns")]
         at: Instant,
-        /// The task.
         #[serde(flatten)]
         task: TaskId,
     },

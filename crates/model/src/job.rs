@@ -31,14 +31,12 @@ pub struct Job {
     /// Its deadline: the next release.
     #[serde(rename = "deadline_ns")]
     pub deadline: Instant,
-    /// How many bursts it had.
     pub bursts: u32,
     /// A burst of it ran out of budget.
     pub exhausted: bool,
 }
 
 impl Job {
-    /// The job that has one burst.
     #[must_use]
     pub fn of(burst: &Burst, release: Instant, deadline: Instant) -> Self {
         Self {

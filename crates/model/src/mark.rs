@@ -45,6 +45,5 @@ pub enum Said {
         /// The number of jobs in a thousand that are to meet their deadline: rho.
         permille: u32,
     },
-    /// It is soft real-time no longer.
     RealTimeExited,
 }

@@ -27,26 +27,19 @@ pub enum ReservationError {
     /// More runtime than there is time before the deadline.
     #[error("a runtime of {runtime} does not fit before a deadline of {deadline}")]
     RuntimePastDeadline {
-        /// The runtime asked for.
         runtime: Span,
-        /// The deadline asked for.
         deadline: Span,
     },
-    /// The deadline lies in the next period.
     #[error("a deadline of {deadline} is longer than the period of {period}")]
     DeadlinePastPeriod {
-        /// The deadline asked for.
         deadline: Span,
-        /// The period asked for.
         period: Span,
     },
 }
 
 impl Reservation {
     /// `runtime` in every `period`, before `deadline`.
-    ///
-    /// # Errors
-    /// Unless 0 < runtime <= deadline <= period.
+    /// Fails unless 0 < runtime <= deadline <= period.
     pub fn new(runtime: Span, deadline: Span, period: Span) -> Result<Self, ReservationError> {
         if runtime.is_zero() {
             Err(ReservationError::NoRuntime)
@@ -64,9 +57,7 @@ impl Reservation {
     }
 
     /// `runtime` in every `period`, the deadline at the period's end.
-    ///
-    /// # Errors
-    /// Unless 0 < runtime <= period.
+    /// Fails unless 0 < runtime <= period.
     pub fn implicit(runtime: Span, period: Span) -> Result<Self, ReservationError> {
         Self::new(runtime, period, period)
     }

@@ -15,37 +15,27 @@ pub enum Flow {
 
 /// Hears what tracked tasks do.
 pub trait Sensor {
-    /// Its error.
     type Error: std::error::Error + Send + Sync + 'static;
 
     /// Tracks the thread `tid`; with it, from now on, what [`Follow`] says. An event
     /// [`Event::Tracked`] follows for each task that comes to be tracked.
-    ///
-    /// # Errors
-    /// If there is no such thread, or no room for one more.
+    /// Fails if there is no such thread, or no room for one more.
     fn track(&mut self, tid: u32, follow: Follow) -> Result<(), Self::Error>;
 
     /// Tracks the thread `tid` alone, which may work for the tracked task `partner`; none of the
     /// kernel's.
-    ///
-    /// # Errors
-    /// If there is no such thread, no room for one more, or it may not be tracked for that task.
+    /// Fails if there is no such thread, no room for one more, or it may not be tracked for that task.
     fn track_partner(&mut self, tid: u32, partner: TaskId) -> Result<(), Self::Error> {
         let _ = partner;
         self.track(tid, Follow::Alone)
     }
 
     /// No longer reports `tasks`. An unknown task is left alone.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), Self::Error>;
 
     /// Waits at most `timeout` for events and appends them to `events`. Returns early when a budget
     /// ran out, because that cannot wait, unless it [may](Self::let_wait).
-    ///
-    /// # Errors
-    /// If the source broke; what was appended is good.
+    /// Fails if the source broke; what was appended is good.
     fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Self::Error>;
 
     /// Whether a budget that runs out from now on can wait for the end of a poll. A sensor need not
@@ -56,9 +46,6 @@ pub trait Sensor {
 
     /// Tells from now on which processes execute a program whose file has one of these `names`, if
     /// they are not tracked. A sensor need not, and one that does may leave some out.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     fn tell_programs(&mut self, names: &BTreeSet<String>) -> Result<(), Self::Error> {
         let _ = names;
         Ok(())

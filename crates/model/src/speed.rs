@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "u64", into = "u64")]
 pub struct Speed(u64);
 
-/// Zero is no speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a frequency of 0 kHz is no speed")]
 pub struct NoSpeed;
@@ -76,13 +75,11 @@ impl Ladder {
         Some(Self { lowest, higher })
     }
 
-    /// The lowest speed.
     #[must_use]
     pub const fn lowest(&self) -> Speed {
         self.lowest
     }
 
-    /// The highest speed.
     #[must_use]
     pub fn highest(&self) -> Speed {
         self.higher.last().copied().unwrap_or(self.lowest)
@@ -99,7 +96,6 @@ impl Ladder {
         self.speeds().rev().find(|&other| other < speed)
     }
 
-    /// The lowest speed that is at least `speed`; the highest if none is.
     #[must_use]
     pub fn at_least(&self, speed: Speed) -> Speed {
         self.speeds()

@@ -8,7 +8,6 @@ const PF_KTHREAD: u32 = 0x0020_0000;
 /// The fields of `/proc/TID/stat` that onbeat uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// Its name.
     pub comm: Name,
     /// The task's state: `R` runs or is runnable, `S` and `D` wait, `Z` and `X` are dead.
     pub state: char,

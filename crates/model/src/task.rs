@@ -102,7 +102,6 @@ pub struct Task {
     pub id: TaskId,
     /// The number of its process (the thread group's leader).
     pub pid: u32,
-    /// Its name.
     pub comm: Name,
 }
 

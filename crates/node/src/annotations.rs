@@ -8,7 +8,6 @@ use onbeat_model::{Bandwidth, Span};
 
 use crate::api::{Container, LinuxCpu};
 
-/// The prefix of all annotations of onbeat.
 pub const PREFIX: &str = "onbeat.dev/";
 
 /// The longest value that is read, in bytes.
@@ -26,7 +25,6 @@ pub struct Entitlement {
 /// Why a container is not kept as its pod asks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Mistake {
-    /// A value is not what it is to be.
     #[error("the annotation {key} is '{value}': write {instead}")]
     Value {
         /// The annotation's name.
@@ -36,7 +34,6 @@ pub enum Mistake {
         /// The values that are allowed.
         instead: &'static str,
     },
-    /// The container has asked for no CPU time.
     #[error(
         "the container requests no CPU time, and its request is the most that it may reserve: \
          set resources.requests.cpu"
@@ -48,9 +45,6 @@ impl Entitlement {
     /// The request of a pod's annotations for the container; none if it is not to be kept. Those
     /// for this container alone (`onbeat.dev/cap.container.NAME`) come before those for all
     /// (`onbeat.dev/cap`, or `onbeat.dev/cap.pod`).
-    ///
-    /// # Errors
-    /// If a value cannot be read, or the container requests no CPU time.
     pub fn of(
         annotations: &BTreeMap<String, String>,
         container: &Container,

@@ -13,7 +13,6 @@ pub const PLUGIN: &str = "nri.pkg.api.v1alpha1.Plugin";
 /// The first call, from the plugin.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct RegisterPluginRequest {
-    /// The plugin's name.
     #[prost(string, tag = "1")]
     pub plugin_name: String,
     /// Two digits: where it stands in the order of all plugins.
@@ -24,10 +23,8 @@ pub struct RegisterPluginRequest {
 /// The runtime introduces itself.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ConfigureRequest {
-    /// Its name.
     #[prost(string, tag = "2")]
     pub runtime_name: String,
-    /// Its version.
     #[prost(string, tag = "3")]
     pub runtime_version: String,
 }
@@ -43,10 +40,8 @@ pub struct ConfigureResponse {
 /// All that the runtime has.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct SynchronizeRequest {
-    /// Pods.
     #[prost(message, repeated, tag = "1")]
     pub pods: Vec<PodSandbox>,
-    /// Containers.
     #[prost(message, repeated, tag = "2")]
     pub containers: Vec<Container>,
     /// Another such message follows.
@@ -65,13 +60,10 @@ pub struct SynchronizeResponse {
 /// Something has happened, or is about to.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct StateChangeEvent {
-    /// An [`Event`].
     #[prost(enumeration = "Event", tag = "1")]
     pub event: i32,
-    /// The pod.
     #[prost(message, optional, tag = "2")]
     pub pod: Option<PodSandbox>,
-    /// The container.
     #[prost(message, optional, tag = "3")]
     pub container: Option<Container>,
 }
@@ -79,55 +71,40 @@ pub struct StateChangeEvent {
 /// The same, where the event is a method of its own.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct StopContainerRequest {
-    /// The pod.
     #[prost(message, optional, tag = "1")]
     pub pod: Option<PodSandbox>,
-    /// The container.
     #[prost(message, optional, tag = "2")]
     pub container: Option<Container>,
 }
 
-/// A pod.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct PodSandbox {
-    /// Its id with the runtime.
     #[prost(string, tag = "1")]
     pub id: String,
-    /// Its name.
     #[prost(string, tag = "2")]
     pub name: String,
-    /// Its namespace.
     #[prost(string, tag = "4")]
     pub namespace: String,
-    /// Its annotations.
     #[prost(btree_map = "string, string", tag = "6")]
     pub annotations: BTreeMap<String, String>,
 }
 
-/// A container.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Container {
-    /// Its id.
     #[prost(string, tag = "1")]
     pub id: String,
-    /// The id of its pod.
     #[prost(string, tag = "2")]
     pub pod_sandbox_id: String,
-    /// Its name in the pod.
     #[prost(string, tag = "3")]
     pub name: String,
-    /// A [`ContainerState`].
     #[prost(enumeration = "ContainerState", tag = "4")]
     pub state: i32,
-    /// Its settings for Linux.
     #[prost(message, optional, tag = "11")]
     pub linux: Option<LinuxContainer>,
 }
 
-/// The settings of a container for Linux.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct LinuxContainer {
-    /// The limits of its resources.
     #[prost(message, optional, tag = "3")]
     pub resources: Option<LinuxResources>,
 }
@@ -135,12 +112,10 @@ pub struct LinuxContainer {
 /// The limits of a container's resources.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct LinuxResources {
-    /// CPU time.
     #[prost(message, optional, tag = "2")]
     pub cpu: Option<LinuxCpu>,
 }
 
-/// CPU time.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct LinuxCpu {
     /// Its weight, 1024 for each CPU that was requested.
@@ -149,7 +124,6 @@ pub struct LinuxCpu {
     /// Its limit, in microseconds of each period; none if it is not above 0.
     #[prost(message, optional, tag = "2")]
     pub quota: Option<OptionalInt64>,
-    /// That period, in microseconds.
     #[prost(message, optional, tag = "3")]
     pub period: Option<OptionalUInt64>,
 }
@@ -176,13 +150,11 @@ pub struct OptionalInt64 {
 pub enum Event {
     /// None.
     Unknown = 0,
-    /// A container is about to start.
     StartContainer = 6,
     /// A container has other resources now.
     PostUpdateContainer = 9,
     /// A container was stopped, or has ended.
     StopContainer = 10,
-    /// A container was removed.
     RemoveContainer = 11,
 }
 
@@ -207,7 +179,6 @@ impl Event {
     }
 }
 
-/// The state of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, prost::Enumeration)]
 #[repr(i32)]
 pub enum ContainerState {
@@ -215,7 +186,6 @@ pub enum ContainerState {
     ContainerUnknown = 0,
     /// It was made, and has not started.
     ContainerCreated = 1,
-    /// It is paused.
     ContainerPaused = 2,
     /// It runs.
     ContainerRunning = 3,

@@ -32,13 +32,11 @@ pub enum ProtocolError {
     /// A frame is longer than any message.
     #[error("a frame of {length} bytes, where at most {most} are allowed", most = ttrpc::LONGEST)]
     LongFrame {
-        /// Its length.
         length: u32,
     },
     /// A message is longer than ttrpc allows.
     #[error("a message of {length} bytes, where at most {most} are allowed", most = ttrpc::LONGEST_PAYLOAD)]
     LongMessage {
-        /// Its length.
         length: u32,
     },
 }
@@ -54,9 +52,7 @@ pub struct Incoming {
 impl Incoming {
     /// Takes in bytes in the order in which they came, and returns the messages that are complete
     /// with them. A frame for an unknown connection is skipped.
-    ///
-    /// # Errors
-    /// If a frame or a message is too long. At most one of each and `bytes` are held in memory.
+    /// Fails if a frame or a message is too long. At most one of each and `bytes` are held in memory.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<(Connection, TtrpcMessage)>, ProtocolError> {
         self.frames.extend_from_slice(bytes);
         let mut messages = Vec::new();

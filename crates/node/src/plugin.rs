@@ -13,7 +13,6 @@ use crate::api::{
 use crate::rules::{ContainerId, Folder, plain};
 use crate::ttrpc::{CallStatus, TtrpcRequest};
 
-/// See the file's head.
 #[derive(Debug)]
 pub struct Plugin {
     folder: Folder,
@@ -50,17 +49,12 @@ impl Plugin {
     }
 
     /// Removes all rules.
-    ///
-    /// # Errors
-    /// If one cannot be removed.
     pub fn end(&self) -> io::Result<()> {
         self.folder.remove_all_but(&BTreeSet::new()).map(|_| ())
     }
 
     /// The answer to a call.
-    ///
-    /// # Errors
-    /// If there is no such method, or its argument cannot be read. A mistake of a pod is no error:
+    /// Fails if there is no such method, or its argument cannot be read. A mistake of a pod is no error:
     /// its containers start without rules.
     pub fn answer(&mut self, call: &TtrpcRequest) -> Result<Vec<u8>, CallStatus> {
         if call.service != PLUGIN {

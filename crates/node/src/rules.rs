@@ -39,7 +39,6 @@ const END: &str = ".toml";
 /// A file that is being written. The service reads names that end in `.toml` alone.
 const UNFINISHED: &str = "container.new";
 
-/// The folder.
 #[derive(Clone, Debug)]
 pub struct Folder(PathBuf);
 
@@ -51,9 +50,7 @@ impl Folder {
     }
 
     /// Writes the rule of a container, which `name` tells in the service's log.
-    ///
-    /// # Errors
-    /// If the file cannot be written. A former one is then still there.
+    /// Fails if the file cannot be written. A former one is then still there.
     pub fn put(&self, id: &ContainerId, name: &str, entitlement: &Entitlement) -> io::Result<()> {
         DirBuilder::new()
             .recursive(true)
@@ -65,9 +62,6 @@ impl Folder {
     }
 
     /// Removes the rule of a container. True if there was one.
-    ///
-    /// # Errors
-    /// If it is there and cannot be removed.
     pub fn remove(&self, id: &ContainerId) -> io::Result<bool> {
         match fs::remove_file(self.0.join(id.file_name())) {
             Ok(()) => Ok(true),
@@ -77,9 +71,6 @@ impl Folder {
     }
 
     /// Removes the rules of all containers but these. Returns how many were removed.
-    ///
-    /// # Errors
-    /// If the folder cannot be read, or a file in it cannot be removed.
     pub fn remove_all_but(&self, kept: &BTreeSet<ContainerId>) -> io::Result<usize> {
         let entries = match fs::read_dir(&self.0) {
             Ok(entries) => entries,

@@ -34,10 +34,8 @@ pub enum Broken {
     /// No container runtime listens there.
     #[error("no container runtime listens ({0}); it must have NRI enabled")]
     NotThere(#[source] io::Error),
-    /// The socket failed.
     #[error("the connection to the container runtime failed: {0}")]
     Socket(#[from] io::Error),
-    /// The runtime has closed it.
     #[error("the container runtime has closed the connection")]
     Closed,
     /// The runtime does not speak NRI.
@@ -52,9 +50,6 @@ pub enum Broken {
 }
 
 /// Registers as the plugin of this index at `socket`, and answers until a signal comes.
-///
-/// # Errors
-/// If the connection cannot be made, or ends.
 pub fn serve(
     socket: &Path,
     index: &str,

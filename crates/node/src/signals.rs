@@ -15,18 +15,12 @@ pub struct EndingSignals(OwnedFd);
 impl EndingSignals {
     /// From now on these signals wait to be seen. To be called before any thread is started,
     /// because threads inherit what is blocked.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn block() -> io::Result<Self> {
         let ending = [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT, libc::SIGHUP];
         signals::block(&ending).map(Self)
     }
 
     /// Waits for a signal, for something to read at `other`, or for `at_most`.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn wait(
         &self,
         other: Option<BorrowedFd<'_>>,
@@ -50,13 +44,11 @@ impl EndingSignals {
     }
 }
 
-/// The end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitEnd {
     /// A signal.
     ToEnd,
     /// Something to read, or the other side has closed.
     ToRead,
-    /// The time is over.
     ByTime,
 }

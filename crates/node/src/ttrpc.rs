@@ -10,13 +10,10 @@ use crate::mux::{ProtocolError, word};
 
 const HEADER: usize = 10;
 
-/// The longest payload, 4 MiB.
 pub const LONGEST_PAYLOAD: usize = 4 << 20;
 
-/// The longest message.
 pub const LONGEST: usize = HEADER + LONGEST_PAYLOAD;
 
-/// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageKind {
     /// A call.
@@ -47,12 +44,10 @@ impl From<u8> for MessageKind {
     }
 }
 
-/// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TtrpcMessage {
     /// Which call it belongs to.
     pub stream: u32,
-    /// The kind of the message.
     pub kind: MessageKind,
     /// A [`TtrpcRequest`] or a [`Response`].
     pub payload: Vec<u8>,
@@ -108,7 +103,6 @@ impl TtrpcMessage {
         }
     }
 
-    /// The answer to the call of this stream.
     #[must_use]
     pub fn response(stream: u32, answer: Result<Vec<u8>, CallStatus>) -> Self {
         let response = match answer {
@@ -174,7 +168,6 @@ impl CallStatus {
         }
     }
 
-    /// There is no such method.
     pub(crate) fn unimplemented(method: &str) -> Self {
         Self {
             code: 12,

@@ -7,7 +7,6 @@ use crate::{Boost, BoostParams};
 /// The policy.
 pub type Berate = Compiled<Named>;
 
-/// Its name and structures.
 #[derive(Clone, Copy, Debug)]
 pub enum Named {}
 
@@ -15,7 +14,6 @@ pub enum Named {}
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// The quantum at nice 0.
     pub quantum_ns: u64,
     /// Notifications are listened to: 0 or 1.
     pub mdn: u64,
@@ -27,7 +25,6 @@ pub struct Params {
     pub boost: BoostParams,
 }
 
-/// The state of the machine.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
@@ -38,7 +35,6 @@ pub struct Machine {
     pub loads_ns: [u64; 4],
 }
 
-/// The state of a task.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Task {
@@ -48,7 +44,6 @@ pub struct Task {
     pub window: u64,
     /// The time that it has run since the next was brought up to date.
     pub uncounted_ns: u64,
-    /// For how long it ran in that.
     pub window_ran_ns: u64,
     /// The quantum with which it is part of that window's load, if it is.
     pub counted_ns: u64,

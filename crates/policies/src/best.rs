@@ -6,7 +6,6 @@ use crate::shim::{self, Compiled, OperationsOf};
 /// The policy.
 pub type Best = Compiled<Named>;
 
-/// Its name and structures.
 #[derive(Clone, Copy, Debug)]
 pub enum Named {}
 
@@ -34,7 +33,6 @@ pub struct Params {
     pub discard_late: u64,
 }
 
-/// The state of the machine.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
@@ -46,7 +44,6 @@ pub struct Machine {
     pub heard: u64,
 }
 
-/// The state of a task.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Task {
@@ -62,7 +59,6 @@ pub struct Task {
     pub ran_ns: u64,
     /// It used up its longest run since it last blocked.
     pub batch: u64,
-    /// The last window in which it did.
     pub window: u64,
     /// How many notifications counted since it last entered.
     pub notified: u64,

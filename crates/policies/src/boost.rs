@@ -3,7 +3,6 @@
 /// A ratio of one.
 pub const ONE: u64 = 1 << 20;
 
-/// The knobs of the boost.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoostParams {

@@ -45,7 +45,6 @@ impl Plan {
         plan
     }
 
-    /// The budget.
     #[must_use]
     pub const fn budget(&self) -> u64 {
         self.budget
@@ -132,7 +131,6 @@ impl Task {
         unsafe { c::onbeat_grace_set_plan(self, plan) }
     }
 
-    /// A job begins.
     pub fn job_begins(&mut self, release_ns: u64) {
         // SAFETY: as in `set_plan`.
         unsafe { c::onbeat_grace_job_begins(self, release_ns) }
@@ -224,7 +222,6 @@ impl Task {
         self.period_end_ns
     }
 
-    /// Its plan.
     #[must_use]
     pub const fn plan(&self) -> &Plan {
         &self.plan
@@ -243,7 +240,6 @@ pub fn share(work: u64, period_ns: u64) -> u64 {
     c::onbeat_grace_share(work, period_ns)
 }
 
-/// The speed that all shares together need.
 #[must_use]
 pub fn speed_of(shares: u64, full: u64) -> u64 {
     c::onbeat_grace_speed_of(shares, full)

@@ -31,26 +31,19 @@ use onbeat_model::{Instant, Span};
 /// either. A ready task's key holds from [`wakeup`](Self::wakeup) or [`put_back`](Self::put_back)
 /// until it is picked. A task that wakes takes the CPU from one that runs if its key is less.
 pub trait Rules {
-    /// The state of a task.
     type Task: Clone + std::fmt::Debug;
 
     /// A task of this niceness, not ready yet.
     fn join(&mut self, nice: i8, now: Instant) -> Self::Task;
-    /// `parent`, which runs, has a `child`, which has joined.
     fn fork(&mut self, parent: &mut Self::Task, child: &mut Self::Task);
     /// `child`, which runs, ends.
     fn exit(&mut self, child: &mut Self::Task, parent: &mut Self::Task);
-    /// `task` is gone.
     fn leave(&mut self, task: &mut Self::Task);
     /// `task` has another niceness.
     fn renice(&mut self, task: &mut Self::Task, nice: i8);
-    /// `task` was blocked and is ready.
     fn wakeup(&mut self, task: &mut Self::Task, now: Instant);
-    /// `task` ran and blocks.
     fn block(&mut self, task: &mut Self::Task, now: Instant);
-    /// `task` begins to run.
     fn pick(&mut self, task: &mut Self::Task, now: Instant);
-    /// `task` has run for `ran` up to now.
     fn charge(&mut self, task: &mut Self::Task, ran: Span, now: Instant);
     /// Whether `task`, which was just charged, has to stand in line again.
     fn tick(&mut self, task: &mut Self::Task, now: Instant) -> bool;

@@ -7,7 +7,6 @@ use crate::{Boost, BoostParams};
 /// The policy.
 pub type Linux24 = Compiled<Named>;
 
-/// Its name and structures.
 #[derive(Clone, Copy, Debug)]
 pub enum Named {}
 
@@ -17,7 +16,6 @@ pub enum Named {}
 pub struct Params {
     /// How often the clock ticks.
     pub tick_ns: u64,
-    /// The quantum at nice 0.
     pub quantum_ns: u64,
     /// Notifications are listened to: 0 or 1.
     pub mdn: u64,
@@ -25,7 +23,6 @@ pub struct Params {
     pub boost: BoostParams,
 }
 
-/// The state of the machine.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
@@ -33,7 +30,6 @@ pub struct Machine {
     pub epoch: u64,
 }
 
-/// The state of a task.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Task {

@@ -140,7 +140,6 @@ impl Group {
         unsafe { (operations().timer)(self, now.as_ns()) }
     }
 
-    /// The absolute deadline.
     #[must_use]
     pub const fn deadline(&self) -> Instant {
         Instant::from_ns(self.deadline)

@@ -37,9 +37,7 @@ pub trait Named {
     const NAME: &'static str;
     /// Its knobs.
     type Params: Copy + Debug + 'static;
-    /// The state of the machine.
     type Machine: Copy + Debug + Default + 'static;
-    /// The state of a task.
     type Task: Copy + Debug + Default + 'static;
 
     /// Its functions.
@@ -54,7 +52,6 @@ pub trait Named {
 pub struct Compiled<N: Named> {
     /// Its knobs.
     pub params: N::Params,
-    /// The state of the machine.
     pub machine: N::Machine,
 }
 

@@ -5,7 +5,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use libbpf_rs::PrintLevel;
 
-/// The most lines.
 const MOST_LINES: usize = 6;
 
 static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());

@@ -6,7 +6,6 @@ use crate::{complaints, functions, list};
 /// Why a scheduler could not be started, or asked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The kernel was built without it.
     #[error(
         "this kernel has no sched_ext: boot one of 6.16 or newer that is built with CONFIG_SCHED_CLASS_EXT=y"
     )]
@@ -17,12 +16,10 @@ pub enum Error {
         /// The scheduler's name.
         name: String,
     },
-    /// Schedulers are for the privileged.
     #[error(
         "may not load a scheduler: that needs root (or CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN); run it with sudo"
     )]
     NoPrivilege,
-    /// The kernel refuses it.
     #[error("this kernel does not take the scheduler {name}: {source} ({complaints})")]
     Refused {
         /// Which.
@@ -32,7 +29,6 @@ pub enum Error {
         /// The messages before it: which function it lacks, or what its verifier found.
         complaints: String,
     },
-    /// The kernel refuses callers of one of its functions, because its build went wrong.
     #[error(
         "this build of the kernel misdescribes {function}, so it refuses the scheduler {name}, which calls it: {}",
         OTHER_BUILD
@@ -40,17 +36,13 @@ pub enum Error {
     Misdescribed {
         /// Which scheduler.
         name: &'static str,
-        /// Which function.
         function: String,
     },
-    /// There is no such setting.
     #[error("{scheduler} has no setting {name}; it has {known}")]
     NoSuchSetting {
         /// Whose.
         scheduler: &'static str,
-        /// The name given.
         name: String,
-        /// The names known.
         known: String,
     },
     /// A setting's value is too large for it.
@@ -58,7 +50,6 @@ pub enum Error {
     TooLarge {
         /// The setting.
         name: String,
-        /// The value given.
         value: u64,
     },
     /// A setting's value makes no sense.
@@ -66,7 +57,6 @@ pub enum Error {
     TooSmall {
         /// The setting.
         name: String,
-        /// The value given.
         value: u64,
         /// The least value allowed.
         least: i128,

@@ -80,7 +80,6 @@ pub enum NotPlanned {
     System(#[from] Error),
 }
 
-/// `struct grace_call` of `schedulers/grace/plan.h`.
 #[repr(C)]
 #[derive(Default)]
 struct GraceCall {
@@ -130,9 +129,6 @@ impl GraceCall {
 pub struct WorkPace(#[expect(dead_code, reason = "held for what it does")] Link);
 
 /// Begins that; `highest` is the speed at which plans have work done in its time.
-///
-/// # Errors
-/// If this kernel does not tell of frequencies.
 pub fn keep_pace(running: &mut Running, highest: Speed) -> Result<WorkPace, Error> {
     let object = running.object();
     let malformed = |what| Error::Malformed {
@@ -159,9 +155,6 @@ pub fn keep_pace(running: &mut Running, highest: Speed) -> Result<WorkPace, Erro
 }
 
 /// Gives the thread `tid` a plan from its next job on, as the `number`th thread that has one.
-///
-/// # Errors
-/// See [`NotPlanned`].
 pub fn set_plan(
     running: &mut Running,
     number: u32,
@@ -179,9 +172,6 @@ pub fn set_plan(
 
 /// Takes the plan of the thread `tid`, the `number`th, away; another thread may be that one from
 /// then on.
-///
-/// # Errors
-/// The kernel's error.
 pub fn forget_plan(running: &mut Running, number: u32, tid: u32) -> Result<(), Error> {
     let call = GraceCall {
         slot: number,
@@ -201,9 +191,6 @@ pub fn has_plan(running: &mut Running, tid: u32) -> bool {
 }
 
 /// Takes the messages since the last look.
-///
-/// # Errors
-/// The kernel's error.
 pub fn told(running: &mut Running) -> Result<Vec<ThreadMessage>, Error> {
     let name = "told";
     let object = running.object();

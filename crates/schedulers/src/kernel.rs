@@ -15,12 +15,10 @@ const FOLDER: &str = "/sys/kernel/sched_ext";
 pub(crate) const OTHER_BUILD: &str =
     "boot another build of it, or another version, for `onbeat scheduler`";
 
-/// The state of sched_ext.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SchedExtStatus {
     /// The kernel's word: `enabled`, `disabled`, or on the way to one of these.
     pub state: String,
-    /// The scheduler in force.
     pub scheduler: Option<String>,
     /// Whether it schedules all ordinary tasks, not only those of SCHED_EXT.
     pub whole: bool,

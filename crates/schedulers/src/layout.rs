@@ -11,9 +11,7 @@ use libbpf_rs::btf::{Btf, BtfType, ReferencesType, TypeId};
 /// dot between, that of an array its index.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Value {
-    /// Its name in C.
     pub name: String,
-    /// Its value.
     pub value: i128,
 }
 
@@ -140,18 +138,15 @@ impl Layout {
         }
     }
 
-    /// The field of that name.
     pub(crate) fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// The names of all, for a message.
     pub(crate) fn names(&self) -> String {
         let names: Vec<&str> = self.fields.iter().map(|f| f.name.as_str()).collect();
         names.join(", ")
     }
 
-    /// The text of that name in the bytes.
     pub(crate) fn read_text(&self, name: &str, bytes: &[u8]) -> String {
         let text = self.texts.iter().find(|text| text.name == name);
         let own = text.and_then(|text| bytes.get(text.offset..text.offset + text.bytes));
@@ -161,7 +156,6 @@ impl Layout {
             .into_owned()
     }
 
-    /// The values in the bytes of the structure or section.
     pub(crate) fn read(&self, bytes: &[u8]) -> Vec<Value> {
         self.fields
             .iter()

@@ -44,7 +44,6 @@ pub const ALL: [Description; 5] = [
     ),
 ];
 
-/// The scheduler of that name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Description> {
     ALL.iter().find(|scheduler| scheduler.name == name)

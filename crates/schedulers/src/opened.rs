@@ -36,9 +36,6 @@ pub struct Opened {
 
 impl Opened {
     /// Opens a scheduler's object. Needs no privilege.
-    ///
-    /// # Errors
-    /// If the object is not what this loader expects.
     pub fn new(scheduler: &Description) -> Result<Self, Error> {
         complaints::keep();
         let name = scheduler.name;
@@ -67,7 +64,6 @@ impl Opened {
         })
     }
 
-    /// The settings, with the values that are in force.
     #[must_use]
     pub fn settings(&self) -> Vec<Value> {
         let data = self
@@ -79,9 +75,7 @@ impl Opened {
     }
 
     /// Sets one of the [`settings`](Self::settings).
-    ///
-    /// # Errors
-    /// If there is none of that name, or the value is too large for it, or less than the scheduler
+    /// Fails if there is none of that name, or the value is too large for it, or less than the scheduler
     /// can do with.
     pub fn set(&mut self, name: &str, value: u64) -> Result<(), Error> {
         let field = self
@@ -119,9 +113,6 @@ impl Opened {
 
     /// Loads it and puts it in force. The kernel ends it if a task that is ready does not run for
     /// `watchdog`; without one, for the kernel's own 30 s.
-    ///
-    /// # Errors
-    /// If there is no sched_ext, another scheduler is loaded, or the kernel does not take this one.
     pub fn start(mut self, extent: Extent, watchdog: Option<Duration>) -> Result<Running, Error> {
         let name = self.name;
         if let Some(name) = kernel::status().ok_or(Error::NoSchedExt)?.scheduler {

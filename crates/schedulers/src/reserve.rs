@@ -22,7 +22,6 @@ const SLOTS: usize = 64;
 
 /// The shortest runtime that a timer of the kernel can enforce with some sense.
 pub const SHORTEST_RUNTIME: Span = Span::from_us(100);
-/// The shortest period.
 pub const SHORTEST_PERIOD: Span = Span::from_us(500);
 /// `RESERVE_LONGEST_PERIOD_NS` of `schedulers/reserve/policy.h`.
 pub const LONGEST_PERIOD: Span = Span::from_secs(4);
@@ -33,7 +32,6 @@ pub enum Refused {
     /// The admission test failed.
     #[error("no room for {wanted}: {free} of {limit} is free; end a reservation, or ask for less")]
     NoRoom {
-        /// The bandwidth asked for.
         wanted: Bandwidth,
         /// The bandwidth that no reservation holds yet.
         free: Bandwidth,
@@ -43,7 +41,6 @@ pub enum Refused {
     /// There is no thread, process or group of that number.
     #[error("there is no {0}")]
     Nobody(Whom),
-    /// All slots are taken.
     #[error("there are {SLOTS} reservations already, and there can be no more: end one")]
     NoSlot,
     /// The times are shorter or longer than the scheduler takes.
@@ -62,13 +59,11 @@ pub enum Refused {
 /// The resources that a group has used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupUse {
-    /// CPU time.
     pub time: Span,
     /// How often its budget was used up.
     pub exhausted: u64,
 }
 
-/// `struct reserve_call` of `schedulers/reserve/group.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct ReserveCall {
@@ -84,9 +79,6 @@ struct ReserveCall {
 
 /// Puts the scheduler in force for all ordinary tasks. When it is dropped, all reservations are
 /// gone.
-///
-/// # Errors
-/// If there is no sched_ext, another scheduler is loaded, or the kernel does not take this one.
 pub fn start() -> Result<Running, Error> {
     let scheduler = find("reserve").ok_or(Error::Malformed {
         name: "reserve",
@@ -140,9 +132,6 @@ impl Reservations {
 
     /// Takes in how many CPUs are online now. If the reservations hold more than can be had of
     /// those, each gets the same part of its runtime. Returns that part if it has changed.
-    ///
-    /// # Errors
-    /// If the kernel has ended the scheduler.
     pub fn fit(&mut self, running: &mut Running) -> Result<Option<f64>, Refused> {
         check(running)?;
         let cpus = kernel::capacity().cpus;
@@ -183,8 +172,6 @@ impl Reservations {
 
     /// Gives `whom` a reservation, or changes the one that it has; a raised runtime counts from the
     /// next period.
-    ///
-    /// # Errors
     /// See [`Refused`]; `whom` then has what it had before.
     pub fn set(
         &mut self,
@@ -220,9 +207,6 @@ impl Reservations {
     }
 
     /// Takes the reservation of `whom` away; for a group without one, nothing happens.
-    ///
-    /// # Errors
-    /// If the kernel has ended the scheduler.
     pub fn remove(&mut self, running: &mut Running, whom: Whom) -> Result<(), Refused> {
         let Some(slot) = self.slot_of(whom) else {
             return Ok(());

@@ -36,7 +36,6 @@ impl std::fmt::Debug for Running {
     }
 }
 
-/// How a scheduler ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchedulerOutcome {
     /// The kernel's word for it.
@@ -83,16 +82,12 @@ impl Running {
         })
     }
 
-    /// Its name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
     /// The counters since it was started, over all CPUs.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn statistics(&self) -> Result<Vec<Value>, Error> {
         let map = self.object.maps().find(|map| map.name() == "statistics");
         let per_cpu = match map {

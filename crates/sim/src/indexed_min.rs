@@ -12,7 +12,6 @@ pub(crate) struct Least<K> {
 }
 
 impl<K: Ord + Copy> Least<K> {
-    /// `count` keys, at least one, all the same.
     pub(crate) fn new(count: usize, key: K) -> Self {
         let count = count.max(1);
         let leaves = count.next_power_of_two();
@@ -34,7 +33,6 @@ impl<K: Ord + Copy> Least<K> {
         (winner, self.keys[winner])
     }
 
-    /// Changes the key of that number.
     pub(crate) fn set(&mut self, number: usize, key: K) {
         self.keys[number] = key;
         let mut node = (number + self.winners.len() / 2) / 2;

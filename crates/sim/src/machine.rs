@@ -73,7 +73,6 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         self.calendar.now()
     }
 
-    /// How many jobs are done.
     #[must_use]
     pub const fn jobs_done(&self) -> u64 {
         self.jobs_done
@@ -85,12 +84,10 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         self.switches
     }
 
-    /// The policy.
     pub const fn policy(&self) -> &P {
         &self.policy
     }
 
-    /// The observer.
     pub const fn observer(&mut self) -> &mut O {
         &mut self.observer
     }
@@ -159,7 +156,6 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         self.calendar.advance(until);
     }
 
-    /// Runs until `until`.
     pub fn run_until(&mut self, until: Instant) {
         self.run(until, |_| false);
     }

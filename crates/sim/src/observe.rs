@@ -7,9 +7,7 @@ use crate::{CpuIndex, TaskIndex, Work};
 /// A job that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// The task.
     pub task: TaskIndex,
-    /// Its number, from zero.
     pub number: u64,
     /// When it was due to begin.
     pub release: Instant,
@@ -19,7 +17,6 @@ pub struct Completion {
     pub ended: Instant,
     /// When it should have been done.
     pub deadline: Instant,
-    /// The demand.
     pub demand: Work,
     /// The CPU time that took.
     pub executed: Span,
@@ -44,9 +41,7 @@ impl Completion {
 /// A stretch of time in which one CPU ran one task at one speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// The CPU.
     pub cpu: CpuIndex,
-    /// The task.
     pub task: TaskIndex,
     /// From when.
     pub from: Instant,
@@ -58,7 +53,6 @@ pub struct Stretch {
 
 /// Hears what happens on a machine, in the order of time.
 pub trait Observer {
-    /// A job is done.
     fn job(&mut self, _job: &Completion) {}
     /// A CPU has run a task without a break.
     fn ran(&mut self, _stretch: &Stretch) {}

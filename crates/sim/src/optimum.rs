@@ -17,14 +17,12 @@ use crate::Work;
 use crate::observe::Completion;
 use crate::scenario::Power;
 
-/// A job as it is known afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownJob {
     /// Not before.
     pub release: Instant,
     /// Not after.
     pub deadline: Instant,
-    /// The work.
     pub work: Work,
 }
 

@@ -52,7 +52,6 @@ pub trait Policy {
     /// `task` woke, or was started.
     fn ready(&mut self, task: TaskIndex, calendar: &mut Calendar);
 
-    /// `task`, which ran on `cpu`, has blocked.
     fn blocked(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar);
 
     /// `task` still wants to run, but `cpu` is being scheduled anew.
@@ -96,7 +95,6 @@ pub trait Policy {
     ) {
     }
 
-    /// A job of `task` has computed `demand` and is done.
     fn job_ends(&mut self, _task: TaskIndex, _demand: Work, _desk: &mut Calendar) {}
 
     /// `task` has done its last job.

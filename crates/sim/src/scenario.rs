@@ -33,20 +33,16 @@ pub use run::{Outputs, ScenarioRun};
 pub use scheduler::{Ruling, ScenarioScheduler};
 pub use timeline::ScenarioTimeline;
 
-/// The scenario to simulate.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// Which random sequence.
     pub seed: u64,
     /// For how long.
     pub duration: Span,
-    /// The CPUs.
     pub cpus: Cpus,
-    /// The scheduler.
     pub scheduler: ScenarioScheduler,
     /// How Linux does it, and which CPUs belong together.
     pub config: Config,
-    /// The power of the CPUs.
     pub power: Power,
     /// The tasks as they were written; each stands for one task or several.
     pub groups: Vec<TaskGroup>,
@@ -56,10 +52,8 @@ pub struct Scenario {
     pub feedback: Option<WrittenController>,
 }
 
-/// Tasks of one kind.
 #[derive(Clone, Debug)]
 pub struct TaskGroup {
-    /// Their name.
     pub name: Name,
     /// How many there are.
     pub count: usize,
@@ -82,7 +76,6 @@ pub struct TaskGroup {
 pub struct LoopSettings {
     /// How budgets are predicted.
     pub predictor: PredictorKind,
-    /// With which parameters.
     pub parameters: Parameters,
     /// It may set the speed of the CPUs, too.
     pub sets_speed: bool,
@@ -128,7 +121,6 @@ impl Power {
 }
 
 impl Scenario {
-    /// How many tasks there are.
     #[must_use]
     pub fn tasks(&self) -> usize {
         self.groups.iter().map(|group| group.count).sum()

@@ -17,7 +17,6 @@ impl Work {
     /// More than can ever be done.
     pub const ENDLESS: Self = Self(u64::MAX);
 
-    /// The work that takes `span` at full speed.
     #[must_use]
     pub const fn at_full_speed(span: Span) -> Self {
         Self(span.as_ns())

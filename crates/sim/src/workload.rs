@@ -27,7 +27,6 @@ pub struct JobSpec {
     pub expiry: Option<Instant>,
     /// When it should be done.
     pub deadline: Instant,
-    /// The demand.
     pub demand: Work,
     /// In how many equal bursts; at least one.
     pub bursts: u32,
@@ -64,7 +63,6 @@ enum JobSource {
 /// When a task says `mdn()`: that it has missed a deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Notifies {
-    /// Never.
     #[default]
     Never,
     /// At the end of each job that is late.

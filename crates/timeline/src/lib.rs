@@ -19,11 +19,9 @@ use packet::{
     Type,
 };
 
-/// A track, or a group of tracks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Track(u64);
 
-/// The unit of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds.
@@ -35,9 +33,7 @@ pub enum Unit {
 /// Something to be told of a slice or an instant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Detail<'a> {
-    /// A number.
     Number(u64),
-    /// Words.
     Words(&'a str),
 }
 
@@ -67,17 +63,14 @@ impl<W: Write> Timeline<W> {
         }
     }
 
-    /// A new group of tracks.
     pub fn group(&mut self, name: &str) -> Track {
         self.describe(None, name, None)
     }
 
-    /// A new track in `group`.
     pub fn track(&mut self, group: Track, name: &str) -> Track {
         self.describe(Some(group), name, None)
     }
 
-    /// A new counter in `group`.
     pub fn counter(&mut self, group: Track, name: &str, unit: Unit) -> Track {
         let counter = match unit {
             Unit::Time => CounterDescriptor {
@@ -109,7 +102,6 @@ impl<W: Write> Timeline<W> {
         self.event(track, at, Type::Instant, Some(name), details);
     }
 
-    /// The value of the counter from then on.
     pub fn count(&mut self, counter: Track, at: Instant, value: i64) {
         let event = TrackEvent {
             r#type: Some(Type::Counter as i32),
@@ -121,9 +113,6 @@ impl<W: Write> Timeline<W> {
     }
 
     /// Ends the file.
-    ///
-    /// # Errors
-    /// If something could not be written.
     pub fn finish(mut self) -> io::Result<()> {
         match self.failed {
             Some(error) => Err(error),
@@ -214,7 +203,6 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// No track yet.
     #[must_use]
     pub fn new(group: Track, name: &str) -> Self {
         Self {
@@ -250,7 +238,6 @@ impl Lanes {
 }
 
 impl Detail<'_> {
-    /// A span in nanoseconds.
     #[must_use]
     pub const fn ns(span: Span) -> Self {
         Self::Number(span.as_ns())

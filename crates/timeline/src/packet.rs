@@ -3,14 +3,12 @@
 
 use prost::{Enumeration, Message, Oneof};
 
-/// `trace.proto`.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Trace {
     #[prost(message, repeated, tag = "1")]
     pub(crate) packet: Vec<TracePacket>,
 }
 
-/// `trace_packet.proto`.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct TracePacket {
     #[prost(uint64, optional, tag = "8")]
@@ -25,7 +23,6 @@ pub(crate) struct TracePacket {
     pub(crate) track_descriptor: Option<TrackDescriptor>,
 }
 
-/// `track_event/track_descriptor.proto`.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct TrackDescriptor {
     #[prost(uint64, optional, tag = "1")]
@@ -47,10 +44,8 @@ pub(crate) struct CounterDescriptor {
     pub(crate) unit_name: Option<String>,
 }
 
-/// `CounterDescriptor.Unit.UNIT_TIME_NS`.
 pub(crate) const UNIT_TIME_NS: i32 = 1;
 
-/// `track_event/track_event.proto`.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct TrackEvent {
     #[prost(message, repeated, tag = "4")]
@@ -85,7 +80,6 @@ pub(crate) struct DebugAnnotation {
     pub(crate) value: Option<AnnotationValue>,
 }
 
-/// Its `oneof value`.
 #[derive(Clone, PartialEq, Oneof)]
 pub(crate) enum AnnotationValue {
     #[prost(uint64, tag = "3")]

@@ -6,7 +6,6 @@ use onbeat_model::{Bandwidth, Instant};
 use crate::text::harmless;
 use crate::thread::Use;
 
-/// See the file's head.
 #[derive(Clone, Debug)]
 pub(crate) struct ShownApplication {
     pub(crate) sums: Sums,
@@ -16,7 +15,6 @@ pub(crate) struct ShownApplication {
 }
 
 impl ShownApplication {
-    /// The application as it was `before`, if it was there, with its sums now.
     pub(crate) fn hear(before: Option<Self>, sums: Sums, at: Instant) -> Self {
         let mut used = before.map(|before| before.used).unwrap_or_default();
         used.hear(at, sums.executed);

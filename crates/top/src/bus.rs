@@ -30,7 +30,6 @@ const MOST_THREADS: usize = 256;
 type PropertyMap = HashMap<String, OwnedValue>;
 type JobLists = Vec<(u32, Vec<(u64, u64, u64, bool)>)>;
 
-/// A connection to the service.
 #[derive(Debug)]
 pub struct ServiceConnection {
     connection: Connection,
@@ -40,7 +39,6 @@ pub struct ServiceConnection {
 /// Why it does not tell.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
-    /// There is no bus.
     #[error("cannot connect to the system bus: {0}")]
     Bus(zbus::Error),
     /// No service is there.
@@ -68,9 +66,6 @@ impl ServiceError {
 
 impl ServiceConnection {
     /// Connects to the system bus, or where DBUS_SYSTEM_BUS_ADDRESS says.
-    ///
-    /// # Errors
-    /// If there is no bus.
     pub fn connect() -> Result<Self, ServiceError> {
         let builder = connection::Builder::system().map_err(ServiceError::Bus)?;
         let connection = builder.method_timeout(PATIENCE).build();
@@ -81,17 +76,11 @@ impl ServiceConnection {
     }
 
     /// How things stand now, with the jobs that ended since this was last asked.
-    ///
-    /// # Errors
-    /// If the service is not there, or does not answer.
     pub fn look(&mut self, wanted: &WantedThreads) -> Result<Snapshot, ServiceError> {
         zbus::block_on(self.see(wanted))
     }
 
     /// The same for a caller that waits for something else, too.
-    ///
-    /// # Errors
-    /// As [`ServiceConnection::look`].
     pub async fn see(&mut self, wanted: &WantedThreads) -> Result<Snapshot, ServiceError> {
         let jobs_of: Vec<u32> = wanted.jobs_of.iter().copied().take(MOST_THREADS).collect();
         let question = (self.since.as_ns(), jobs_of, wanted.wakeups_of.unwrap_or(0));
@@ -144,9 +133,6 @@ impl ServiceConnection {
 
     /// Lets `model` hear how things stand, and again after `pause`, with all jobs that the service
     /// still knows.
-    ///
-    /// # Errors
-    /// If the service is not there, or does not answer.
     pub fn look_twice(&mut self, model: &mut Model, pause: Duration) -> Result<(), ServiceError> {
         model.hear(News::Snapshot(self.look(&WantedThreads::default())?));
         std::thread::sleep(pause);
@@ -181,7 +167,6 @@ pub fn follow(mut service: ServiceConnection, feeder: &Feeder) {
     }
 }
 
-/// The pause after an answer about `threads` threads.
 fn pause_after(threads: usize) -> Duration {
     let times = (threads / FEW_THREADS).clamp(1, LONGEST_PAUSE);
     SNAPSHOT_EVERY.saturating_mul(u32::try_from(times).unwrap_or(1))

@@ -13,7 +13,6 @@ use crate::text::{Align, fitted, harmless};
 use crate::thread::ShownThread;
 use crate::{State, ThreadSnapshot};
 
-/// A column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Column {
     #[default]
@@ -182,7 +181,6 @@ impl Column {
         }
     }
 
-    /// Its heading.
     pub(crate) fn heading(self, width: usize) -> String {
         let title = match self {
             Self::Share if width < self.title().len() => "USED/RSVD",

@@ -28,7 +28,6 @@ pub(crate) fn rows_of(height: u16) -> usize {
     usize::from(height.saturating_sub(ABOVE + BELOW))
 }
 
-/// Draws it all. Nothing but `model`, `look` and the size of `area` tells what.
 pub fn draw(model: &Model, look: &ScreenLook, area: Rect, buffer: &mut Buffer) {
     let Rect { width, height, .. } = area;
     if width == 0 || height == 0 {

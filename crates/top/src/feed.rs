@@ -19,7 +19,6 @@ pub struct WantedThreads {
     pub wakeups_of: Option<u32>,
 }
 
-/// The news of a source.
 #[derive(Debug)]
 pub enum News {
     /// How things stand.
@@ -55,10 +54,6 @@ impl Feed {
         (feeder, Self { news, wanted })
     }
 
-    /// The next news, if there are any.
-    ///
-    /// # Errors
-    /// If the source is gone.
     pub(crate) fn next(&self) -> Result<Option<News>, Gone> {
         match self.news.try_recv() {
             Ok(news) => Ok(Some(news)),
@@ -83,9 +78,6 @@ impl Feeder {
     }
 
     /// Tells, unless too much waits to be looked at already.
-    ///
-    /// # Errors
-    /// If the screen is gone.
     pub fn tell(&self, news: News) -> Result<(), Gone> {
         match self.news.try_send(news) {
             Ok(()) | Err(TrySendError::Full(_)) => Ok(()),

@@ -32,7 +32,6 @@ const PAGE: isize = 10;
 /// A filter is no longer than this.
 const LONGEST_FILTER: usize = 64;
 
-/// The effect of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyEffect {
     GoOn,
@@ -40,7 +39,6 @@ pub(crate) enum KeyEffect {
 }
 
 impl Model {
-    /// Does what a key says.
     pub(crate) fn key(&mut self, key: KeyEvent) -> KeyEffect {
         if key.kind == KeyEventKind::Release {
             return KeyEffect::GoOn;

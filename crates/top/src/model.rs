@@ -21,7 +21,6 @@ pub(crate) enum ThreadRow {
     Thread(TaskId),
 }
 
-/// See the file's head.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     pub(crate) source: String,
@@ -184,7 +183,6 @@ impl Model {
         self.view.selected = self.rows.get(to).copied();
     }
 
-    /// The thread that is selected.
     pub(crate) fn chosen(&self) -> Option<&ShownThread> {
         self.threads.get(&self.view.selected?)
     }

@@ -34,9 +34,6 @@ struct TopLine<'a> {
 }
 
 /// One JSON object a thread, each on a line of its own.
-///
-/// # Errors
-/// None that a thread could cause.
 pub fn as_lines(model: &Model) -> Result<String, serde_json::Error> {
     let mut text = String::new();
     for thread in rows(model) {

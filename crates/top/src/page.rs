@@ -15,7 +15,6 @@ use crate::screen::Tone;
 use crate::text::{Align, fitted, harmless};
 use crate::thread::ShownThread;
 
-/// The lines of figures.
 const FIGURES: u16 = 5;
 /// A chart is worth drawing from this height on, with its title and axis.
 const LOWEST_CHART: u16 = 5;

@@ -85,9 +85,6 @@ impl ScreenLook {
 
 /// Takes the terminal on standard output, and shows `model` as it is fed, until a key says to quit,
 /// `stop` does, or the feed ends. However that comes about, the terminal is as it was.
-///
-/// # Errors
-/// If the terminal cannot be used.
 pub fn show(
     model: &mut Model,
     feed: &Feed,

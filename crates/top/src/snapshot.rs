@@ -11,7 +11,6 @@ use crate::WantedThreads;
 /// well within a second.
 pub const SNAPSHOT_EVERY: Duration = Duration::from_millis(250);
 
-/// One thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadSnapshot {
     /// Which.
@@ -22,11 +21,9 @@ pub struct ThreadSnapshot {
     pub user: Option<u32>,
     /// How things stand with it.
     pub state: State,
-    /// The last period that it had.
     pub period: Option<Span>,
     /// How sure that is.
     pub confidence: f64,
-    /// The reservation that it holds.
     pub held: Option<Reservation>,
     /// How many jobs it did since its rhythm was found.
     pub jobs: u64,
@@ -94,7 +91,6 @@ impl ThreadSnapshot {
 pub struct Snapshot {
     /// When.
     pub at: Instant,
-    /// The bandwidth of all reservations together.
     pub reserved: Bandwidth,
     /// Their limit; nothing if that is not known.
     pub total: Bandwidth,

@@ -15,16 +15,13 @@ const MOST_BINS: f64 = 4_000.0;
 /// The number of last wakeups that it looks at.
 const MOST_WAKEUPS: usize = 512;
 
-/// The spectrum of one thread.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ThreadSpectrum {
     /// Whose.
     pub(crate) tid: u32,
-    /// The number of wakeups.
     pub(crate) wakeups: usize,
     /// As of when.
     pub(crate) at: Instant,
-    /// The highest frequency.
     pub(crate) highest_hz: f64,
     amplitudes: Vec<f64>,
 }

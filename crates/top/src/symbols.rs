@@ -50,7 +50,6 @@ impl Symbols {
         }
     }
 
-    /// A lying bar of `width` columns, filled up to this share.
     pub(crate) fn bar(self, share: f64, width: usize) -> String {
         let filled = (share.clamp(0.0, 1.0) * width as f64).round() as usize;
         let (full, empty) = if self.unicode {

@@ -26,7 +26,6 @@ pub(crate) struct Second {
     pub(crate) missed: bool,
 }
 
-/// Something changed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ThreadChange {
     pub(crate) at: Instant,
@@ -61,7 +60,6 @@ impl Use {
     }
 }
 
-/// See the file's head.
 #[derive(Clone, Debug)]
 pub(crate) struct ShownThread {
     pub(crate) seen: ThreadSnapshot,

@@ -66,7 +66,6 @@ impl DesyncWay {
     }
 }
 
-/// The figures of one run.
 #[derive(Debug, Serialize)]
 pub(crate) struct DesyncRun {
     run: &'static str,

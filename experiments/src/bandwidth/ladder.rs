@@ -114,7 +114,6 @@ fn steps() -> Vec<(&'static str, Method)> {
     ]
 }
 
-/// Runs each step on each bed.
 pub(super) fn run(machine: &Machine, runs: u64) -> anyhow::Result<Vec<Step>> {
     let mut done = Vec::new();
     for (addition, method) in steps() {

@@ -9,7 +9,6 @@ use onbeat_model::{
     TaskId,
 };
 
-/// Each task's request, and the bandwidth that it was given.
 #[derive(Debug, Default)]
 struct Given(BTreeMap<TaskId, (Reservation, Bandwidth)>);
 

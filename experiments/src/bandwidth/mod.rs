@@ -114,7 +114,6 @@ struct Curve {
     points: Vec<MarginPoint>,
     /// The share of late jobs at each of [`RATIOS`]; none where the curve does not reach.
     at_ratio: Vec<Option<Interval>>,
-    /// For each ratio, the share in each run.
     #[serde(skip)]
     runs_at_ratio: Vec<Vec<f64>>,
 }
@@ -163,7 +162,6 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     )
 }
 
-/// The outcomes of all runs of one method at one margin.
 fn outcomes(bed: Bed, method: &Method, margin: f64, runs: u64) -> Vec<RunOutcome> {
     let seeds: Vec<u64> = (1..=runs).collect();
     let one = |seed: &u64| run_one(bed, method, margin, *seed);

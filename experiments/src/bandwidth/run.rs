@@ -104,7 +104,6 @@ impl OnbeatVariant {
 pub(super) struct RunOutcome {
     /// The share of the first program's jobs that were late.
     pub(super) late: f64,
-    /// How late the latest of them was, in ms.
     pub(super) latest_ms: f64,
     /// The mean of the reservations over the demand; of all programs. None where nothing is
     /// reserved.

@@ -148,7 +148,6 @@ pub(crate) static CODECS: [Codec; 5] = [
 ];
 
 impl Codec {
-    /// The command line that works on `material`.
     pub(super) fn command<'a>(&self, material: &'a Path) -> Vec<&'a std::ffi::OsStr> {
         let file = match self.pace {
             Pace::Output(_) => Some(material.as_os_str()),

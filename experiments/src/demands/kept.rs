@@ -13,9 +13,7 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/demands");
 
 /// The execution times of a codec's jobs.
 pub(crate) struct Kept {
-    /// The codec.
     pub(crate) codec: &'static Codec,
-    /// Its period.
     pub(crate) period: Span,
     /// Execution times in order, at the recording machine's one speed.
     pub(crate) jobs: Vec<Span>,

@@ -15,14 +15,12 @@ use crate::media;
 /// The film's pictures: H.263's largest, so that a decoder of today has as much to do in 30 ms as
 /// the paper's had with 320x240 on a processor of 1 GHz.
 pub(super) const WIDTH: usize = 1408;
-/// Their height.
 pub(super) const HEIGHT: usize = 1152;
 
 /// Pictures a second of the film, one that MPEG-1 knows. (Played, it gets the paper's 30 ms for
 /// each.)
 const RATE: u32 = 30;
 
-/// Pictures in each scene.
 const SCENE: u32 = 170;
 
 /// How often the six kinds of scenes come, each time other ones.

@@ -39,9 +39,7 @@ struct Row {
     /// The greatest difference of two distributions (Kolmogorov): the first 50 jobs and the first
     /// 100.
     first_50_to_first_100: f64,
-    /// The first 50 and all.
     first_50_to_all: f64,
-    /// The first 100 and all.
     first_100_to_all: f64,
     /// The mean over all jobs of that between 100 jobs and the 100 before them.
     from_100_to_the_next: f64,

@@ -85,7 +85,6 @@ impl CaseOutcome {
         self.missed as f64 / self.jobs.max(1) as f64
     }
 
-    /// The worst of the codecs.
     pub(super) fn worst_miss_ratio(&self) -> f64 {
         self.miss_ratios
             .iter()
@@ -177,7 +176,6 @@ impl<'a> SimulatedCase<'a> {
         Workload::periodic(codec.period, demand)
     }
 
-    /// Runs it.
     pub(super) fn run(&self) -> CaseOutcome {
         let tasks = self.codecs.iter().map(|codec| GraceClass::RealTime {
             period: codec.period,

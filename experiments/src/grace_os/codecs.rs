@@ -15,7 +15,6 @@ use crate::results::quantile;
 pub(super) struct Codec {
     /// The paper's name.
     pub(super) name: &'static str,
-    /// The period.
     pub(super) period: Span,
     /// Each job's demand at 1000 MHz.
     pub(super) jobs: Arc<[Work]>,

@@ -22,7 +22,6 @@ pub(super) const SCHEMES: [Scheme; 3] = [
     Scheme::JointForecast,
 ];
 
-/// One run of a sweep.
 #[derive(Serialize)]
 pub(super) struct SweepPoint {
     pub(super) codecs: &'static str,

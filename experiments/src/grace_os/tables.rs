@@ -242,7 +242,6 @@ pub(super) fn as_played(runs: &[SchemeRun]) -> Vec<AsPlayed> {
     .collect()
 }
 
-/// The same as a table.
 pub(super) fn as_played_table(lines: &[AsPlayed]) -> Table {
     let most = lines.first();
     Table::of(lines, |line| {

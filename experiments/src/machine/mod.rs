@@ -63,7 +63,6 @@ impl MachineFacts {
         &self.kernel
     }
 
-    /// The CPUs' name.
     pub(crate) fn cpu(&self) -> &str {
         &self.cpu
     }
@@ -125,7 +124,6 @@ impl Machine {
         self.out.join(name)
     }
 
-    /// How many CPUs there are.
     pub(crate) fn cpus() -> usize {
         std::thread::available_parallelism().map_or(1, usize::from)
     }
@@ -146,7 +144,6 @@ impl Machine {
         }
     }
 
-    /// Waits for `time`.
     pub(crate) fn wait(&self, time: Duration) -> anyhow::Result<()> {
         let end = Instant::now() + time;
         while Instant::now() < end {

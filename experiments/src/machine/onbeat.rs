@@ -17,16 +17,13 @@ pub(crate) struct Onbeat {
     log: PathBuf,
 }
 
-/// The report on one thread.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct ThreadFigures {
     /// The thread.
     pub(crate) tid: u32,
     /// Its name.
     pub(crate) comm: String,
-    /// The period found.
     pub(crate) period_ns: u64,
-    /// Jobs seen.
     pub(crate) jobs: u64,
     /// Jobs that ended late, as seen from outside.
     pub(crate) missed: u64,
@@ -46,14 +43,12 @@ pub(crate) struct ThreadFigures {
     pub(crate) marks: u64,
 }
 
-/// Its report.
 #[derive(Deserialize)]
 pub(crate) struct OnbeatReport {
     threads: Vec<ThreadFigures>,
 }
 
 impl OnbeatReport {
-    /// Reads the report on each thread in this file.
     pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<ThreadFigures>> {
         let told = || {
             format!(

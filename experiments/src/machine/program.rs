@@ -57,7 +57,6 @@ impl Program {
         self.child.stdout.take()
     }
 
-    /// Its status if it has ended.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }

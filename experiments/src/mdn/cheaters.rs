@@ -163,7 +163,6 @@ impl Case {
         })
     }
 
-    /// The same for a guest.
     fn guest_run(self, scheduler: Scheduler, setting: Setting, lies: bool) -> Option<Run> {
         let bound = Told::new(Program::CpuBound, setting, 1, false);
         let bound = std::iter::repeat_n(bound, self.programs().1);
@@ -236,7 +235,6 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     naps::run(machine)
 }
 
-/// The parts of Fig. 7.
 const FIGURES: [(char, Case); 2] = [('a', Case::Fig7a), ('b', Case::Fig7b)];
 
 /// The same where a kernel runs it.

@@ -260,7 +260,6 @@ pub(super) fn both(
     settings.par_iter().map(of_setting).collect()
 }
 
-/// The figures of the program at this place.
 pub(super) fn figures(runs: &[Ways], place: usize, seconds: usize) -> Figures {
     let spread = |of: &dyn Fn(&Ways) -> f64| Spread::of(&runs.iter().map(of).collect::<Vec<_>>());
     Figures {
@@ -271,7 +270,6 @@ pub(super) fn figures(runs: &[Ways], place: usize, seconds: usize) -> Figures {
     }
 }
 
-/// One run of a mix.
 pub(super) fn once(
     scheduler: Scheduler,
     mix: Mix,

@@ -166,7 +166,6 @@ impl Guested {
         self.ended.ran()
     }
 
-    /// The outcomes of the programs of a run.
     pub(super) fn outcomes(&self, run: &Run) -> anyhow::Result<Vec<Outcome>> {
         let folder = self.ended.folder.join(&run.name);
         let logs = (0..run.programs.len()).map(|place| jobs(&folder.join(format!("{place}.csv"))));

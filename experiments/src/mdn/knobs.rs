@@ -35,13 +35,11 @@ pub(crate) struct Knobs {
     pub(super) postpone_freely: bool,
 }
 
-/// How long each interruption is.
 const INTERRUPTION: Span = Span::from_us(100);
 
 const NS_PER_MS: u64 = 1_000_000;
 
 impl Knobs {
-    /// `policy`, interrupted as set.
     pub(crate) fn interrupt<R: Rules>(self, policy: Ruled<R>) -> Ruled<R> {
         match self.interrupt_ms {
             Some(ms) => policy.interrupted(Span::from_ms(ms), INTERRUPTION),

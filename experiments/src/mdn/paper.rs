@@ -4,7 +4,6 @@ use onbeat_model::Span;
 
 use super::Scheduler;
 
-/// A program of section 4.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Program {
     /// The soft real-time one: frames a second, and the permille of a CPU that they need.
@@ -37,7 +36,6 @@ impl Program {
 /// Programs that run together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mix {
-    /// A name for files.
     pub(crate) name: &'static str,
     pub(crate) programs: &'static [Program],
 }
@@ -86,7 +84,6 @@ const fn bound(cpu: (f64, f64)) -> Line {
     Line { missed: None, cpu }
 }
 
-/// The tables of sections 4.1 and 4.3: a line for each program of the mix.
 pub(crate) const TABLES: [(Scheduler, Mix, &[Line]); 5] = [
     (
         Scheduler::Linux24,

@@ -171,7 +171,6 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     )
 }
 
-/// How steady each program of a figure is that has deadlines.
 fn steady(
     (figure, scheduler, mix): (u32, Scheduler, Mix),
     mdn: bool,

@@ -68,7 +68,6 @@ pub(crate) fn workload(
     Workload::new(arrival, Demand::Decoder(mean, frames)).notifying(notifies)
 }
 
-/// Runs the programs for `duration`.
 pub(crate) fn run(
     scheduler: Scheduler,
     programs: Vec<Workload>,
@@ -107,7 +106,6 @@ pub(crate) fn run_boosting(kept: &[Workload], beside: usize, duration: Span) -> 
     Run { programs, duration }.with_onbeat_for(count, linux, SimulatedActuator::boosting)
 }
 
-/// EEVDF with this slice for `count` programs.
 fn fair(slice: Span, count: usize) -> Linux {
     let fair = Fair {
         slice,

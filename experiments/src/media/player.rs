@@ -19,7 +19,6 @@ use crate::results::quantile;
 /// A busy machine may take that long to show the first frame.
 const FIRST_FRAME: Duration = Duration::from_secs(60);
 
-/// One frame shown.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Frame {
     /// When, in seconds since the first one.
@@ -31,7 +30,6 @@ pub(crate) struct Frame {
 /// The frames shown in the time it was watched for.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Played {
-    /// Each frame.
     pub(crate) frames: Vec<Frame>,
 }
 

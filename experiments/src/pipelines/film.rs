@@ -13,7 +13,6 @@ use crate::results::Table;
 /// The time before is the start, in which the path is found.
 const STARTED: Duration = Duration::from_secs(3);
 
-/// The figures of one run.
 #[derive(Debug, Serialize)]
 pub(super) struct FilmRun {
     way: PipelineWay,

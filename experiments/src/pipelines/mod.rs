@@ -78,7 +78,6 @@ impl PipelineWay {
     }
 }
 
-/// The figures of all runs.
 #[derive(Debug, Default, Serialize)]
 struct Figures {
     film: Vec<film::FilmRun>,

@@ -60,7 +60,6 @@ pub(crate) struct Pipewire {
     home: TempDir,
 }
 
-/// A cycle of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cycle {
     /// When it was over, in seconds since listening was to begin.
@@ -71,14 +70,12 @@ pub(crate) struct Cycle {
     late: bool,
 }
 
-/// The counts of its cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub(super) struct Cycles {
     /// How many there were.
     pub(super) all: usize,
     /// In which a player was not done when the next one began.
     pub(super) not_finished: usize,
-    /// That began late.
     pub(super) late: usize,
 }
 
@@ -127,7 +124,6 @@ impl Pipewire {
         )
     }
 
-    /// A player of `sound`.
     pub(crate) fn player(&self, sound: &Path) -> Command {
         let mut player = in_home(self.home.path(), "pw-cat");
         player

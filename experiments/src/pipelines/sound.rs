@@ -13,7 +13,6 @@ use crate::results::Table;
 
 const PLAYERS: usize = 2;
 
-/// The figures of one run.
 #[derive(Debug, Serialize)]
 pub(super) struct SoundRun {
     way: PipelineWay,

@@ -13,7 +13,6 @@ pub(crate) const SIZE: (usize, usize) = (592, 336);
 /// How long it is.
 pub(crate) const SECONDS: u64 = 10;
 
-/// Its frames, at 25 a second.
 pub(crate) const FRAMES: usize = 250;
 
 /// The name tells what is inside, so that a film made otherwise is never taken for it.

@@ -75,7 +75,6 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     publish(NAME, &table(&ways), &json!(ways), paper::as_json())
 }
 
-/// Builds the player as its own Makefile does, and gives its path.
 fn build_player(machine: &Machine) -> anyhow::Result<PathBuf> {
     let mut command = Command::new("make");
     command
@@ -138,18 +137,15 @@ impl PlayingWay {
         format!("{}, {}", self.policy, self.rule)
     }
 
-    /// The mean over the playings.
     fn mean(&self, of: fn(&Playing) -> f64) -> f64 {
         MeanDeviation::of(self.playings.iter().map(of)).mean
     }
 
-    /// The least over the playings.
     fn least(&self, of: fn(&Playing) -> f64) -> f64 {
         self.playings.iter().map(of).fold(f64::INFINITY, f64::min)
     }
 }
 
-/// Tables 3 and 4.
 fn table(ways: &[PlayingWay]) -> Table {
     Table::of(ways.iter().zip(PAPER), |(way, paper)| {
         [

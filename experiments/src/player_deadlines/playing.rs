@@ -26,7 +26,6 @@ struct FrameRecord {
     overrun_ms: Option<f64>,
 }
 
-/// The results of one playing.
 #[derive(Debug, Serialize)]
 pub(crate) struct Playing {
     /// A/V delay of the frames shown, positive while the picture lags: mean and standard deviation.

@@ -5,7 +5,6 @@ use onbeat_model::{Instant, Span};
 /// A period is the program's if it is off by less than one part in this many.
 const SAME: u64 = 50;
 
-/// Whether a period is the program's.
 pub(super) fn is_same(period: Span, of_program: Span) -> bool {
     period.abs_diff(of_program) * SAME < of_program
 }

@@ -15,7 +15,6 @@ const LATER: Span = Span::from_ms(53);
 /// How late a timer wakes a thread that sleeps for a time: the kernel's default slack.
 const SLACK: Span = Span::from_us(50);
 
-/// One of the programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProgramKind {
     /// A film from 25 to 30 frames a second. The player sleeps for the time until the next frame.
@@ -28,7 +27,6 @@ pub(super) enum ProgramKind {
     Game,
 }
 
-/// A program's rate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProgramRate {
     pub(super) period: Span,

@@ -19,7 +19,6 @@ const RHO: f64 = 0.99;
 /// By how much a reservation by hand changes before the first job at the new rate.
 const JUST_BEFORE: Span = Span::from_us(1);
 
-/// How the program is scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProgramMethod {
     /// As any program.
@@ -51,7 +50,6 @@ impl ProgramMethod {
     }
 }
 
-/// Runs the program. Tells how its reservation followed, and when each job ended.
 pub(super) fn run(program: &ChangingProgram, method: ProgramMethod) -> (FollowTimes, JobEnds) {
     match method {
         ProgramMethod::Default => alone(program, [Class::Fair(Fair::nice(0)); 2]),

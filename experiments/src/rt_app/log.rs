@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use crate::results::{mean, quantile};
 
-/// The log of one thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Log {
     rows: Vec<Row>,
@@ -30,7 +29,6 @@ pub(crate) struct Jobs {
     pub(crate) jobs: usize,
     /// Those that ended after the next release.
     pub(crate) missed: usize,
-    /// From release to end, in ms: the mean.
     pub(crate) response_mean_ms: f64,
     /// The median.
     pub(crate) response_p50_ms: f64,
@@ -79,7 +77,6 @@ impl Log {
         }
     }
 
-    /// Figures of the jobs that were released after the first `leave_out_s`.
     pub(crate) fn jobs(&self, leave_out_s: f64) -> Jobs {
         let responses: Vec<f64> = self
             .responses(leave_out_s)

@@ -83,7 +83,6 @@ pub(crate) struct RtApp {
 pub(crate) type Used = BTreeMap<String, f64>;
 
 impl RtApp {
-    /// The given tasks, for `time`.
     pub(crate) fn new(
         tasks: &[RtAppTask],
         calibration: Calibration,
@@ -150,7 +149,6 @@ impl RtApp {
             .collect())
     }
 
-    /// The log of the task `name`.
     pub(crate) fn log(&self, name: &str) -> anyhow::Result<Log> {
         Log::read(self.folder.path(), name)
     }

@@ -13,9 +13,7 @@ use super::{FIG_1, FIG_2, SERVER_PERIODS_MS, runtime_needed};
 
 /// The server periods that a test has time for, in ms.
 const FEW_MS: [u64; 2] = [40, 100];
-/// The server periods of Fig. 2, in ms.
 const LFS_PERIODS_MS: [u64; 5] = [10, 30, 40, 50, 90];
-/// The jobs of Fig. 2.
 pub(super) const LFS_JOBS: usize = 180;
 /// LFS needs as many to come down from the whole CPU: 1% a job.
 const LFS_SETTLES: usize = 80;

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::served::{Task, reserve};
 use crate::clock::{execute, now, sleep_until};
 
-/// One job under LFS.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(super) struct LfsJob {
     /// From its release to its end.

@@ -44,19 +44,16 @@ pub(crate) struct Args {
     lfs: Option<PathBuf>,
 }
 
-/// The task of Fig. 1.
 const FIG_1: Task = Task {
     execution: Span::from_ms(20),
     period: Span::from_ms(100),
 };
 
-/// The task of Fig. 2.
 const FIG_2: Task = Task {
     execution: Span::from_ms(20),
     period: Span::from_ms(40),
 };
 
-/// The server periods of Fig. 1 in the table, in ms.
 const SERVER_PERIODS_MS: [u64; 17] = [
     10, 20, 25, 30, 33, 36, 40, 45, 50, 55, 60, 75, 90, 100, 110, 150, 200,
 ];

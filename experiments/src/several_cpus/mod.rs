@@ -98,7 +98,6 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     on_kernel::run(machine, args)
 }
 
-/// The figures of `sets` sets with `programs` programs for each CPU.
 fn tried(cpus: usize, load: f64, (sets, programs): (u32, u32), random: &mut Noise) -> Figures {
     let (mut admitted, mut guaranteed, mut packed, mut moves) = (0_u32, 0_u32, 0_u32, 0);
     let total = load * ROOM * cpus as f64;

@@ -38,7 +38,6 @@ const WAYS: [(&str, &str); 3] = [
     ("onbeat-global", "onbeat, global"),
 ];
 
-/// A program of a set.
 #[derive(Clone, Debug)]
 struct SetProgram {
     period_us: u64,
@@ -181,7 +180,6 @@ fn word(program: &SetProgram) -> String {
     format!("{period_us}:{run_us}:{reserved_us}:{cpu}")
 }
 
-/// One job, in us.
 #[derive(Clone, Copy, Debug)]
 struct GuestJob {
     released: f64,

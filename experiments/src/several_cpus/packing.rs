@@ -16,7 +16,6 @@ use onbeat_model::Bandwidth;
 /// Where a program is to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Move {
-    /// The program: its process.
     pub(super) process: u32,
     /// The CPU, as an index into the room given.
     pub(super) to: usize,
@@ -65,17 +64,14 @@ impl Packing {
         Some(moves.collect())
     }
 
-    /// `process` is on the CPU `at` now and has `bandwidth` there.
     pub(super) fn place(&mut self, process: u32, at: usize, bandwidth: Bandwidth) {
         self.placed.insert(process, (at, bandwidth));
     }
 
-    /// Where `process` is, and what it has.
     pub(super) fn place_of(&self, process: u32) -> Option<(usize, Bandwidth)> {
         self.placed.get(&process).copied()
     }
 
-    /// The bandwidth of the others on this CPU.
     fn used(&self, cpu: usize, but: u32) -> Bandwidth {
         let there = self.placed.iter().filter(|(_, (at, _))| *at == cpu);
         there

@@ -45,7 +45,6 @@ pub(crate) struct Bus {
     _bus: Program,
 }
 
-/// The running service.
 pub(crate) struct RunningService {
     program: Program,
     /// From its start until it said that it serves.

@@ -9,7 +9,6 @@ use crate::machine::{Machine, Onbeat, OnbeatReport};
 use crate::results::Ran;
 use crate::rt_app::{Calibration, RtApp};
 
-/// The hogs by default.
 const HOGS: usize = 4;
 
 /// How the tasks are scheduled.

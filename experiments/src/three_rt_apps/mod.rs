@@ -127,7 +127,6 @@ impl Figures {
 /// A run's name, and the response times in ms of the shortest task's jobs.
 type Responses = (&'static str, Vec<f64>);
 
-/// The response times that count, in ms.
 fn responses_ms(log: &Log, leave_out_s: f64) -> Vec<f64> {
     let responses = log.responses(leave_out_s);
     responses.iter().map(|(_, ms)| *ms).collect()

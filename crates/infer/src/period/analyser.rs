@@ -137,7 +137,6 @@ impl Analyser {
         self.bursts.iter().map(|burst| burst.burst(self.task))
     }
 
-    /// Forgets the bursts before `since`, but for the last `fewest`.
     pub fn forget_before(&mut self, since: Instant, fewest: usize) {
         let old = self.bursts.partition_point(|burst| burst.woke() < since);
         let spare = self.bursts.len().saturating_sub(fewest);
@@ -151,7 +150,6 @@ impl Analyser {
     }
 }
 
-/// A beat, and the points in which it was found.
 struct FoundBeat {
     found: Found,
     at: Vec<f64>,
@@ -164,7 +162,6 @@ enum Points {
     All,
     /// Those that carry the work.
     OfWork,
-    /// The expiries of its timers.
     OfTimers,
 }
 
@@ -209,7 +206,6 @@ impl Proved {
     }
 }
 
-/// One analysis: what it looks at, and with what.
 struct Look<'a> {
     bursts: &'a [Compact],
     origin: u64,

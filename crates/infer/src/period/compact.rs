@@ -54,7 +54,6 @@ impl Compact {
         self.executed.span()
     }
 
-    /// The burst again, of `task`.
     #[must_use]
     pub fn burst(&self, task: TaskId) -> Burst {
         Burst {

@@ -38,7 +38,6 @@ pub(super) struct Evidence {
     pub(super) met: f64,
 }
 
-/// A claim about a stretch of a train.
 struct StretchClaim {
     period: f64,
     /// The beats of the stretch, of which some are met.
@@ -47,7 +46,6 @@ struct StretchClaim {
     floor: f64,
 }
 
-/// The memory of the judge.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Judge {
     /// The point nearest to each beat that has one within half a period.

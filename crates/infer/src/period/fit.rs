@@ -16,7 +16,6 @@ pub(super) struct FittedLine {
 }
 
 impl FittedLine {
-    /// The time of a beat.
     pub(super) fn time(&self, beat: i64) -> f64 {
         self.phase + self.period * beat as f64
     }
@@ -26,7 +25,6 @@ impl FittedLine {
         self.jitter < tuning::loose() * self.period
     }
 
-    /// Its period is this one.
     pub(super) fn has_period(&self, period: f64) -> bool {
         (self.period / period - 1.0).abs() < tuning::same()
     }
@@ -54,7 +52,6 @@ impl FittedLine {
         releases
     }
 
-    /// One of the periods is a small multiple of the other.
     pub(super) fn is_multiple_of(&self, other: &Self) -> bool {
         let ratio = self.period.max(other.period) / self.period.min(other.period);
         ratio < tuning::lags() as f64 + 0.5 && (ratio / ratio.round() - 1.0).abs() < tuning::same()

@@ -224,12 +224,10 @@ impl Steps {
         Some(Self { all, median })
     }
 
-    /// Half of them are very much alike.
     fn half_are_very_alike(&self, enough: f64) -> bool {
         self.are_alike(tuning::HALF, tuning::very_alike(), enough)
     }
 
-    /// Nearly all are alike.
     fn nearly_all_are_alike(&self, enough: f64) -> bool {
         self.are_alike(tuning::nearly_all(), tuning::alike(), enough)
     }

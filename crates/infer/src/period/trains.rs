@@ -102,7 +102,6 @@ impl Train {
         self.measure();
     }
 
-    /// Becomes the last `count` points of `train`.
     pub(super) fn last_of(&mut self, train: &Self, count: usize) {
         self.at.clear();
         let first = train.at.len().saturating_sub(count);

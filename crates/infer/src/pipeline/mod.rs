@@ -27,7 +27,6 @@
 use crate::tuning;
 use onbeat_model::{Instant, Span};
 
-/// How a thread stands to a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathStanding {
     /// It works in every so many-th job: 1 for each.
@@ -68,7 +67,6 @@ impl Contacts {
         }
     }
 
-    /// The period of the path.
     #[must_use]
     pub const fn period(&self) -> Span {
         self.period

@@ -56,7 +56,6 @@ impl Default for Config {
 /// Why a set of parameters makes no analyser.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ParameterError {
-    /// The frequencies are no range.
     #[error(
         "the range from {lowest_hz} Hz to {highest_hz} Hz is none: f_min must be at least 0 and \
          f_max above it"
@@ -80,7 +79,6 @@ pub enum ParameterError {
     /// No event would ever count.
     #[error("an observation window of zero length holds no event: choose a longer one")]
     Horizon,
-    /// alpha, k_max or epsilon.
     #[error(
         "alpha {threshold}, k_max {multiples} and epsilon {tolerance_hz} Hz must be finite and not \
          negative, and k_max at least 1"
@@ -100,9 +98,7 @@ impl Config {
     pub const MOST_BINS: usize = 1 << 20;
 
     /// How many amplitudes the spectrum has: at f_min, f_min + delta f and so on up to f_max.
-    ///
-    /// # Errors
-    /// If the parameters are out of their range; the error says which.
+    /// Fails if the parameters are out of their range; the error says which.
     pub fn bins(&self) -> Result<usize, ParameterError> {
         let (lowest_hz, highest_hz) = (self.lowest_hz, self.highest_hz);
         if !(lowest_hz >= 0.0 && highest_hz > lowest_hz && highest_hz.is_finite()) {
@@ -145,9 +141,6 @@ pub struct Analyser {
 
 impl Analyser {
     /// An analyser that has heard nothing.
-    ///
-    /// # Errors
-    /// If a parameter is out of its range.
     pub fn new(config: Config) -> Result<Self, ParameterError> {
         Ok(Self {
             spectrum: Spectrum::new(config.lowest_hz, config.step_hz, config.bins()?),

@@ -2,7 +2,6 @@ use onbeat_infer::period::spectrum::amplitudes_by_plain_sum;
 
 use super::*;
 
-/// `jobs` jobs of `period_ms`, with wakeups at these offsets (in ms) inside each.
 fn train(period_ms: f64, offsets_ms: &[f64], jobs: usize) -> Vec<Instant> {
     let at = |job: usize, offset: f64| {
         Instant::from_ns(((5_000.0 + job as f64 * period_ms + offset) * 1e6) as u64)

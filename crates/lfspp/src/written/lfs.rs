@@ -11,7 +11,6 @@ use super::Controls;
 pub struct Lfs {
     /// T^s: the period of the server.
     pub server_period: Span,
-    /// The first bandwidth of the server.
     pub first: Bandwidth,
     /// `binary_raise` and `binary_lower`.
     pub parameters: Parameters,

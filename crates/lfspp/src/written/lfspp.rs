@@ -8,7 +8,6 @@ use onbeat_model::{Burst, Demand, Instant, Job, Reservation, Rhythm, Span};
 use super::Controls;
 use crate::{Analyser, Config};
 
-/// The parameters of LFS++.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LfsPlusPlus {
     /// alpha, epsilon, `k_max`, `f_min`, `f_max`, delta f and H (section 5.2).
@@ -79,7 +78,6 @@ impl LfsPlusPlusControl {
         }
     }
 
-    /// A burst as a job, for the additions that go by jobs.
     fn job(&mut self, burst: &Burst) {
         let Additions {
             first_budget,

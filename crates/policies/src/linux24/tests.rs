@@ -12,7 +12,6 @@ fn at_tick(tick: u64) -> Instant {
     Instant::ZERO + TICK * tick
 }
 
-/// `task`, ready, runs for this number of ticks from `from` on.
 fn runs(rules: &mut Linux24, task: &mut Task, from: u64, ticks: u64) {
     rules.pick(task, at_tick(from));
     rules.charge(task, TICK * ticks, at_tick(from + ticks));

@@ -27,9 +27,6 @@ pub struct GroupActuator {
 
 impl GroupActuator {
     /// Starts the scheduler.
-    ///
-    /// # Errors
-    /// If there is no sched_ext, another scheduler is loaded, or the kernel does not take this one.
     pub fn start() -> Result<Self, crate::Error> {
         let capacity = Capacity {
             shortest_runtime: SHORTEST_RUNTIME,

@@ -13,7 +13,6 @@ use super::SHORTEST_RUNTIME;
 /// The threads that share a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Whom {
-    /// One thread.
     Thread(u32),
     /// A process: all its threads, and those of the processes that it starts from now on.
     Process(u32),
@@ -42,9 +41,7 @@ pub struct GroupBudget {
 
 impl GroupBudget {
     /// `runtime` in every `period`, before `deadline`.
-    ///
-    /// # Errors
-    /// Unless 0 < runtime and 0 < deadline <= period.
+    /// Fails unless 0 < runtime and 0 < deadline <= period.
     pub fn new(runtime: Span, deadline: Span, period: Span) -> Result<Self, NoBudget> {
         let budget = Self {
             runtime,
@@ -127,7 +124,6 @@ pub struct GroupReservation {
     pub budget: GroupBudget,
 }
 
-/// The error in the text of a group.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseGroupError {
     /// It has another form.
@@ -135,13 +131,10 @@ pub enum ParseGroupError {
         "a process or the folder of a control group is expected, and RUNTIME/PERIOD, as in 1234=6ms/20ms"
     )]
     Form,
-    /// A time is none.
     #[error("'{0}' is no time, as in 6ms")]
     Time(String),
-    /// The times are no budget.
     #[error(transparent)]
     Budget(#[from] NoBudget),
-    /// There is no such control group.
     #[error("{0} is no control group of version 2")]
     NoControlGroup(String),
 }

@@ -40,20 +40,16 @@ pub enum ComparedWay {
     Ruled(Ruling),
 }
 
-/// The machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ComparedMachine {
-    /// How many CPUs.
     pub cpus: usize,
     /// How fast they are, as a share of the recorded machine's; above zero.
     pub speed: f64,
     /// How many programs run beside the threads that want all the CPU time they can get.
     pub hogs: usize,
-    /// The CPUs' power.
     pub power: Power,
 }
 
-/// How budgets are made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BudgetRules {
     /// Which share of its jobs a thread may miss, for [`ComparedWay::Plan`].
@@ -64,7 +60,6 @@ pub struct BudgetRules {
     pub overrun: Overrun,
     /// Whether that is given what other reservations leave (GRUB).
     pub reclaim: bool,
-    /// The loop, for [`ComparedWay::Onbeat`].
     pub onbeat: LoopSettings,
 }
 

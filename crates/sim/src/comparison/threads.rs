@@ -16,7 +16,6 @@ use crate::workload::{JobSpec, NEVER, SharedList};
 /// Why a recording cannot be simulated.
 #[derive(Debug, thiserror::Error)]
 pub enum Unusable {
-    /// It cannot be read.
     #[error(transparent)]
     Recording(#[from] ReadError),
     /// It is CSV of jobs, and something is wrong with it.
@@ -61,7 +60,6 @@ pub struct Threads {
     pub warnings: Vec<String>,
 }
 
-/// One thread.
 #[derive(Clone, Debug)]
 pub struct ComparedThread {
     /// The thread.
@@ -90,9 +88,6 @@ impl Threads {
     /// Reads any recording that [`recording`] reads, or CSV of jobs: a heading with a column
     /// `demand_ns` or `executed_ns` and one `release_ns`, and if there are several threads one
     /// `task`.
-    ///
-    /// # Errors
-    /// If it cannot be read, or does not tell what threads took.
     pub fn read(path: &Path) -> Result<Self, Unusable> {
         let threads = match jobs_csv(path)? {
             Some(text) => Self::from_csv(&text).map_err(|problem| Unusable::Csv {

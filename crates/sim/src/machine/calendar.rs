@@ -83,7 +83,6 @@ impl Calendar {
         Some(Instant::from_ns((key >> 64) as u64))
     }
 
-    /// The next timer that is due, if one is.
     pub(super) fn due(&mut self) -> Option<Timer> {
         self.next_timer().filter(|&at| at <= self.now)?;
         let Reverse(key) = self.timers.pop()?;

@@ -4,7 +4,6 @@ use onbeat_model::{Instant, Ladder, Span, Speed};
 
 use crate::{TaskIndex, Work};
 
-/// The CPUs of a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cpus {
     /// How many there are.
@@ -16,7 +15,6 @@ pub struct Cpus {
     /// No higher speed is set, as by a limit of cpufreq; what a task computes still counts in time
     /// at the highest.
     pub limit: Option<Speed>,
-    /// The costs in time.
     pub costs: Costs,
 }
 
@@ -61,14 +59,12 @@ pub struct Costs {
     pub speed_change_work: Work,
 }
 
-/// The figures of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuAccount {
     /// For how long it ran tasks, at each speed that it has had.
     pub busy: Vec<(Speed, Span)>,
     /// For how long it had nothing to run, at each of the same speeds.
     pub idle: Vec<(Speed, Span)>,
-    /// How often its speed changed.
     pub speed_changes: u64,
 }
 
@@ -166,7 +162,6 @@ impl Cpu {
         self.clock.now
     }
 
-    /// The lowest speed it can have that is at least `speed`.
     pub(super) fn at_least(&self, speed: Speed) -> Speed {
         let clock = &self.clock;
         if clock.continuous {
@@ -192,7 +187,6 @@ impl Cpu {
         Some((task, ran, self.clock.computed_in(now.since(from))))
     }
 
-    /// When `work` is computed at the present speed.
     pub(super) fn when_computed(&self, now: Instant, work: Work) -> Instant {
         if work == Work::ENDLESS {
             return Instant::from_ns(u64::MAX);

@@ -9,7 +9,6 @@ use crate::workload::Notifies;
 use crate::{CpuIndex, Observer, Policy, TaskIndex, Work};
 
 impl<P: Policy, O: Observer> Machine<P, O> {
-    /// A job of `task` begins.
     pub(super) fn job_begins(&mut self, task: TaskIndex) {
         let workload = &self.threads[task].workload;
         let Some(permille) = workload.marks() else {
@@ -23,7 +22,6 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         self.say(task, Said::JobBegan);
     }
 
-    /// A job that was due at `deadline` is done.
     pub(super) fn job_was_done(&mut self, task: TaskIndex, deadline: Instant) {
         if self.threads[task].workload.marks().is_some() {
             self.say(task, Said::JobEnded);

@@ -124,7 +124,6 @@ impl Grace {
         }
     }
 
-    /// Takes note of what `task` claims now.
     fn claims(&mut self, task: TaskIndex, now: Instant) {
         let in_use = self.settings.scheme.speeds() == SchemeSpeeds::InUse;
         let share = self.tasks[task].claim(in_use, now);

@@ -33,7 +33,6 @@ pub use server::Overrun;
 /// The parameters of a task for the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// SCHED_DEADLINE.
     Deadline(DeadlineClass),
     /// SCHED_FIFO or SCHED_RR.
     Fixed(Fixed),

@@ -16,7 +16,6 @@ use super::{Policy, Slice, at_a_tick};
 use crate::machine::Calendar;
 use crate::{CpuIndex, TaskIndex, Work};
 
-/// A scheduler with the rules `R`.
 #[derive(Debug)]
 pub struct Ruled<R: Rules> {
     rules: R,

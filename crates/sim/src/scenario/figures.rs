@@ -17,9 +17,7 @@ pub struct ScenarioFigures {
     pub seed: u64,
     /// For how long was simulated.
     pub duration_ns: Span,
-    /// The groups of tasks, in the order of the scenario.
     pub tasks: Vec<GroupFigures>,
-    /// The CPUs.
     pub cpus: Vec<CpuFigures>,
     /// The energy of all CPUs: seconds at full power (GRACE-OS, eq. 13).
     pub energy: f64,
@@ -34,7 +32,6 @@ pub struct ScenarioFigures {
 /// How the tasks of one group fared.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupFigures {
-    /// Their name.
     pub name: String,
     /// How many tasks.
     pub count: usize,
@@ -82,25 +79,20 @@ impl Quantiles {
     }
 }
 
-/// The figures of one CPU.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CpuFigures {
     /// Its share of time busy.
     pub busy: f64,
-    /// How often its speed changed.
     pub speed_changes: u64,
     /// Where the busy time went.
     pub speeds: Vec<SpeedFigures>,
 }
 
-/// The time at one speed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SpeedFigures {
     /// The speed.
     pub khz: u64,
-    /// Busy at it.
     pub busy_ns: Span,
-    /// Idle at it.
     pub idle_ns: Span,
 }
 

@@ -19,7 +19,6 @@ impl<'de> Deserialize<'de> for ScenarioTime {
     }
 }
 
-/// The whole file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioFile {
@@ -39,12 +38,10 @@ pub struct ScenarioFile {
     pub onbeat: Option<OnbeatTable>,
     /// If there, a controller of the papers as written does.
     pub feedback: Option<Spanned<Feedback>>,
-    /// The tasks.
     #[serde(rename = "task")]
     pub tasks: Vec<Spanned<TaskEntry>>,
 }
 
-/// `policy`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PolicyKey {
@@ -53,13 +50,10 @@ pub enum PolicyKey {
     Linux,
     /// GRACE-OS and the schemes beside it.
     Grace,
-    /// The scheduler of Linux 2.2 to 2.4.
     Linux24,
-    /// BEST.
     Best,
     /// BeRate.
     Berate,
-    /// Reservations for groups.
     Reserve,
 }
 
@@ -67,7 +61,6 @@ pub enum PolicyKey {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GraceTable {
-    /// The name of one of the schemes.
     pub scheme: Option<String>,
     /// The share of jobs that are to meet their deadline.
     pub rho: Option<f64>,
@@ -94,11 +87,9 @@ pub struct GraceTable {
     pub lower_until: Option<f64>,
 }
 
-/// `[machine]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MachineTable {
-    /// How many CPUs.
     pub cpus: Spanned<usize>,
     /// Whether tasks go to any CPU.
     pub scheduling: Scheduling,
@@ -125,7 +116,6 @@ pub struct MachineTable {
     pub runtimes_follow_speed: bool,
     /// How long a SCHED_RR task runs in one go.
     pub round: Spanned<ScenarioTime>,
-    /// The power of the CPUs.
     pub power: Power,
 }
 
@@ -150,7 +140,6 @@ impl Default for MachineTable {
     }
 }
 
-/// `machine.governor`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GovernorKey {
@@ -161,7 +150,6 @@ pub enum GovernorKey {
     Schedutil,
 }
 
-/// `machine.scheduling`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scheduling {
@@ -171,7 +159,6 @@ pub enum Scheduling {
     Partitioned,
 }
 
-/// `[onbeat]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OnbeatTable {
@@ -215,11 +202,9 @@ pub struct Feedback {
     pub f_max_hz: Option<f64>,
 }
 
-/// One `[[task]]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskEntry {
-    /// Its name.
     pub name: String,
     /// How many of the kind there are.
     #[serde(default = "one")]
@@ -257,7 +242,6 @@ pub struct TaskEntry {
     pub tracked: bool,
 }
 
-/// `task.mdn`.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Mdn {
@@ -292,7 +276,6 @@ const fn yes() -> bool {
     true
 }
 
-/// `task.arrival`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ArrivalKey {
@@ -310,7 +293,6 @@ pub enum ArrivalKey {
     Recorded(RecordedKey),
 }
 
-/// `task.demand`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum DemandKey {
@@ -322,14 +304,12 @@ pub enum DemandKey {
     Normal {
         /// Around this.
         mean: ScenarioTime,
-        /// With this standard deviation.
         deviation: ScenarioTime,
         /// And never more than this.
         most: Option<ScenarioTime>,
     },
     /// Exponentially distributed with this mean.
     Exponential(ScenarioTime),
-    /// Frames of a film.
     Frames {
         /// The mean demands of the frames of a group of pictures, in order.
         group: Vec<ScenarioTime>,
@@ -359,7 +339,6 @@ pub enum DemandKey {
     Endless,
 }
 
-/// Which recording, and what of it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedKey {
@@ -369,11 +348,9 @@ pub struct RecordedKey {
     pub thread: Option<String>,
 }
 
-/// `task.scheduling`.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum SchedulingKey {
-    /// SCHED_DEADLINE.
     Deadline {
         /// The budget.
         runtime: ScenarioTime,
@@ -402,7 +379,6 @@ impl Default for SchedulingKey {
     }
 }
 
-/// `overrun`.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OverrunKey {

@@ -14,9 +14,6 @@ pub struct JobWriter<W> {
 
 impl<W: Write> JobWriter<W> {
     /// Writes the heading; `names` are those of the tasks, in their order.
-    ///
-    /// # Errors
-    /// If the output cannot be written.
     pub fn new(mut output: W, names: Vec<String>) -> io::Result<Self> {
         writeln!(
             output,
@@ -30,9 +27,6 @@ impl<W: Write> JobWriter<W> {
     }
 
     /// Ends the writing.
-    ///
-    /// # Errors
-    /// If something could not be written.
     pub fn finish(mut self) -> io::Result<()> {
         match self.failed {
             Some(error) => Err(error),

@@ -17,7 +17,6 @@ use crate::machine::{Costs, Cpus};
 use crate::policy::linux::Config;
 use crate::workload::{Arrival, Demand, Workload};
 
-/// The errors of a scenario.
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
     /// The file cannot be read.
@@ -33,7 +32,6 @@ pub enum ScenarioError {
     Wrong {
         /// The file.
         path: PathBuf,
-        /// The line in it, from 1.
         line: usize,
         /// The mistake, and what to write instead.
         problem: String,
@@ -45,9 +43,6 @@ const MOST_CPUS: usize = 4096;
 const MOST_TASKS: usize = 1_000_000;
 
 /// Reads the scenario at `path`.
-///
-/// # Errors
-/// If it, or a recording that it names, cannot be read or is not right.
 pub fn read(path: impl AsRef<Path>) -> Result<Scenario, ScenarioError> {
     let path = path.as_ref();
     let text = std::fs::read_to_string(path).map_err(|source| ScenarioError::Unreadable {
@@ -59,9 +54,6 @@ pub fn read(path: impl AsRef<Path>) -> Result<Scenario, ScenarioError> {
 
 /// The same of a text; `path` is what errors call it, and its folder the one that recordings are
 /// sought from.
-///
-/// # Errors
-/// As [`read`].
 pub fn parse(text: &str, path: &Path) -> Result<Scenario, ScenarioError> {
     let reader = ScenarioReader { text, path };
     let file: ScenarioFile = toml::from_str(text)

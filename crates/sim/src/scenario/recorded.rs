@@ -18,7 +18,6 @@ pub(super) struct RecordedBursts {
     pub(super) demands: SharedList<Work>,
 }
 
-/// Loads what `recorded` names, from `folder`; the error says what to do.
 pub(super) fn load(folder: &Path, recorded: &RecordedKey) -> Result<RecordedBursts, String> {
     let path = folder.join(&recorded.file);
     if path.extension().is_some_and(|extension| extension == "csv") {
@@ -76,14 +75,10 @@ fn trace(mut rows: Vec<(Instant, Span)>) -> RecordedBursts {
 
 /// Whether `text` is CSV that [`DemandKey::Recorded`](super::file::DemandKey::Recorded) takes: how
 /// many jobs it holds.
-///
-/// # Errors
-/// What is wrong, behind the number of the line.
 pub fn parse_demands(text: &str) -> Result<usize, String> {
     csv(text).map(|trace| trace.demands.len())
 }
 
-/// A row of CSV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordedRow<'a> {
     /// The value of the column `task`, if there is one.

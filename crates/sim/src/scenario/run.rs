@@ -28,7 +28,6 @@ use crate::{Machine, Observer};
 pub struct Outputs {
     /// Each job as a row of CSV.
     pub jobs: Option<Box<dyn Write>>,
-    /// A timeline for Perfetto.
     pub timeline: Option<Box<dyn Write>>,
 }
 
@@ -40,7 +39,6 @@ type Details = (
     ),
 );
 
-/// One run of a scenario.
 pub struct ScenarioRun<'a> {
     scenario: &'a Scenario,
     seed: u64,
@@ -72,7 +70,6 @@ impl<'a> ScenarioRun<'a> {
         }
     }
 
-    /// Another seed.
     #[must_use]
     pub const fn seeded(mut self, seed: u64) -> Self {
         self.seed = seed;
@@ -80,9 +77,6 @@ impl<'a> ScenarioRun<'a> {
     }
 
     /// Runs to the end. `progress` hears from time to time how much of the virtual time is over.
-    ///
-    /// # Errors
-    /// If an output cannot be written.
     pub fn run(&self, outputs: Outputs, progress: impl FnMut(Span)) -> io::Result<ScenarioFigures> {
         let names = self.names();
         let jobs = outputs

@@ -25,13 +25,10 @@ pub enum ScenarioScheduler {
 /// Which policy of `schedulers/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ruling {
-    /// The scheduler of Linux 2.4.
     Linux24,
-    /// BEST.
     Best,
     /// BeRate.
     Berate,
-    /// Reservations for groups.
     Reserve,
 }
 
@@ -120,7 +117,6 @@ fn settings(written: &Written) -> Result<GraceSettings, String> {
     })
 }
 
-/// A number from 0 to 1.
 pub(super) fn share(what: &str, number: Option<f64>) -> Result<Option<f64>, String> {
     match number {
         Some(number) if !(0.0..=1.0).contains(&number) => {

@@ -50,9 +50,6 @@ impl<W: Write> ScenarioTimeline<W> {
     }
 
     /// Ends the file.
-    ///
-    /// # Errors
-    /// If something could not be written.
     pub fn finish(self) -> io::Result<()> {
         self.timeline.finish()
     }

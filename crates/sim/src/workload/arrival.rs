@@ -41,12 +41,10 @@ pub enum Arrival {
     After {
         /// For how long it sleeps.
         pause: Span,
-        /// The first release.
         first: Option<Instant>,
     },
     /// As soon as the job before is done.
     Always,
-    /// At the times of a recording.
     Recorded {
         /// The times, in ascending order.
         releases: SharedList<Instant>,
@@ -76,7 +74,6 @@ impl Arrival {
         }
     }
 
-    /// The period, if there is one.
     #[must_use]
     pub const fn period(&self) -> Option<Span> {
         match self {

@@ -19,22 +19,18 @@ pub enum Demand {
     Uniform(Span, Span),
     /// Normally distributed, cut off at the bounds.
     Normal {
-        /// The mean.
         mean: Span,
-        /// The standard deviation.
         deviation: Span,
         /// No job needs more.
         most: Span,
     },
     /// Exponentially distributed with this mean.
     Exponential(Span),
-    /// Frames of a film.
     Frames(Frames),
     /// Frames as `experiments/workloads/srtgen.c` has them, with this mean.
     Decoder(Span, Film),
     /// The demands of the jobs of a recording, one after the other.
     Recorded {
-        /// The demands.
         demands: SharedList<Work>,
         /// How many of them are over.
         over: usize,
@@ -88,7 +84,6 @@ impl Demand {
     }
 }
 
-/// `mean + z * deviation`, zero if that is negative.
 fn around(mean: Span, deviation: Span, z: f64) -> Span {
     if z >= 0.0 {
         mean + deviation.scale(z)
@@ -147,7 +142,6 @@ impl Frames {
     }
 }
 
-/// Log-normal with mean one.
 fn log_normal(sigma: f64, random: &mut Xoshiro256PlusPlus) -> f64 {
     let z: f64 = StandardNormal.sample(random);
     (sigma * z - sigma * sigma / 2.0).exp()

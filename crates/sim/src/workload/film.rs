@@ -27,7 +27,6 @@ pub struct Film {
 }
 
 impl Film {
-    /// The film of this seed.
     #[must_use]
     pub const fn of_seed(seed: u64) -> Self {
         Self {

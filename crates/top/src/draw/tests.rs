@@ -174,7 +174,6 @@ fn application(pid: u32, name: &str, executed: Span) -> Application {
     }
 }
 
-/// Two applications with two threads each.
 fn two_applications(now: u64) -> Snapshot {
     let of = |application, seen| ThreadSnapshot {
         application,

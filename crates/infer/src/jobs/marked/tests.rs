@@ -3,7 +3,6 @@
 use super::*;
 use onbeat_model::TaskId;
 
-/// Marks in milliseconds.
 fn mark(said: Said, at: u64, woke: u64, executed: u64) -> Mark {
     Mark {
         at: ms(at),

@@ -14,7 +14,6 @@ fn locked(period_ms: f64, jitter_ms: f64) -> Tracker {
     })
 }
 
-/// A burst that wakes `at_ms` after the start and lasts `busy_ms`.
 fn burst(at_ms: f64, busy_ms: f64) -> Burst {
     let at = |ms: f64| Instant::from_ns((START + ms * MS) as u64);
     Burst::alone(
@@ -54,7 +53,6 @@ fn kept(beats: &[Beat]) -> bool {
     beats.iter().all(|&beat| beat == Beat::Kept)
 }
 
-/// How far the tracked beat is from a release at `at_ms`, in ms.
 fn off(tracker: &Tracker, at_ms: f64) -> f64 {
     let at = Instant::from_ns((START + at_ms * MS) as u64);
     tracker.rhythm().nearest_release(at).1.abs() as f64 / MS

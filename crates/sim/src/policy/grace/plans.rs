@@ -9,7 +9,6 @@ use super::GraceSettings;
 use super::scheme::SchemeSpeeds;
 use crate::TaskIndex;
 
-/// A task whose demand is known.
 #[derive(Debug)]
 pub(super) struct KnownDemand {
     task: TaskIndex,
@@ -19,7 +18,6 @@ pub(super) struct KnownDemand {
 }
 
 impl KnownDemand {
-    /// The task, and its budget.
     pub(super) const fn budget(&self) -> (TaskIndex, Span) {
         (self.task, self.budget.demand)
     }

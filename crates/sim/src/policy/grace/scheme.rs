@@ -42,7 +42,6 @@ pub enum Scheme {
     JointForecast,
 }
 
-/// How a scheme sets speeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SchemeSpeeds {
     Highest,
@@ -73,7 +72,6 @@ impl Scheme {
         Self::JointForecast,
     ];
 
-    /// Its name in a scenario.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -8,7 +8,6 @@ use super::Scheme;
 /// How budgets and speeds are decided.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GraceSettings {
-    /// Which of the schemes.
     pub scheme: Scheme,
     /// The share of jobs that are to meet their deadline, where a task does not say.
     pub rho: f64,
@@ -62,7 +61,6 @@ impl Default for GraceSettings {
 pub enum GraceClass {
     /// It has a job every period.
     RealTime {
-        /// The period.
         period: Span,
         /// The share of its jobs that are to meet their deadline; none: as set for all.
         rho: Option<f64>,

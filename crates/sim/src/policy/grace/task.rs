@@ -25,7 +25,6 @@ pub(super) struct GraceTask {
     pub(super) claim: ReclaimedShare,
 }
 
-/// The job that was released last.
 #[derive(Debug, Default)]
 pub(super) struct LastJob {
     pub(super) released: Instant,

@@ -11,7 +11,6 @@ use crate::TaskIndex;
 /// The parameters of a deadline task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeadlineClass {
-    /// The reservation.
     pub reservation: Reservation,
     /// The rule for a budget that is used up.
     pub overrun: Overrun,
@@ -20,7 +19,6 @@ pub struct DeadlineClass {
 }
 
 impl DeadlineClass {
-    /// A hard reservation without reclaiming.
     #[must_use]
     pub const fn hard(reservation: Reservation) -> Self {
         Self {

@@ -27,7 +27,6 @@ pub struct Fixed {
 #[derive(Debug)]
 pub(super) struct FixedEntity {
     pub(super) fixed: Fixed,
-    /// The rest of its turn.
     pub(super) turn: Span,
     place: i64,
     round: Span,
@@ -48,7 +47,6 @@ impl FixedEntity {
         u8::MAX - self.fixed.priority
     }
 
-    /// It has run for `ran`.
     pub(super) fn charge(&mut self, ran: Span) {
         self.turn = self.turn - ran;
     }

@@ -55,7 +55,6 @@ impl Linux {
         }
     }
 
-    /// The CPU runs this from now on.
     fn runs(&mut self, cpu: CpuIndex, task: Option<TaskIndex>, rank: Rank) {
         let CpuState { domain, place, .. } = self.cpus[cpu];
         self.cpus[cpu].task = task;

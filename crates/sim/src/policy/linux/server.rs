@@ -17,7 +17,6 @@ pub enum Overrun {
     Soft,
 }
 
-/// The state of one server.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CbsState {
     /// The rest of the budget; below zero when it was overrun until the tick.
