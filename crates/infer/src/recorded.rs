@@ -13,7 +13,6 @@ use crate::period::{self, Beat, Tracker};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Recorded {
     pub job: Job,
-    /// For how long it was blocked between its bursts.
     pub blocked: Span,
 }
 

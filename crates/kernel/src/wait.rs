@@ -20,7 +20,6 @@ pub fn poll(files: &mut [PollFd<'_>], longest: Option<Span>) -> io::Result<bool>
     }
 }
 
-/// Sleeps at least this long.
 pub fn sleep(span: Span) {
     std::thread::sleep(std::time::Duration::from_nanos(span.as_ns()));
 }

@@ -25,7 +25,6 @@ impl Scheme {
         }
     }
 
-    /// The next job took this.
     pub(crate) fn job(&mut self, executed: Span) {
         if let Some(place) = self.places.get_mut(self.next) {
             place.record(executed);

@@ -64,7 +64,6 @@ trait Controls {
 
     fn marked(&mut self, _mark: &Mark) {}
 
-    /// When it wants to be looked at again, whatever happens.
     fn due(&self) -> Instant {
         Instant::from_ns(u64::MAX)
     }

@@ -26,16 +26,12 @@ use crate::text::CONTENT_TYPE;
 
 /// How long a caller may take, and the loop until it answers.
 const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 30 } else { 1 });
-/// The longest request that is read.
 const LONGEST: usize = 8192;
-/// The most header lines.
 const HEADERS: usize = 64;
-/// The most callers at a time.
 const CALLERS: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct Endpoint {
-    /// A caller waits for a page.
     asked: Receiver<SyncSender<String>>,
     address: SocketAddr,
     ends: Arc<AtomicBool>,
@@ -63,12 +59,10 @@ impl Endpoint {
         })
     }
 
-    /// Where it is.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Makes the page if a caller asked for it.
     pub(crate) fn answer(&self, page: impl FnOnce() -> String) {
         if let Ok(to) = self.asked.try_recv() {
             // He may have gone.
@@ -143,9 +137,7 @@ struct HttpConnection {
 }
 
 enum Talk {
-    /// The request so far.
     Hears(Vec<u8>),
-    /// The rest of the answer.
     Tells(Vec<u8>),
 }
 

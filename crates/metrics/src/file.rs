@@ -17,7 +17,6 @@ const EVERY: Span = Span::from_secs(5);
 pub(crate) struct MetricsFile {
     path: PathBuf,
     due: Instant,
-    /// That the last attempt failed has been told.
     failing: bool,
 }
 

@@ -30,25 +30,18 @@ pub use place::cgroup_of;
 pub use table::{ALL, Metric, MetricKind};
 pub use target::{MetricsTarget, NoTarget};
 
-/// Why metrics cannot be told.
 #[derive(Debug, thiserror::Error)]
 pub enum MetricsError {
-    /// No process can ask at the address.
     #[error(
         "cannot serve metrics at {address}: {source}; another program may serve there: choose another port"
     )]
     Address {
-        /// Which.
         address: std::net::SocketAddr,
-        /// Why not.
         source: std::io::Error,
     },
-    /// The file cannot be written.
     #[error("cannot write metrics to {}: {source}; it is tried again every 5 s", path.display())]
     File {
-        /// Which.
         path: std::path::PathBuf,
-        /// Why not.
         source: std::io::Error,
     },
 }
@@ -66,7 +59,6 @@ enum OpenTarget {
     File(MetricsFile),
 }
 
-/// How often each decision was made.
 #[derive(Clone, Copy, Debug, Default)]
 struct Decisions {
     reserved: u64,
@@ -77,7 +69,6 @@ struct Decisions {
 }
 
 impl Metrics {
-    /// To be told at `target` from the next turn on.
     pub fn open(target: &MetricsTarget) -> Result<Self, MetricsError> {
         let place = match target {
             MetricsTarget::Address(address) => OpenTarget::Endpoint(Endpoint::open(*address)?),

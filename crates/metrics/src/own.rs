@@ -6,18 +6,15 @@ use std::fs;
 use onbeat_kernel::clock::process_cpu_time;
 use onbeat_kernel::proc::status_number;
 
-/// In seconds.
 pub(crate) fn cpu_time() -> f64 {
     process_cpu_time().as_secs_f64()
 }
 
-/// In bytes.
 pub(crate) fn memory() -> Option<f64> {
     let kilobytes = status_number(std::process::id(), "VmRSS:")?;
     Some(f64::from(kilobytes) * 1024.0)
 }
 
-/// How many.
 pub(crate) fn files() -> Option<f64> {
     // The folder is open while it is read.
     Some(

@@ -9,7 +9,6 @@ use crate::place::cgroup_of;
 use crate::text::MetricsText;
 use crate::{Decisions, own, table};
 
-/// The page of `controller`, which has made this number of decisions.
 pub(crate) fn of<A: Actuator>(
     controller: &Controller<A>,
     decisions: &Decisions,
@@ -112,7 +111,6 @@ fn each_application(text: &mut MetricsText, applications: &[Application]) {
     }
 }
 
-/// A thread that ever had a rhythm.
 struct MetricsThread {
     tid: String,
     comm: String,

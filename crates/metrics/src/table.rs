@@ -1,16 +1,12 @@
 //! Every metric, once. `docs/metrics.md` and the example dashboard are held against this by a test.
 
-/// How a metric's value changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
-    /// It goes up and down.
     Gauge,
-    /// It only grows, while onbeat runs.
     Counter,
 }
 
 impl MetricKind {
-    /// Its name in the exposition format.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -22,13 +18,10 @@ impl MetricKind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
-    /// Its name: Prometheus' rules, the unit at its end.
     pub name: &'static str,
-    /// How its value changes.
     pub kind: MetricKind,
     pub unit: &'static str,
     pub labels: &'static [&'static str],
-    /// Its meaning.
     pub help: &'static str,
 }
 
@@ -49,7 +42,6 @@ const fn counter(name: &'static str, unit: &'static str, help: &'static str) -> 
     }
 }
 
-/// One series for each thread with a rhythm.
 const fn of_each(metric: Metric) -> Metric {
     Metric {
         labels: &["tid", "comm"],
@@ -236,7 +228,6 @@ pub(crate) const OWN_FILES: Metric = gauge(
     "The files that onbeat has open.",
 );
 
-/// All of them, in the order in which they are told.
 pub const ALL: [Metric; 31] = [
     BUILD,
     TRACKED,

@@ -4,16 +4,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// An address on loopback, or a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MetricsTarget {
-    /// An HTTP endpoint.
     Address(SocketAddr),
     /// A file for the textfile collector of node_exporter.
     File(PathBuf),
 }
 
-/// The text is neither.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoTarget {
     #[error(
@@ -21,7 +18,6 @@ pub enum NoTarget {
         port = .0.port()
     )]
     NotLoopback(SocketAddr),
-    /// The collector would not read it.
     #[error("write an address as 127.0.0.1:9464, or a file whose name ends in .prom")]
     Neither,
 }

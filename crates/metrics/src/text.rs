@@ -5,7 +5,6 @@ use std::fmt::Write;
 
 use crate::table::Metric;
 
-/// The format's name in HTTP.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 #[derive(Debug, Default)]
@@ -41,18 +40,15 @@ impl MetricsText {
         }
     }
 
-    /// A metric without labels.
     pub(crate) fn single(&mut self, metric: &Metric, value: f64) {
         self.metric(metric, [([], value)]);
     }
 
-    /// All of it.
     pub(crate) fn finish(self) -> String {
         self.text
     }
 }
 
-/// A thread's name may have any character in it.
 fn escape(value: &str, to: &mut String) {
     for character in value.chars() {
         match character {

@@ -27,16 +27,12 @@ pub enum Standing {
     Held(Reservation),
     /// Another program changed the task since: theirs stays.
     TakenOver,
-    /// The task no longer exists.
     Gone,
 }
 
-/// How an actuator sets the speed of the CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Speeds {
-    /// The speeds that it can set.
     pub ladder: Ladder,
-    /// The one that is set.
     pub present: Speed,
     /// The runtime of a reservation is counted in time at the highest speed: at a lower one the
     /// scheduler itself gives a task as much more. If not, it is counted in plain time.
@@ -46,11 +42,9 @@ pub struct Speeds {
 /// Why an actuator did not do what it was asked. Each says what to do next.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The admission test failed.
     #[error("no room for {wanted}: {advice}")]
     NoRoom {
         wanted: Bandwidth,
-        /// The holders of the rest, and advice.
         advice: String,
     },
     /// The owner of the task may not have that much.
@@ -58,13 +52,11 @@ pub enum Refusal {
     OverQuota {
         /// The reservation that this task can have.
         left: Bandwidth,
-        /// Which quota it is, and what to do.
         advice: String,
     },
     /// Possible, but not before the given time: the kernel has not let go of earlier bandwidth.
     #[error("not before {until:?}: the task's earlier reservation is still being counted")]
     Settling {
-        /// When to ask again.
         until: Instant,
     },
     /// The task may not run on all CPUs that reservations live on.
@@ -72,7 +64,6 @@ pub enum Refusal {
     NarrowAffinity {
         advice: String,
     },
-    /// No privilege.
     #[error("not permitted: {advice}")]
     NotPermitted {
         advice: String,
@@ -82,19 +73,15 @@ pub enum Refusal {
     TakenOver {
         now: String,
     },
-    /// The task no longer exists.
     #[error("the task is gone")]
     Gone,
-    /// The speed of the CPUs cannot be set here.
     #[error("the speed of the CPUs cannot be set here")]
     NoSpeeds,
     /// The task is no ordinary one, or has a share of its own already.
     #[error("only an ordinary task at nice 0 is boosted, and it has {now}")]
     NotOrdinary {
-        /// Its present share.
         now: String,
     },
-    /// Tasks cannot be boosted here.
     #[error("tasks cannot be boosted here")]
     NoBoosts,
     /// Anything else the kernel said.

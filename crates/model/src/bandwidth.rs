@@ -20,7 +20,6 @@ const ONE_CPU: u64 = 1_000_000_000;
 pub struct Bandwidth(u64);
 
 impl Bandwidth {
-    /// Nothing.
     pub const ZERO: Self = Self(0);
     pub const ONE: Self = Self(ONE_CPU);
 
@@ -41,7 +40,6 @@ impl Bandwidth {
         Self((cpus * ONE_CPU as f64).round() as u64)
     }
 
-    /// The share as a fraction of one CPU.
     #[must_use]
     pub fn as_cpus(self) -> f64 {
         self.0 as f64 / ONE_CPU as f64
@@ -94,7 +92,6 @@ impl std::iter::Sum for Bandwidth {
 }
 
 impl fmt::Display for Bandwidth {
-    /// In per cent of one CPU: `41.3%`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("{:.1}%", self.as_cpus() * 100.0))
     }

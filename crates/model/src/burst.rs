@@ -11,7 +11,6 @@ use crate::{Instant, Span, TaskId};
 /// for the display and for the clock in turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Burst {
-    /// The thread.
     #[serde(flatten)]
     pub task: TaskId,
     /// When it became ready.
@@ -20,7 +19,6 @@ pub struct Burst {
     /// When it first got a CPU.
     #[serde(rename = "first_ran_ns")]
     pub first_ran: Instant,
-    /// When it blocked (or exited).
     #[serde(rename = "blocked_ns")]
     pub blocked: Instant,
     /// The CPU time it took, without the time it waited for a CPU.
@@ -67,7 +65,6 @@ impl Burst {
         }
     }
 
-    /// From ready to blocked.
     #[must_use]
     pub const fn response(&self) -> Span {
         self.blocked.since(self.woke)

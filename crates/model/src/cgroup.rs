@@ -36,7 +36,6 @@ impl Cgroup {
         found.map_or_else(Self::default, |(_, path)| Self::of_path(path))
     }
 
-    /// The group of this path, as `/system.slice/docker-0123...scope`.
     #[must_use]
     pub fn of_path(path: &str) -> Self {
         // The kernel says so if the group was removed.
@@ -58,7 +57,6 @@ impl Cgroup {
         found
     }
 
-    /// The next part of the path, below the one `before`.
     fn hear(&mut self, before: &str, part: &str) {
         let unit = [".service", ".scope"]
             .iter()

@@ -16,7 +16,6 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// An empty window of at most `capacity` jobs (at least one).
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let capacity = capacity.max(1);
@@ -65,25 +64,21 @@ impl Demand {
         }
     }
 
-    /// Forgets every job.
     pub fn clear(&mut self) {
         self.recent.clear();
         self.sorted.clear();
     }
 
-    /// How many jobs the window holds.
     #[must_use]
     pub fn len(&self) -> usize {
         self.recent.len()
     }
 
-    /// No job yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.recent.is_empty()
     }
 
-    /// How many jobs the window can hold.
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.capacity
@@ -108,13 +103,11 @@ impl Demand {
         self.sorted.get(rank.saturating_sub(1)).copied()
     }
 
-    /// The longest execution time in the window.
     #[must_use]
     pub fn max(&self) -> Option<Span> {
         self.sorted.last().copied()
     }
 
-    /// The mean execution time in the window.
     #[must_use]
     pub fn mean(&self) -> Option<Span> {
         (!self.is_empty()).then(|| self.recent().sum::<Span>() / self.len() as u64)

@@ -11,7 +11,6 @@ use crate::{Burst, Instant, Mark, Task, TaskId};
 pub enum Event {
     /// A task is tracked from now on: because it was asked for, or a tracked one started it.
     Tracked {
-        /// When.
         #[serde(rename = "at_ns")]
         at: Instant,
         #[serde(flatten)]
@@ -19,7 +18,6 @@ pub enum Event {
     },
     /// A tracked task took another name (by `exec` or `prctl`).
     Renamed {
-        /// When.
         #[serde(rename = "at_ns")]
         at: Instant,
         /// The task, with its new name.
@@ -31,7 +29,6 @@ pub enum Event {
     /// A task's budget ran out just now, in the middle of a burst; the burst's own record follows
     /// when the task blocks.
     Exhausted {
-        /// When.
         #[serde(rename = "at_ns")]
         at: Instant,
         #[serde(flatten)]
@@ -39,7 +36,6 @@ pub enum Event {
     },
     /// A task became ready. Only when raw wakeups were asked for.
     Wakeup {
-        /// When.
         #[serde(rename = "at_ns")]
         at: Instant,
         #[serde(flatten)]
@@ -50,10 +46,8 @@ pub enum Event {
     /// A tracked task woke a thread that is not tracked. Only when partners were asked for; told a
     /// few times a second, of all its wakeups in between.
     Woke {
-        /// When it was told.
         #[serde(rename = "at_ns")]
         at: Instant,
-        /// The waker.
         #[serde(flatten)]
         task: TaskId,
         /// The thread that was woken: none of the kernel's.
@@ -65,18 +59,13 @@ pub enum Event {
     Marked(Mark),
     /// A task said more than is listened to: `count` marks before this one are missing.
     Suppressed {
-        /// When it was noticed.
         #[serde(rename = "at_ns")]
         at: Instant,
-        /// Who.
         #[serde(flatten)]
         task: TaskId,
-        /// How many.
         count: u32,
     },
-    /// A task is gone.
     Exited {
-        /// When.
         #[serde(rename = "at_ns")]
         at: Instant,
         #[serde(flatten)]
@@ -84,10 +73,8 @@ pub enum Event {
     },
     /// The sensor could not keep up: `count` events before this one are missing.
     Lost {
-        /// When it was noticed.
         #[serde(rename = "at_ns")]
         at: Instant,
-        /// How many.
         count: u64,
     },
 }
@@ -110,7 +97,6 @@ impl Event {
         }
     }
 
-    /// The task of the event; none for lost events.
     #[must_use]
     pub const fn task(&self) -> Option<TaskId> {
         match self {

@@ -4,10 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Burst, Instant, Span, TaskId};
 
-/// One job, as seen from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// The thread.
     #[serde(flatten)]
     pub task: TaskId,
     /// When it was due to begin: its beat.
@@ -59,7 +57,6 @@ impl Job {
         self.ended.since(self.release.min(self.woke))
     }
 
-    /// It ended after its deadline.
     #[must_use]
     pub fn missed(&self) -> bool {
         self.ended > self.deadline

@@ -10,24 +10,19 @@ use crate::{Instant, Span, TaskId};
 /// untrusted all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// When.
     #[serde(rename = "at_ns")]
     pub at: Instant,
-    /// Who.
     #[serde(flatten)]
     pub task: TaskId,
-    /// When its present burst woke.
     #[serde(rename = "woke_ns")]
     pub woke: Instant,
     /// All CPU time that the thread had taken by then.
     #[serde(rename = "executed_ns")]
     pub executed: Span,
-    /// The statement.
     #[serde(flatten)]
     pub said: Said,
 }
 
-/// A statement of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "said", rename_all = "snake_case")]
 pub enum Said {
@@ -39,7 +34,6 @@ pub enum Said {
     MissedDeadline,
     /// It is soft real-time from now on (GRACE-OS, section 3.1).
     RealTimeStarted {
-        /// One job each.
         #[serde(rename = "period_ns")]
         period: Span,
         /// The number of jobs in a thousand that are to meet their deadline: rho.

@@ -18,13 +18,10 @@ pub struct Reservation {
     period: Span,
 }
 
-/// Why three lengths of time are no reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReservationError {
-    /// A reservation of nothing.
     #[error("a reservation needs a runtime greater than zero")]
     NoRuntime,
-    /// More runtime than there is time before the deadline.
     #[error("a runtime of {runtime} does not fit before a deadline of {deadline}")]
     RuntimePastDeadline {
         runtime: Span,
@@ -62,19 +59,16 @@ impl Reservation {
         Self::new(runtime, period, period)
     }
 
-    /// The CPU time in each period.
     #[must_use]
     pub const fn runtime(&self) -> Span {
         self.runtime
     }
 
-    /// The time from a period's begin until the runtime is given.
     #[must_use]
     pub const fn deadline(&self) -> Span {
         self.deadline
     }
 
-    /// The time from one replenishment to the next.
     #[must_use]
     pub const fn period(&self) -> Span {
         self.period

@@ -7,7 +7,6 @@ use crate::{Instant, Span};
 /// A thread's period, and how sure that is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rhythm {
-    /// From one release to the next.
     #[serde(rename = "period_ns")]
     pub period: Span,
     /// One release: the others are whole periods away from it.

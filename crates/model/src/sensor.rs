@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::{Event, Follow, Instant, Span, TaskId};
 
-/// Whether a sensor may have more to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// Poll again.
@@ -13,7 +12,6 @@ pub enum Flow {
     Ended,
 }
 
-/// Hears what tracked tasks do.
 pub trait Sensor {
     type Error: std::error::Error + Send + Sync + 'static;
 

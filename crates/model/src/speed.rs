@@ -18,13 +18,11 @@ pub struct Speed(u64);
 pub struct NoSpeed;
 
 impl Speed {
-    /// `khz` kHz; none for zero.
     #[must_use]
     pub const fn from_khz(khz: u64) -> Option<Self> {
         if khz == 0 { None } else { Some(Self(khz)) }
     }
 
-    /// The frequency in kHz.
     #[must_use]
     pub const fn as_khz(self) -> u64 {
         self.0
@@ -51,13 +49,11 @@ impl From<Speed> for u64 {
 }
 
 impl fmt::Display for Speed {
-    /// `800 MHz`, or `1497.6 MHz`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("{} MHz", self.0 as f64 / 1000.0))
     }
 }
 
-/// The speeds that there are, at least one, in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ladder {
     lowest: Speed,
@@ -65,7 +61,6 @@ pub struct Ladder {
 }
 
 impl Ladder {
-    /// A ladder of these speeds, in whatever order; none if there are none.
     #[must_use]
     pub fn new(speeds: impl IntoIterator<Item = Speed>) -> Option<Self> {
         let mut higher: Vec<Speed> = speeds.into_iter().collect();
@@ -85,12 +80,10 @@ impl Ladder {
         self.higher.last().copied().unwrap_or(self.lowest)
     }
 
-    /// All speeds, the lowest first.
     pub fn speeds(&self) -> impl DoubleEndedIterator<Item = Speed> + '_ {
         std::iter::once(self.lowest).chain(self.higher.iter().copied())
     }
 
-    /// The next lower speed; none below the lowest.
     #[must_use]
     pub fn below(&self, speed: Speed) -> Option<Speed> {
         self.speeds().rev().find(|&other| other < speed)

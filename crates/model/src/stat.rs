@@ -13,7 +13,6 @@ pub struct Stat {
     pub state: char,
     /// Whether it is one of the kernel's own, which runs no program.
     pub is_of_kernel: bool,
-    /// The number of its scheduling policy.
     pub policy: u32,
     /// When it started, in clock ticks since boot: the second half of its
     /// [identity](crate::TaskId).
@@ -43,7 +42,6 @@ impl Stat {
         })
     }
 
-    /// Whether only the record is left of the task, which its parent has not read yet.
     #[must_use]
     pub const fn is_dead(&self) -> bool {
         matches!(self.state, 'Z' | 'X' | 'x')

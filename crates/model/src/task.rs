@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 /// zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TaskId {
-    /// The thread's number, as `gettid` gives it.
     pub tid: u32,
     /// When it started, in clock ticks since boot.
     pub started_ticks: u64,
@@ -108,7 +107,6 @@ pub struct Task {
 /// Which tasks to follow beside the one asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Follow {
-    /// None: not even the other threads of its process.
     Alone,
     /// The threads that a tracked process starts.
     #[default]

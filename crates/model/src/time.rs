@@ -25,16 +25,13 @@ pub struct Instant(u64);
 pub struct Span(u64);
 
 impl Instant {
-    /// The clock's zero.
     pub const ZERO: Self = Self(0);
 
-    /// The instant `ns` nanoseconds after the clock's zero.
     #[must_use]
     pub const fn from_ns(ns: u64) -> Self {
         Self(ns)
     }
 
-    /// Nanoseconds since the clock's zero.
     #[must_use]
     pub const fn as_ns(self) -> u64 {
         self.0
@@ -68,9 +65,7 @@ impl Instant {
 }
 
 impl Span {
-    /// No time at all.
     pub const ZERO: Self = Self(0);
-    /// Longer than anything.
     pub const MAX: Self = Self(u64::MAX);
 
     #[must_use]
@@ -99,25 +94,21 @@ impl Span {
         Self((s * 1e9).round() as u64)
     }
 
-    /// The length in nanoseconds.
     #[must_use]
     pub const fn as_ns(self) -> u64 {
         self.0
     }
 
-    /// The length in seconds.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The length in milliseconds.
     #[must_use]
     pub fn as_ms_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// True for a length of zero.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
@@ -146,7 +137,6 @@ impl Span {
         }
     }
 
-    /// The difference of the two lengths, whichever is longer.
     #[must_use]
     pub const fn abs_diff(self, other: Self) -> Self {
         Self(self.0.abs_diff(other.0))
@@ -235,7 +225,6 @@ impl fmt::Display for Span {
     }
 }
 
-/// Why a text is not a length of time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is no length of time: write a number and its unit, as in 500us, 33.3ms or 1s")]
 pub struct ParseSpanError {

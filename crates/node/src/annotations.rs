@@ -10,10 +10,8 @@ use crate::api::{Container, LinuxCpu};
 
 pub const PREFIX: &str = "onbeat.dev/";
 
-/// The longest value that is read, in bytes.
 const LONGEST: usize = 32;
 
-/// The entitlement with which a container is tracked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entitlement {
     /// The most that its reservations may take together, in CPUs.
@@ -22,16 +20,13 @@ pub struct Entitlement {
     pub period: Option<Span>,
 }
 
-/// Why a container is not kept as its pod asks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Mistake {
     #[error("the annotation {key} is '{value}': write {instead}")]
     Value {
-        /// The annotation's name.
         key: String,
         /// The value, shortened and without control characters.
         value: String,
-        /// The values that are allowed.
         instead: &'static str,
     },
     #[error(
@@ -93,7 +88,6 @@ impl Entitlement {
     }
 }
 
-/// The value of an annotation, if it is there.
 fn read<T>(
     asked: Option<(String, String)>,
     instead: &'static str,

@@ -20,7 +20,6 @@ pub struct RegisterPluginRequest {
     pub plugin_idx: String,
 }
 
-/// The runtime introduces itself.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ConfigureRequest {
     #[prost(string, tag = "2")]
@@ -37,7 +36,6 @@ pub struct ConfigureResponse {
     pub events: i32,
 }
 
-/// All that the runtime has.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct SynchronizeRequest {
     #[prost(message, repeated, tag = "1")]
@@ -49,7 +47,6 @@ pub struct SynchronizeRequest {
     pub more: bool,
 }
 
-/// The answer to it.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct SynchronizeResponse {
     /// The plugin waits for the next message.
@@ -57,7 +54,6 @@ pub struct SynchronizeResponse {
     pub more: bool,
 }
 
-/// Something has happened, or is about to.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct StateChangeEvent {
     #[prost(enumeration = "Event", tag = "1")]
@@ -109,7 +105,6 @@ pub struct LinuxContainer {
     pub resources: Option<LinuxResources>,
 }
 
-/// The limits of a container's resources.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct LinuxResources {
     #[prost(message, optional, tag = "2")]
@@ -131,7 +126,6 @@ pub struct LinuxCpu {
 /// A number that may be missing.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct OptionalUInt64 {
-    /// The number.
     #[prost(uint64, tag = "1")]
     pub value: u64,
 }
@@ -139,7 +133,6 @@ pub struct OptionalUInt64 {
 /// A number that may be missing.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct OptionalInt64 {
-    /// The number.
     #[prost(int64, tag = "1")]
     pub value: i64,
 }
@@ -148,7 +141,6 @@ pub struct OptionalInt64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, prost::Enumeration)]
 #[repr(i32)]
 pub enum Event {
-    /// None.
     Unknown = 0,
     StartContainer = 6,
     /// A container has other resources now.
@@ -167,7 +159,6 @@ impl Event {
         Self::RemoveContainer,
     ];
 
-    /// The name of the method that some runtimes call for it.
     pub(crate) const fn method(self) -> &'static str {
         match self {
             Self::Unknown => "",
@@ -182,14 +173,10 @@ impl Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, prost::Enumeration)]
 #[repr(i32)]
 pub enum ContainerState {
-    /// It is not known.
     ContainerUnknown = 0,
-    /// It was made, and has not started.
     ContainerCreated = 1,
     ContainerPaused = 2,
-    /// It runs.
     ContainerRunning = 3,
-    /// It has ended.
     ContainerStopped = 4,
 }
 

@@ -72,7 +72,6 @@ pub(crate) fn generate(what: NodeFiles, directory: &Path) -> io::Result<()> {
 
 type ManSection = (&'static str, &'static [(&'static str, &'static str)]);
 
-/// Sections beyond the flags.
 const SECTIONS: [ManSection; 4] = [
     (
         "ANNOTATIONS",

@@ -34,7 +34,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// Serves one connection after the other until a signal comes.
 fn run(cli: &Cli) -> anyhow::Result<()> {
     let signals = EndingSignals::block().context("cannot listen for signals")?;
     let mut plugin = Plugin::new(Folder::new(cli.rules.clone()));

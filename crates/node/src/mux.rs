@@ -6,12 +6,9 @@
 
 use crate::ttrpc::{self, TtrpcMessage};
 
-/// A connection within the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connection {
-    /// The runtime calls the plugin.
     Plugin,
-    /// The plugin calls the runtime.
     Runtime,
 }
 
@@ -29,12 +26,10 @@ const HEADER: usize = 8;
 /// Bytes that cannot be NRI's. The connection is of no use any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
-    /// A frame is longer than any message.
     #[error("a frame of {length} bytes, where at most {most} are allowed", most = ttrpc::LONGEST)]
     LongFrame {
         length: u32,
     },
-    /// A message is longer than ttrpc allows.
     #[error("a message of {length} bytes, where at most {most} are allowed", most = ttrpc::LONGEST_PAYLOAD)]
     LongMessage {
         length: u32,

@@ -19,12 +19,10 @@ pub struct Plugin {
     /// Pods and containers of a synchronisation that has not ended.
     pods: BTreeMap<String, PodSandbox>,
     containers: Vec<Container>,
-    /// The runtime has synchronised the plugin since it connected.
     is_synchronized: bool,
 }
 
 impl Plugin {
-    /// One that keeps its rules in `folder`.
     #[must_use]
     pub const fn new(folder: Folder) -> Self {
         Self {
@@ -48,7 +46,6 @@ impl Plugin {
         self.is_synchronized
     }
 
-    /// Removes all rules.
     pub fn end(&self) -> io::Result<()> {
         self.folder.remove_all_but(&BTreeSet::new()).map(|_| ())
     }

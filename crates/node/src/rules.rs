@@ -61,7 +61,6 @@ impl Folder {
         fs::rename(unfinished, self.0.join(id.file_name()))
     }
 
-    /// Removes the rule of a container. True if there was one.
     pub fn remove(&self, id: &ContainerId) -> io::Result<bool> {
         match fs::remove_file(self.0.join(id.file_name())) {
             Ok(()) => Ok(true),

@@ -15,7 +15,6 @@ use crate::rules::plain;
 use crate::ttrpc::{CallStatus, MessageKind, Response, TtrpcMessage, TtrpcRequest};
 use crate::{EndingSignals, WaitEnd};
 
-/// The plugin's name with the runtime.
 const NAME: &str = "onbeat";
 
 /// The stream of the plugin's one call. Callers use odd numbers.
@@ -28,23 +27,18 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The time for one answer. The runtime gives up a plugin after 2 s.
 const WRITING: Duration = Duration::from_secs(2);
 
-/// Why a connection has ended, or did not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum Broken {
-    /// No container runtime listens there.
     #[error("no container runtime listens ({0}); it must have NRI enabled")]
     NotThere(#[source] io::Error),
     #[error("the connection to the container runtime failed: {0}")]
     Socket(#[from] io::Error),
     #[error("the container runtime has closed the connection")]
     Closed,
-    /// The runtime does not speak NRI.
     #[error("the container runtime does not speak NRI: {0}")]
     Protocol(#[from] ProtocolError),
-    /// The runtime refuses the plugin.
     #[error("the container runtime refuses the plugin: {0}")]
     Refused(String),
-    /// The runtime says nothing.
     #[error("the container runtime has not told its containers within {} s", PATIENCE.as_secs())]
     Silent,
 }

@@ -46,7 +46,6 @@ impl EndingSignals {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitEnd {
-    /// A signal.
     ToEnd,
     /// Something to read, or the other side has closed.
     ToRead,

@@ -16,9 +16,7 @@ pub const LONGEST: usize = HEADER + LONGEST_PAYLOAD;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageKind {
-    /// A call.
     Request,
-    /// The answer to one.
     Response,
     /// Something else, such as a part of a stream. NRI has none.
     Other(u8),
@@ -46,7 +44,6 @@ impl From<u8> for MessageKind {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TtrpcMessage {
-    /// Which call it belongs to.
     pub stream: u32,
     pub kind: MessageKind,
     /// A [`TtrpcRequest`] or a [`Response`].
@@ -83,7 +80,6 @@ impl TtrpcMessage {
         bytes
     }
 
-    /// A call of `method` with `argument`.
     #[must_use]
     pub fn request(
         stream: u32,
@@ -123,44 +119,35 @@ impl TtrpcMessage {
     }
 }
 
-/// A call's payload. Its time limit and metadata are not read.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct TtrpcRequest {
-    /// The service's full name.
     #[prost(string, tag = "1")]
     pub service: String,
-    /// The method's name.
     #[prost(string, tag = "2")]
     pub method: String,
-    /// The argument.
     #[prost(bytes = "vec", tag = "3")]
     pub payload: Vec<u8>,
 }
 
-/// An answer's payload.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Response {
     /// Why the call failed, if its code is not 0.
     #[prost(message, optional, tag = "1")]
     pub status: Option<CallStatus>,
-    /// The answer.
     #[prost(bytes = "vec", tag = "2")]
     pub payload: Vec<u8>,
 }
 
-/// The outcome of a call, with gRPC's codes.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct CallStatus {
     /// 0: it went well.
     #[prost(int32, tag = "1")]
     pub code: i32,
-    /// The error, in words.
     #[prost(string, tag = "2")]
     pub message: String,
 }
 
 impl CallStatus {
-    /// The argument could not be read.
     pub(crate) fn invalid(error: &prost::DecodeError) -> Self {
         Self {
             code: 3,

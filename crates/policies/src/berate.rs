@@ -4,13 +4,11 @@
 use crate::shim::{self, Compiled, OperationsOf};
 use crate::{Boost, BoostParams};
 
-/// The policy.
 pub type Berate = Compiled<Named>;
 
 #[derive(Clone, Copy, Debug)]
 pub enum Named {}
 
-/// Its knobs.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {

@@ -3,13 +3,11 @@
 
 use crate::shim::{self, Compiled, OperationsOf};
 
-/// The policy.
 pub type Best = Compiled<Named>;
 
 #[derive(Clone, Copy, Debug)]
 pub enum Named {}
 
-/// Its knobs.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {

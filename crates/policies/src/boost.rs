@@ -17,7 +17,6 @@ pub struct BoostParams {
     pub decay_ns: u64,
 }
 
-/// The state of a task's boost.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Boost {

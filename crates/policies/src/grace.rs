@@ -5,7 +5,6 @@ use std::ffi::c_ulonglong;
 /// A whole CPU, as a share.
 pub const WHOLE: u64 = 1 << 20;
 
-/// The most points that a speed schedule can have.
 pub const POINTS: usize = 16;
 
 /// A job that has done `after` runs at `speed` from there on.
@@ -60,7 +59,6 @@ struct Turns {
     last_ns: u64,
 }
 
-/// A task as the rules see it.
 #[repr(C)]
 #[derive(Clone, Debug, Default)]
 pub struct Task {
@@ -167,7 +165,6 @@ impl Task {
         unsafe { c::onbeat_grace_takes_turn(self, ran_ns, now_ns) }
     }
 
-    /// The rest of its turn in best-effort mode; more than nothing.
     #[must_use]
     pub fn turn_left_ns(&self) -> u64 {
         // SAFETY: as in `set_plan`.
@@ -182,7 +179,6 @@ impl Task {
         unsafe { c::onbeat_grace_key(self) }
     }
 
-    /// The speed at which its job runs; none: as it was.
     #[must_use]
     pub fn speed(&self) -> Option<u64> {
         // SAFETY: as in `set_plan`.
@@ -190,7 +186,6 @@ impl Task {
         (speed > 0).then_some(speed)
     }
 
-    /// How much work it may do before it is to be looked at again; none: no end.
     #[must_use]
     pub fn until(&self) -> Option<u64> {
         // SAFETY: as in `set_plan`.
@@ -204,13 +199,11 @@ impl Task {
         self.left > 0
     }
 
-    /// The rest of its budget.
     #[must_use]
     pub const fn left(&self) -> u64 {
         self.left
     }
 
-    /// The work that its job has done.
     #[must_use]
     pub const fn done(&self) -> u64 {
         self.done

@@ -39,7 +39,6 @@ pub trait Rules {
     /// `child`, which runs, ends.
     fn exit(&mut self, child: &mut Self::Task, parent: &mut Self::Task);
     fn leave(&mut self, task: &mut Self::Task);
-    /// `task` has another niceness.
     fn renice(&mut self, task: &mut Self::Task, nice: i8);
     fn wakeup(&mut self, task: &mut Self::Task, now: Instant);
     fn block(&mut self, task: &mut Self::Task, now: Instant);

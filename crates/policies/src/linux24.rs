@@ -4,13 +4,11 @@
 use crate::shim::{self, Compiled, OperationsOf};
 use crate::{Boost, BoostParams};
 
-/// The policy.
 pub type Linux24 = Compiled<Named>;
 
 #[derive(Clone, Copy, Debug)]
 pub enum Named {}
 
-/// Its knobs.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
@@ -35,7 +33,6 @@ pub struct Machine {
 pub struct Task {
     /// The epoch that the counter is of.
     pub epoch: u64,
-    /// Ticks left.
     pub counter: u64,
     /// Ticks that nice is worth.
     pub quantum: u64,

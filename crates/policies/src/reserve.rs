@@ -8,7 +8,6 @@
 
 use onbeat_model::{Instant, Span};
 
-/// The knobs.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
@@ -19,7 +18,6 @@ pub struct Params {
 }
 
 impl Default for Params {
-    /// The header's.
     fn default() -> Self {
         operations().default_params
     }
@@ -42,7 +40,6 @@ pub struct Group {
     exhausted: u64,
 }
 
-/// A task without a reservation.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rest {
@@ -95,7 +92,6 @@ impl Group {
         unsafe { (operations().set)(self, runtime, deadline, period, now.as_ns()) }
     }
 
-    /// Takes the reservation away.
     pub fn clear(&mut self) {
         // SAFETY: as above.
         unsafe { (operations().clear)(self) }
@@ -107,7 +103,6 @@ impl Group {
         instant(unsafe { (operations().wake)(self, now.as_ns()) })
     }
 
-    /// A thread of the group has blocked.
     pub fn block(&mut self) {
         // SAFETY: as above.
         unsafe { (operations().block)(self) }

@@ -33,14 +33,11 @@ pub(crate) type OperationsOf<N> =
 
 /// Which policy, and its structures as C has them.
 pub trait Named {
-    /// The name of its folder under `schedulers/`.
     const NAME: &'static str;
-    /// Its knobs.
     type Params: Copy + Debug + 'static;
     type Machine: Copy + Debug + Default + 'static;
     type Task: Copy + Debug + Default + 'static;
 
-    /// Its functions.
     #[doc(hidden)]
     fn operations() -> &'static OperationsOf<Self>
     where
@@ -50,13 +47,11 @@ pub trait Named {
 /// A policy as its C header has it.
 #[derive(Clone, Debug)]
 pub struct Compiled<N: Named> {
-    /// Its knobs.
     pub params: N::Params,
     pub machine: N::Machine,
 }
 
 impl<N: Named> Default for Compiled<N> {
-    /// With the header's default knobs.
     fn default() -> Self {
         Self {
             params: N::operations().default_params,

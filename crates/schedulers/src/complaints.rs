@@ -15,7 +15,6 @@ pub(crate) fn keep() {
     lines().clear();
 }
 
-/// The messages since; nothing to say is nothing.
 pub(crate) fn last() -> String {
     lines().join("; ")
 }

@@ -40,7 +40,6 @@ pub struct ThreadPlan {
 pub enum ThreadMessage {
     /// It says that it is soft real-time.
     Starts {
-        /// Which thread.
         tid: u32,
         /// How often it has a job, as it says.
         period: Span,
@@ -49,7 +48,6 @@ pub enum ThreadMessage {
     },
     /// Jobs of it have ended.
     Finishes {
-        /// Which thread.
         tid: u32,
         /// The work of all of them, in time at the highest speed.
         work: Span,
@@ -58,21 +56,17 @@ pub enum ThreadMessage {
     },
     /// It is soft real-time no longer, or is no more.
     Leaves {
-        /// Which thread.
         tid: u32,
     },
 }
 
-/// Why a thread has no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum NotPlanned {
     /// The rules have room for no more.
     #[error("a schedule of {0} speeds: there is room for {POINTS}")]
     TooManyPoints(usize),
-    /// The scheduler has room for no more.
     #[error("there are {PLANS} plans already, and there can be no more")]
     NoSlot,
-    /// There is no such thread.
     #[error("it has ended, or never was")]
     Gone,
     /// Something that does not fail on a healthy kernel did.
@@ -190,7 +184,6 @@ pub fn has_plan(running: &mut Running, tid: u32) -> bool {
     !matches!(found, Some(Ok(None)))
 }
 
-/// Takes the messages since the last look.
 pub fn told(running: &mut Running) -> Result<Vec<ThreadMessage>, Error> {
     let name = "told";
     let object = running.object();

@@ -48,7 +48,6 @@ fn status_in(folder: &Path) -> Option<SchedExtStatus> {
     })
 }
 
-/// Whether schedulers can be loaded.
 #[must_use]
 pub fn probe() -> Feature {
     let name = "sched_ext";
@@ -86,7 +85,6 @@ pub fn probe() -> Feature {
 mod tests {
     use super::*;
 
-    /// A folder as the kernel's, with these files.
     fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("root")).unwrap();

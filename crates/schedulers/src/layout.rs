@@ -15,7 +15,6 @@ pub struct Value {
     pub value: i128,
 }
 
-/// Where a number lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) name: String,
@@ -52,7 +51,6 @@ impl Field {
     }
 }
 
-/// The numbers of a structure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) fields: Vec<Field>,
@@ -60,7 +58,6 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// The layout of the structure of that name.
     pub(crate) fn of_struct(btf: &Btf<'_>, name: &str) -> Option<Self> {
         let mut layout = Self::default();
         layout.add_struct(btf, &btf.type_by_name(name)?, "", 0);

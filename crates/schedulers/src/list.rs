@@ -1,11 +1,8 @@
 //! The schedulers there are.
 
-/// A scheduler that can be loaded.
 #[derive(Clone, Copy, Debug)]
 pub struct Description {
-    /// Its name, here and in the kernel.
     pub name: &'static str,
-    /// The description, in one line.
     pub about: &'static str,
     pub(crate) object: &'static [u8],
 }
@@ -20,7 +17,6 @@ macro_rules! scheduler {
     };
 }
 
-/// All of them.
 pub const ALL: [Description; 5] = [
     scheduler!(
         "linux24",

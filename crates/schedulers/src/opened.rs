@@ -13,7 +13,6 @@ use crate::{Description, Error, complaints, kernel};
 /// From the kernel's enum scx_ops_flags: only tasks with the policy SCHED_EXT are scheduled.
 const SCX_OPS_SWITCH_PARTIAL: u64 = 1 << 3;
 
-/// Which tasks a scheduler schedules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// All that the kernel's fair scheduler would: SCHED_OTHER, SCHED_BATCH, SCHED_IDLE and
@@ -23,7 +22,6 @@ pub enum Extent {
     Chosen,
 }
 
-/// An object that is not loaded yet.
 #[derive(Debug)]
 pub struct Opened {
     name: &'static str,
@@ -135,7 +133,6 @@ impl Opened {
         Running::attach(name, object, self.layouts)
     }
 
-    /// The scheduler's own value of a member of its operations.
     fn operation(&self, member: &str) -> u64 {
         let map = self.object.maps().find(|map| map.name() == OPERATIONS);
         let bytes = map.as_ref().and_then(|map| map.initial_value());

@@ -29,7 +29,6 @@ pub const LONGEST_PERIOD: Span = Span::from_secs(4);
 /// Why a group has no reservation, or none other than before.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// The admission test failed.
     #[error("no room for {wanted}: {free} of {limit} is free; end a reservation, or ask for less")]
     NoRoom {
         wanted: Bandwidth,
@@ -48,7 +47,6 @@ pub enum Refused {
         "{0} cannot be enforced: runtimes are {SHORTEST_RUNTIME} to {LONGEST_PERIOD}, periods {SHORTEST_PERIOD} to {LONGEST_PERIOD}"
     )]
     OutOfRange(GroupBudget),
-    /// The kernel has ended the scheduler.
     #[error("the kernel has ended the scheduler ({0}): all reservations through it are gone")]
     Ended(String),
     /// Something that does not fail on a healthy kernel did.
@@ -56,7 +54,6 @@ pub enum Refused {
     System(#[from] Error),
 }
 
-/// The resources that a group has used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupUse {
     pub time: Span,
@@ -125,7 +122,6 @@ impl Reservations {
             .position(|held| held.is_some_and(|(holder, _)| holder == whom))
     }
 
-    /// The reservations in force.
     pub fn groups(&self) -> impl Iterator<Item = (Whom, GroupBudget)> + '_ {
         self.slots.iter().flatten().copied()
     }
@@ -151,7 +147,6 @@ impl Reservations {
         Ok((part != before).then_some(part))
     }
 
-    /// Puts a reservation in force, or none if its holder is gone.
     fn put(
         &mut self,
         running: &mut Running,
@@ -206,7 +201,6 @@ impl Reservations {
         }
     }
 
-    /// Takes the reservation of `whom` away; for a group without one, nothing happens.
     pub fn remove(&mut self, running: &mut Running, whom: Whom) -> Result<(), Refused> {
         let Some(slot) = self.slot_of(whom) else {
             return Ok(());

@@ -9,7 +9,6 @@ use crate::kernel;
 use crate::layout::{Layout, Value};
 use crate::opened::{OPERATIONS, OUTCOME, is_section};
 
-/// Where things lie in the object's maps.
 #[derive(Debug)]
 pub(crate) struct Layouts {
     pub(crate) outcome: Layout,
@@ -38,7 +37,6 @@ impl std::fmt::Debug for Running {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchedulerOutcome {
-    /// The kernel's word for it.
     pub reason: String,
     /// More about it; may be empty.
     pub message: String,
@@ -87,7 +85,6 @@ impl Running {
         self.name
     }
 
-    /// The counters since it was started, over all CPUs.
     pub fn statistics(&self) -> Result<Vec<Value>, Error> {
         let map = self.object.maps().find(|map| map.name() == "statistics");
         let per_cpu = match map {
@@ -124,7 +121,6 @@ impl Running {
         Some(self.layouts.task.read(&bytes))
     }
 
-    /// How it ended, if the kernel has ended it.
     #[must_use]
     pub fn outcome(&self) -> Option<SchedulerOutcome> {
         let bytes = self.section(OUTCOME)?;
@@ -150,7 +146,6 @@ impl Running {
         })
     }
 
-    /// The loaded object, for the parts that only one scheduler has.
     pub const fn object(&mut self) -> &mut Object {
         &mut self.object
     }

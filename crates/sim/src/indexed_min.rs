@@ -27,7 +27,6 @@ impl<K: Ord + Copy> Least<K> {
         least
     }
 
-    /// The first of the least keys, and its number.
     pub(crate) fn first(&self) -> (usize, K) {
         let winner = self.winners[1];
         (winner, self.keys[winner])

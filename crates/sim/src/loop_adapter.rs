@@ -76,17 +76,14 @@ impl Observer for Heard {
     }
 }
 
-/// The machine of both halves.
 type SharedMachine<O> = Rc<RefCell<Machine<Linux, (Heard, O)>>>;
 
-/// Hears what tasks of a simulated machine do, and makes its time pass.
 #[derive(Debug)]
 pub struct SimulatedSensor<O> {
     machine: SharedMachine<O>,
     ends: Instant,
 }
 
-/// Gives tasks of a simulated machine reservations.
 #[derive(Debug)]
 pub struct SimulatedActuator<O> {
     machine: SharedMachine<O>,
@@ -215,7 +212,6 @@ impl Heard {
     }
 }
 
-/// The thread number of the first task of a scenario.
 pub const FIRST_TID: u32 = 1000;
 
 impl<O: Observer> SimulatedActuator<O> {

@@ -28,14 +28,12 @@ use thread::{RunState, SimulatedThread};
 
 const NEVER: Instant = Instant::from_ns(u64::MAX);
 
-/// A machine with its tasks, run by policy `P` and watched by `O`.
 #[derive(Debug)]
 pub struct Machine<P, O = ()> {
     calendar: Calendar,
     policy: P,
     observer: O,
     cpus: Vec<Cpu>,
-    /// When each CPU comes to the end of what was planned for it.
     stops: Least<Instant>,
     threads: Vec<SimulatedThread>,
     jobs_done: u64,
@@ -43,7 +41,6 @@ pub struct Machine<P, O = ()> {
 }
 
 impl<P: Policy, O: Observer> Machine<P, O> {
-    /// A machine without tasks, at time zero, its CPUs idle at their highest speed.
     #[must_use]
     pub fn new(cpus: &Cpus, policy: P, observer: O) -> Self {
         Self {
@@ -67,7 +64,6 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         task
     }
 
-    /// The machine's time.
     #[must_use]
     pub const fn now(&self) -> Instant {
         self.calendar.now()
@@ -78,7 +74,6 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         self.jobs_done
     }
 
-    /// How often a CPU went from one task to another.
     #[must_use]
     pub const fn switches(&self) -> u64 {
         self.switches
@@ -92,7 +87,6 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         &mut self.observer
     }
 
-    /// The CPU time that `task` has used up to now.
     #[must_use]
     pub fn executed(&self, task: TaskIndex) -> Span {
         let charged = self.threads[task].executed;
@@ -110,7 +104,6 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         self.threads[task].late(self.calendar.now())
     }
 
-    /// The figures of each CPU up to now.
     pub fn accounts(&mut self) -> impl Iterator<Item = &CpuAccount> {
         self.charge_all();
         self.cpus.iter().map(|cpu| &cpu.account)
@@ -182,7 +175,6 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         }
     }
 
-    /// The CPU has come to the end of what was planned for it.
     fn stop(&mut self, cpu: CpuIndex) {
         self.charge(cpu);
         if self.cries(cpu) {
@@ -320,7 +312,6 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         }
     }
 
-    /// Sets speed and end of what the CPU does from now on.
     fn plan(&mut self, cpu: CpuIndex) {
         let now = self.calendar.now();
         let task = self.cpus[cpu].task;
@@ -352,7 +343,6 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         self.stops.set(cpu, stop);
     }
 
-    /// Gives every CPU the speed, or the next higher one that there is.
     pub fn set_speed(&mut self, speed: Speed) {
         for cpu in 0..self.cpus.len() {
             self.charge(cpu);
@@ -387,7 +377,6 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         }
     }
 
-    /// Tells the observer what every CPU has run up to now, and hands it over with the policy.
     pub fn finish(mut self) -> (P, O) {
         for cpu in 0..self.cpus.len() {
             self.charge(cpu);

@@ -4,7 +4,6 @@ use onbeat_model::{Burst, Instant, Mark, Span, Speed};
 
 use crate::{CpuIndex, TaskIndex, Work};
 
-/// A job that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     pub task: TaskIndex,
@@ -13,9 +12,7 @@ pub struct Completion {
     pub release: Instant,
     /// When it first got a CPU.
     pub started: Instant,
-    /// When it was done.
     pub ended: Instant,
-    /// When it should have been done.
     pub deadline: Instant,
     pub demand: Work,
     /// The CPU time that took.
@@ -31,7 +28,6 @@ impl Completion {
         self.ended.since(self.release)
     }
 
-    /// It was done too late.
     #[must_use]
     pub fn missed(&self) -> bool {
         self.ended > self.deadline
@@ -43,26 +39,20 @@ impl Completion {
 pub struct Stretch {
     pub cpu: CpuIndex,
     pub task: TaskIndex,
-    /// From when.
     pub from: Instant,
-    /// Until when.
     pub to: Instant,
-    /// How fast.
     pub speed: Speed,
 }
 
 /// Hears what happens on a machine, in the order of time.
 pub trait Observer {
     fn job(&mut self, _job: &Completion) {}
-    /// A CPU has run a task without a break.
     fn ran(&mut self, _stretch: &Stretch) {}
-    /// A task blocked.
     fn burst(&mut self, _burst: &Burst) {}
     /// The budget of a task ran out, and it waits for the next.
     fn exhausted(&mut self, _task: TaskIndex, _at: Instant) {}
     /// A task says something: a missed deadline notification.
     fn said(&mut self, _mark: &Mark) {}
-    /// A task has done its last job.
     fn exited(&mut self, _task: TaskIndex, _at: Instant) {}
 }
 

@@ -19,15 +19,12 @@ use crate::scenario::Power;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownJob {
-    /// Not before.
     pub release: Instant,
-    /// Not after.
     pub deadline: Instant,
     pub work: Work,
 }
 
 impl KnownJob {
-    /// A job that meets its deadline.
     #[must_use]
     pub const fn in_time(job: &Completion) -> Self {
         Self {
@@ -51,15 +48,11 @@ impl KnownJob {
 /// A speed, as a share of the highest, and for how long. The rest of the time is idle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Piece {
-    /// For how long.
     pub time: Span,
     /// How fast: more than 1 where the jobs cannot all be in time.
     pub speed: f64,
 }
 
-/// The schedule of the least energy.
-///
-/// Jobs are cut where none is under way, and each part costs up to the cube of its jobs.
 #[must_use]
 pub fn schedule(jobs: &[KnownJob]) -> Vec<Piece> {
     let mut sorted: Vec<KnownJob> = jobs.iter().copied().filter(|j| !j.work.is_zero()).collect();
@@ -89,7 +82,6 @@ struct WorkInterval {
     work: u64,
 }
 
-/// Takes the critical interval out, again and again.
 fn part_of(jobs: &mut Vec<WorkInterval>, pieces: &mut Vec<Piece>) {
     while let Some((from, to, work)) = critical(jobs) {
         let length = to - from;
@@ -143,7 +135,6 @@ pub struct Hull {
 const STEPS: u32 = 4096;
 
 impl Hull {
-    /// The energy of a CPU that has these speeds, or all in between.
     #[must_use]
     pub fn of(speeds: &Ladder, continuous: bool, power: &Power) -> Self {
         let highest = speeds.highest();

@@ -49,7 +49,6 @@ fn at_a_tick(at: Instant, tick: Span) -> Instant {
 /// [`pick`](Self::pick), the time it ran is [`charged`](Self::charge); (3) all that happens at one
 /// instant is told before CPUs are scheduled anew.
 pub trait Policy {
-    /// `task` woke, or was started.
     fn ready(&mut self, task: TaskIndex, calendar: &mut Calendar);
 
     fn blocked(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar);
@@ -97,10 +96,8 @@ pub trait Policy {
 
     fn job_ends(&mut self, _task: TaskIndex, _demand: Work, _desk: &mut Calendar) {}
 
-    /// `task` has done its last job.
     fn exited(&mut self, _task: TaskIndex, _desk: &mut Calendar) {}
 
-    /// `task`, which runs, says that it has missed a deadline.
     fn notified(&mut self, _task: TaskIndex, _desk: &mut Calendar) {}
 
     /// How fast `cpu` runs from now on: `task`, whose job has computed `done`, or nothing. None

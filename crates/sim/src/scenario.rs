@@ -35,18 +35,14 @@ pub use timeline::ScenarioTimeline;
 
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Which random sequence.
     pub seed: u64,
-    /// For how long.
     pub duration: Span,
     pub cpus: Cpus,
     pub scheduler: ScenarioScheduler,
-    /// How Linux does it, and which CPUs belong together.
     pub config: Config,
     pub power: Power,
     /// The tasks as they were written; each stands for one task or several.
     pub groups: Vec<TaskGroup>,
-    /// The main loop of onbeat runs on the machine.
     pub onbeat: Option<LoopSettings>,
     /// A controller of the papers does, in its place.
     pub feedback: Option<WrittenController>,
@@ -55,11 +51,8 @@ pub struct Scenario {
 #[derive(Clone, Debug)]
 pub struct TaskGroup {
     pub name: Name,
-    /// How many there are.
     pub count: usize,
-    /// Their parameters for Linux.
     pub class: Class,
-    /// Their niceness, if they have one.
     pub nice: i8,
     /// The share of their jobs that are to meet their deadline, for a policy that asks.
     pub rho: Option<f64>,
@@ -71,13 +64,11 @@ pub struct TaskGroup {
     pub tracked: bool,
 }
 
-/// How onbeat's main loop is set up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoopSettings {
     /// How budgets are predicted.
     pub predictor: PredictorKind,
     pub parameters: Parameters,
-    /// It may set the speed of the CPUs, too.
     pub sets_speed: bool,
     /// Its reservations are ceilings, too.
     pub is_hard: bool,
@@ -113,7 +104,6 @@ impl Default for Power {
 }
 
 impl Power {
-    /// The power of a busy CPU at `ratio` of its highest speed.
     #[must_use]
     pub fn busy(&self, ratio: f64) -> f64 {
         self.fixed + (1.0 - self.fixed) * ratio.powf(self.exponent)

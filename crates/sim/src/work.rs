@@ -12,9 +12,7 @@ use onbeat_model::Span;
 pub struct Work(u64);
 
 impl Work {
-    /// Nothing to do.
     pub const ZERO: Self = Self(0);
-    /// More than can ever be done.
     pub const ENDLESS: Self = Self(u64::MAX);
 
     #[must_use]
@@ -22,13 +20,11 @@ impl Work {
         Self(span.as_ns())
     }
 
-    /// The time it takes at full speed.
     #[must_use]
     pub const fn as_span(self) -> Span {
         Span::from_ns(self.0)
     }
 
-    /// Nothing is left to do.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0

@@ -15,7 +15,6 @@ pub use arrival::Arrival;
 pub use demand::{Demand, Frames};
 pub use film::Film;
 
-/// One job before it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobSpec {
     /// When it is due to begin; its response time counts from here.
@@ -25,12 +24,10 @@ pub struct JobSpec {
     /// The time for which the task sets the timer that it sleeps on until then; none if something
     /// else wakes it.
     pub expiry: Option<Instant>,
-    /// When it should be done.
     pub deadline: Instant,
     pub demand: Work,
     /// In how many equal bursts; at least one.
     pub bursts: u32,
-    /// For how long the task blocks between two of them.
     pub pause: Span,
 }
 
@@ -128,7 +125,6 @@ impl Workload {
         self
     }
 
-    /// Each job computes in that many equal bursts, and blocks for `pause` between two.
     #[must_use]
     pub const fn in_bursts(mut self, bursts: u32, pause: Span) -> Self {
         self.bursts = if bursts == 0 { 1 } else { bursts };
@@ -136,13 +132,11 @@ impl Workload {
         self
     }
 
-    /// Whether it has something to compute at any time, from the begin.
     #[must_use]
     pub const fn is_cpu_bound(&self) -> bool {
         matches!(self.source, JobSource::Drawn(Arrival::Always, _))
     }
 
-    /// From release to release, if its jobs are periodic.
     #[must_use]
     pub const fn period(&self) -> Option<Span> {
         match &self.source {
@@ -151,7 +145,6 @@ impl Workload {
         }
     }
 
-    /// It says when it has missed a deadline, or that it has.
     #[must_use]
     pub const fn notifying(mut self, notifies: Notifies) -> Self {
         self.notifies = notifies;
@@ -167,7 +160,6 @@ impl Workload {
         self
     }
 
-    /// The first job that begins at `at` or later is of another workload, and so are all after it.
     #[must_use]
     pub fn then(mut self, at: Instant, other: Workload) -> Self {
         self.later = Some(Box::new((at, other)));

@@ -24,13 +24,11 @@ pub struct Track(u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Nanoseconds.
     Time,
     /// Per cent of a CPU.
     Percent,
 }
 
-/// Something to be told of a slice or an instant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Detail<'a> {
     Number(u64),
@@ -47,13 +45,11 @@ pub struct Timeline<W> {
     bytes: Vec<u8>,
 }
 
-/// All packets are of one writer.
 const SEQUENCE: u32 = 1;
 /// The packets before it are not needed to read it.
 const INCREMENTAL_STATE_CLEARED: u32 = 1;
 
 impl<W: Write> Timeline<W> {
-    /// An empty one.
     pub const fn new(output: W) -> Self {
         Self {
             output,
@@ -85,7 +81,6 @@ impl<W: Write> Timeline<W> {
         self.describe(Some(group), name, Some(counter))
     }
 
-    /// Something that lasted.
     pub fn slice(
         &mut self,
         track: Track,
@@ -97,7 +92,6 @@ impl<W: Write> Timeline<W> {
         self.event(track, to.max(from), Type::SliceEnd, None, &[]);
     }
 
-    /// Something that happened.
     pub fn instant(&mut self, track: Track, name: &str, at: Instant, details: &[(&str, Detail)]) {
         self.event(track, at, Type::Instant, Some(name), details);
     }
@@ -112,7 +106,6 @@ impl<W: Write> Timeline<W> {
         self.packet(at, event);
     }
 
-    /// Ends the file.
     pub fn finish(mut self) -> io::Result<()> {
         match self.failed {
             Some(error) => Err(error),
@@ -193,7 +186,6 @@ impl<W: Write> Timeline<W> {
     }
 }
 
-/// Tracks of one name for slices that may overlap.
 #[derive(Debug)]
 pub struct Lanes {
     group: Track,

@@ -35,7 +35,6 @@ pub(crate) struct TrackDescriptor {
     pub(crate) counter: Option<CounterDescriptor>,
 }
 
-/// `track_event/counter_descriptor.proto`.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct CounterDescriptor {
     #[prost(int32, optional, tag = "3")]
@@ -60,7 +59,6 @@ pub(crate) struct TrackEvent {
     pub(crate) counter_value: Option<i64>,
 }
 
-/// `TrackEvent.Type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Enumeration)]
 #[repr(i32)]
 pub(crate) enum Type {
@@ -71,7 +69,6 @@ pub(crate) enum Type {
     Counter = 4,
 }
 
-/// `track_event/debug_annotation.proto`.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct DebugAnnotation {
     #[prost(string, optional, tag = "10")]

@@ -10,7 +10,6 @@ use crate::thread::Use;
 pub(crate) struct ShownApplication {
     pub(crate) sums: Sums,
     used: Use,
-    /// The reservations of its threads together.
     pub(crate) reserved: Option<Bandwidth>,
 }
 

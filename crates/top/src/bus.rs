@@ -24,7 +24,6 @@ const TRY_AGAIN: Duration = Duration::from_secs(1);
 const FEW_THREADS: usize = 200;
 /// ... down to once in this number of usual pauses: a change is to be seen within a second.
 const LONGEST_PAUSE: usize = 3;
-/// The number of threads whose jobs can be asked for at a time.
 const MOST_THREADS: usize = 256;
 
 type PropertyMap = HashMap<String, OwnedValue>;
@@ -36,12 +35,10 @@ pub struct ServiceConnection {
     since: Instant,
 }
 
-/// Why it does not tell.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
     #[error("cannot connect to the system bus: {0}")]
     Bus(zbus::Error),
-    /// No service is there.
     #[error("the service does not run (systemctl start onbeat)")]
     NotThere,
     /// It serves, but does not tell.
@@ -50,7 +47,6 @@ pub enum ServiceError {
 }
 
 impl ServiceError {
-    /// The meaning of an error of a call.
     #[must_use]
     pub fn of(error: zbus::Error) -> Self {
         const GONE: [&str; 2] = [
@@ -75,7 +71,6 @@ impl ServiceConnection {
         })
     }
 
-    /// How things stand now, with the jobs that ended since this was last asked.
     pub fn look(&mut self, wanted: &WantedThreads) -> Result<Snapshot, ServiceError> {
         zbus::block_on(self.see(wanted))
     }

@@ -70,7 +70,6 @@ impl Column {
         Self::Missed,
     ];
 
-    /// The next one that can be sorted by, to the right or to the left.
     pub(crate) fn beside(self, right: bool) -> Self {
         let count = Self::SORTED.len();
         let place = Self::SORTED.iter().position(|&one| one == self);
@@ -102,12 +101,10 @@ impl Column {
         }
     }
 
-    /// Whether the largest comes first.
     pub(crate) const fn descends(self) -> bool {
         matches!(self, Self::Confidence | Self::Share | Self::Missed)
     }
 
-    /// The order of two threads by this, the smaller one first.
     pub(crate) fn compare(self, a: &ShownThread, b: &ShownThread) -> Ordering {
         let (one, other) = (&a.seen, &b.seen);
         match self {
@@ -125,7 +122,6 @@ impl Column {
         }
     }
 
-    /// Its text.
     pub(crate) fn cell(
         self,
         thread: &ShownThread,
@@ -157,7 +153,6 @@ impl Column {
         }
     }
 
-    /// Its text in the row of an application.
     pub(crate) fn sum(
         self,
         application: &ShownApplication,
@@ -250,7 +245,6 @@ pub(crate) const fn tone(state: State) -> Tone {
     }
 }
 
-/// The state in nine columns.
 pub(crate) const fn state(state: State) -> &'static str {
     match state {
         State::AskedFor => "asked",

@@ -45,7 +45,6 @@ pub fn draw(model: &Model, look: &ScreenLook, area: Rect, buffer: &mut Buffer) {
     sheet.keys(model);
 }
 
-/// The buffer, line by line.
 pub(crate) struct Sheet<'a> {
     pub(crate) area: Rect,
     pub(crate) buffer: &'a mut Buffer,
@@ -194,7 +193,6 @@ impl Sheet<'_> {
         self.line(row, &line);
     }
 
-    /// The reason of the selected thread's last change, or else the filter.
     fn chosen(&mut self, model: &Model) {
         let row = self.area.height.saturating_sub(BELOW);
         if self.area.height <= ABOVE + BELOW {

@@ -10,31 +10,24 @@ use crate::Snapshot;
 /// A screen that does not keep up misses what comes then.
 const MOST_WAITING: usize = 16;
 
-/// The threads to tell in full.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WantedThreads {
-    /// Threads whose jobs are looked at.
     pub jobs_of: BTreeSet<u32>,
-    /// The thread whose wakeups are.
     pub wakeups_of: Option<u32>,
 }
 
 #[derive(Debug)]
 pub enum News {
-    /// How things stand.
     Snapshot(Snapshot),
-    /// Nothing can be told for now, and why.
     Trouble(String),
 }
 
-/// The screen's end.
 #[derive(Debug)]
 pub struct Feed {
     news: Receiver<News>,
     wanted: Arc<Mutex<WantedThreads>>,
 }
 
-/// The source's end.
 #[derive(Debug)]
 pub struct Feeder {
     news: SyncSender<News>,
@@ -42,7 +35,6 @@ pub struct Feeder {
 }
 
 impl Feed {
-    /// A feed, and the end for its source.
     #[must_use]
     pub fn new() -> (Feeder, Self) {
         let (sender, news) = sync_channel(MOST_WAITING);
@@ -68,7 +60,6 @@ impl Feed {
 }
 
 impl Feeder {
-    /// The present wish.
     #[must_use]
     pub fn wanted(&self) -> WantedThreads {
         self.wanted
@@ -77,7 +68,6 @@ impl Feeder {
             .clone()
     }
 
-    /// Tells, unless too much waits to be looked at already.
     pub fn tell(&self, news: News) -> Result<(), Gone> {
         match self.news.try_send(news) {
             Ok(()) | Err(TrySendError::Full(_)) => Ok(()),
@@ -86,6 +76,5 @@ impl Feeder {
     }
 }
 
-/// The other end is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;

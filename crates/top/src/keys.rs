@@ -4,7 +4,6 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::Model;
 
-/// The keys, as the help tells them.
 pub(crate) const HELP: [(&str, &str); 9] = [
     (
         "up down k j",
@@ -20,16 +19,13 @@ pub(crate) const HELP: [(&str, &str); 9] = [
     ("q, Ctrl-C", "quit"),
 ];
 
-/// The meaning of the bars.
 pub(crate) const LEGEND: [&str; 3] = [
     "The bar is what a thread used lately, of what is reserved for it.",
     "RESPONSE: the longest response time of each second, the last one to the right;",
     "full at the period, and red or bold where a job missed its deadline.",
 ];
 
-/// The number of rows in a page.
 const PAGE: isize = 10;
-/// A filter is no longer than this.
 const LONGEST_FILTER: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

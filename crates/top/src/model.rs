@@ -11,7 +11,6 @@ use crate::spectrum::ThreadSpectrum;
 use crate::thread::ShownThread;
 use crate::{News, Snapshot};
 
-/// The spectrum changes so slowly.
 const SPECTRUM_EVERY: Span = Span::from_secs(1);
 
 /// A row of the table: an application stands above its threads.
@@ -36,11 +35,9 @@ pub struct Model {
     pub(crate) view: ViewOptions,
 }
 
-/// The part of it that the user wants to see.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ViewOptions {
     pub(crate) selected: Option<TaskId>,
-    /// The selected thread has the screen for itself.
     pub(crate) is_drilled: bool,
     pub(crate) sort: Column,
     pub(crate) is_reversed: bool,
@@ -51,7 +48,6 @@ pub(crate) struct ViewOptions {
 }
 
 impl Model {
-    /// One that has heard nothing yet. `source` says where it hears from.
     #[must_use]
     pub fn new(source: &str) -> Self {
         Self {
@@ -165,7 +161,6 @@ impl Model {
         }
     }
 
-    /// Where the selection stands among the rows.
     pub(crate) fn place(&self) -> Option<usize> {
         let selected = self.view.selected?;
         self.rows.iter().position(|&id| id == selected)
@@ -187,13 +182,11 @@ impl Model {
         self.threads.get(&self.view.selected?)
     }
 
-    /// The application that a thread works for, if its sums are known.
     pub(crate) fn application(&self, id: TaskId) -> Option<&ShownApplication> {
         let thread = self.threads.get(&id)?;
         self.applications.get(&thread.seen.application)
     }
 
-    /// All rows: each application whose sums are known, and below it its threads.
     pub(crate) fn table(&self) -> Vec<ThreadRow> {
         let mut table = Vec::new();
         let mut last = None;
@@ -220,7 +213,6 @@ impl Model {
         table
     }
 
-    /// The threads to tell in full on a screen of `height` rows.
     pub(crate) fn wanted(&self, height: usize) -> WantedThreads {
         // Also while one thread has the screen for itself: the others' seconds go on.
         let threads = self
@@ -240,7 +232,6 @@ impl Model {
         }
     }
 
-    /// How many threads have a reservation.
     pub(crate) fn reserved_for(&self) -> usize {
         let threads = self.threads.values();
         threads.filter(|thread| thread.seen.held.is_some()).count()

@@ -10,7 +10,6 @@ use crate::model::ThreadRow;
 use crate::thread::ShownThread;
 use crate::{Model, text};
 
-/// A thread, as `--json` tells it.
 #[derive(Serialize)]
 struct TopLine<'a> {
     tid: u32,
@@ -33,7 +32,6 @@ struct TopLine<'a> {
     why: &'a str,
 }
 
-/// One JSON object a thread, each on a line of its own.
 pub fn as_lines(model: &Model) -> Result<String, serde_json::Error> {
     let mut text = String::new();
     for thread in rows(model) {
@@ -64,7 +62,6 @@ pub fn as_lines(model: &Model) -> Result<String, serde_json::Error> {
     Ok(text)
 }
 
-/// The headings, and the cells of each row.
 #[must_use]
 pub fn as_table(model: &Model) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let headings = vec![

@@ -23,14 +23,11 @@ const SIDE_BY_SIDE: u16 = 60;
 /// So much room is left for changes where there is plenty.
 const CHANGES: u16 = 8;
 
-/// A point on the axis below a chart.
 struct AxisMark {
-    /// Where, as a share of the axis.
     at: f64,
     label: String,
 }
 
-/// Bars above an axis.
 struct Chart {
     title: String,
     heights: Vec<f64>,
@@ -292,7 +289,6 @@ impl Chart {
     }
 }
 
-/// The last changes, the last one first.
 fn list(model: &Model, thread: &ShownThread, area: Rect, sheet: &mut Sheet<'_>) {
     let top = area.y - sheet.area.y;
     sheet.text(

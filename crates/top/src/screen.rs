@@ -16,16 +16,13 @@ use crate::{Feed, Model};
 /// terminal.
 const TURN: Duration = Duration::from_millis(100);
 
-/// The abilities of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScreenLook {
-    /// Colours; without them, bold and faint.
     pub has_colour: bool,
     /// Blocks and arrows; without them, what every terminal has.
     pub has_unicode: bool,
 }
 
-/// A meaning, whatever it looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
@@ -124,7 +121,6 @@ pub fn show(
     Ok(())
 }
 
-/// Gives the terminal back when it goes out of scope.
 struct GivesBack;
 
 impl Drop for GivesBack {

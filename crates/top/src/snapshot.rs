@@ -13,27 +13,21 @@ pub const SNAPSHOT_EVERY: Duration = Duration::from_millis(250);
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadSnapshot {
-    /// Which.
     pub task: Task,
     /// The first process of the application that it works for.
     pub application: u32,
     /// To whom it is charged, where that is known.
     pub user: Option<u32>,
-    /// How things stand with it.
     pub state: State,
     pub period: Option<Span>,
-    /// How sure that is.
     pub confidence: f64,
     pub held: Option<Reservation>,
-    /// How many jobs it did since its rhythm was found.
     pub jobs: u64,
     /// How many of those ended after the next one's release.
     pub missed: u64,
     /// How often its budget ran out.
     pub exhaustions: u64,
-    /// How many bursts of it were heard.
     pub bursts: u64,
-    /// The CPU time that these took.
     pub executed: Span,
     /// Why that was done to it which was done last; empty if nothing was.
     pub why: String,
@@ -69,7 +63,6 @@ impl ThreadSnapshot {
         }
     }
 
-    /// Why things stand so.
     #[must_use]
     pub fn reason(&self) -> String {
         let why = match self.bursts {
@@ -86,17 +79,14 @@ impl ThreadSnapshot {
     }
 }
 
-/// All applications and threads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// When.
     pub at: Instant,
     pub reserved: Bandwidth,
     /// Their limit; nothing if that is not known.
     pub total: Bandwidth,
     /// The applications that the threads work for, as far as their sums are known.
     pub applications: Vec<Application>,
-    /// The threads, in any order.
     pub threads: Vec<ThreadSnapshot>,
     /// The thread whose wakeups were wanted, and when it woke in the last seconds.
     pub wakeups: Option<(u32, Vec<Instant>)>,

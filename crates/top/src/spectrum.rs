@@ -3,7 +3,6 @@
 use onbeat_infer::period::spectrum;
 use onbeat_model::{Instant, Span};
 
-/// It shows this number of multiples of the thread's frequency.
 const MULTIPLES: f64 = 5.5;
 /// It goes so far if there is no period yet, in Hz.
 const WITHOUT_PERIOD_HZ: f64 = 100.0;
@@ -12,22 +11,18 @@ const HIGHEST_HZ: f64 = 5_000.0;
 const LOWEST_HZ: f64 = 0.5;
 /// The most amplitudes that it has: what it costs is this times the wakeups.
 const MOST_BINS: f64 = 4_000.0;
-/// The number of last wakeups that it looks at.
 const MOST_WAKEUPS: usize = 512;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ThreadSpectrum {
-    /// Whose.
     pub(crate) tid: u32,
     pub(crate) wakeups: usize,
-    /// As of when.
     pub(crate) at: Instant,
     pub(crate) highest_hz: f64,
     amplitudes: Vec<f64>,
 }
 
 impl ThreadSpectrum {
-    /// The spectrum of these wakeups of a thread with this period, if it has one.
     pub(crate) fn of(tid: u32, wakeups: &[Instant], period: Option<Span>, at: Instant) -> Self {
         let last = wakeups.get(wakeups.len().saturating_sub(MOST_WAKEUPS)..);
         let wakeups = last.unwrap_or_default();

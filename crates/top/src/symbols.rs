@@ -14,7 +14,6 @@ const PLAIN: bar::Set<'static> = bar::Set {
     empty: " ",
 };
 
-/// A way to draw bars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Symbols {
     unicode: bool,
@@ -60,17 +59,14 @@ impl Symbols {
         full.repeat(filled) + &empty.repeat(width.saturating_sub(filled))
     }
 
-    /// A pointer to a place on an axis.
     pub(crate) const fn pointer(self) -> &'static str {
         if self.unicode { "▲" } else { "^" }
     }
 
-    /// Where text is typed.
     pub(crate) const fn cursor(self) -> &'static str {
         if self.unicode { "▏" } else { "_" }
     }
 
-    /// How a column is sorted.
     pub(crate) const fn arrow(self, descending: bool) -> &'static str {
         match (self.unicode, descending) {
             (true, true) => "▼",

@@ -2,12 +2,9 @@
 
 use ratatui::text::Span;
 
-/// How a cell is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Words.
     Left,
-    /// Numbers.
     Right,
 }
 
@@ -27,7 +24,6 @@ pub fn harmless(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// How many columns it takes.
 pub(crate) fn width(text: &str) -> usize {
     Span::raw(text).width()
 }

@@ -7,15 +7,11 @@ use onbeat_model::{Bandwidth, Instant, Reservation, Span};
 
 use crate::{State, ThreadSnapshot};
 
-/// The number of last jobs in the histograms.
 const MOST_JOBS: usize = 1024;
 /// The seconds of response times that are remembered: more than a screen is wide.
 const MOST_SECONDS: usize = 300;
-/// The number of changes that are remembered.
 const MOST_CHANGES: usize = 100;
-/// The time over which the use is a mean.
 const USED_OVER: Span = Span::from_secs(2);
-/// The time for which a change stands out.
 const NEW_FOR: Span = Span::from_secs(2);
 
 /// The jobs that ended within one second of the clock.
@@ -34,7 +30,6 @@ pub(crate) struct ThreadChange {
     pub(crate) why: String,
 }
 
-/// The CPU time that something had taken at the last snapshots.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Use(VecDeque<(Instant, Span)>);
 
@@ -84,7 +79,6 @@ impl ShownThread {
         thread
     }
 
-    /// Takes in how things stand now.
     pub(crate) fn hear(&mut self, seen: ThreadSnapshot, at: Instant) {
         let before = (self.seen.state, self.seen.held);
         let is_new = before != (seen.state, seen.held) || self.seen.why != seen.why;
@@ -123,7 +117,6 @@ impl ShownThread {
         }
     }
 
-    /// The mean share of a CPU that it used lately; none if it was seen once.
     pub(crate) fn used(&self) -> Option<Bandwidth> {
         self.used.mean()
     }
@@ -132,7 +125,6 @@ impl ShownThread {
         self.seen.held.map(|held| held.bandwidth())
     }
 
-    /// The response time that the share `quantile` of the jobs that are remembered stayed within.
     pub(crate) fn response(&self, quantile: f64) -> Option<Span> {
         let mut all: Vec<Span> = self.jobs.iter().map(|done| done.response).collect();
         all.sort_unstable();
@@ -140,7 +132,6 @@ impl ShownThread {
         all.get(rank.saturating_sub(1)).copied()
     }
 
-    /// Whether something about it changed a moment ago.
     pub(crate) fn is_news(&self, now: Instant) -> bool {
         let last = self.changes.back();
         last.is_some_and(|change| now.since(change.at) < NEW_FOR)

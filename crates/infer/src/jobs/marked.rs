@@ -28,7 +28,6 @@ use std::collections::VecDeque;
 
 use onbeat_model::{Instant, Job, Mark, Rhythm, Said, Span};
 
-/// Cuts one thread's marks into jobs. See the module for the rule.
 #[derive(Clone, Debug, Default)]
 pub struct MarkedJobs {
     declared: Option<Span>,
@@ -36,7 +35,6 @@ pub struct MarkedJobs {
     distances: VecDeque<Span>,
     /// The last release that followed a sleep.
     anchor: Option<Instant>,
-    /// Releases since, itself excluded.
     since_anchor: u64,
     release: Option<Instant>,
     begun: Option<OpenJob>,

@@ -31,7 +31,6 @@ use onbeat_model::{Burst, Job, Rhythm, Span};
 pub use marked::MarkedJobs;
 pub use substitutes::{Substitutes, deadline};
 
-/// Cuts one thread's bursts into jobs, in constant time per burst. See the module for the rule.
 #[derive(Clone, Debug)]
 pub struct Separator {
     rhythm: Rhythm,
@@ -40,7 +39,6 @@ pub struct Separator {
 }
 
 impl Separator {
-    /// Cuts along the beats of `rhythm`.
     #[must_use]
     pub fn new(rhythm: Rhythm) -> Self {
         Self {

@@ -10,7 +10,6 @@
 use crate::tuning;
 use onbeat_model::{Burst, Instant, Rhythm};
 
-/// Where the burst that is under way is to be cut.
 #[derive(Clone, Debug, Default)]
 pub struct Substitutes {
     cuts: Vec<Instant>,
@@ -30,7 +29,6 @@ impl Substitutes {
         }
     }
 
-    /// No burst is to be cut.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.cuts.is_empty()
@@ -69,7 +67,6 @@ impl Substitutes {
     }
 }
 
-/// The deadline of the job for which a thread of this `rhythm` woke at `woke`.
 #[must_use]
 pub fn deadline(rhythm: &Rhythm, woke: Instant) -> Instant {
     rhythm.nearest_release(woke).0 + rhythm.period

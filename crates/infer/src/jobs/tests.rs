@@ -13,7 +13,6 @@ fn rhythm() -> Rhythm {
     }
 }
 
-/// A burst from `woke` to `blocked`, in milliseconds after the phase, that ran half of that time.
 fn burst(woke: f64, blocked: f64) -> Burst {
     let at = |ms: f64| Instant::from_ns((PHASE as f64 + ms * 1e6) as u64);
     Burst {

@@ -12,12 +12,10 @@ use super::proof::Claim;
 use super::search::{Found, Search};
 use super::trains::Train;
 
-/// The settings of an [`Analyser`]: its memory, and how sure it must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AnalyserConfig {
     /// The probability, per analysis, that a thread without any rhythm is called periodic.
     pub false_alarm_rate: f64,
-    /// How far back bursts are kept.
     pub window: Span,
     /// How many bursts are kept at most.
     pub capacity: usize,
@@ -33,7 +31,6 @@ impl Default for AnalyserConfig {
     }
 }
 
-/// Finds the rhythm of one thread.
 #[derive(Clone, Debug)]
 pub struct Analyser {
     config: AnalyserConfig,
@@ -43,7 +40,6 @@ pub struct Analyser {
 }
 
 impl Analyser {
-    /// One that has heard nothing yet.
     #[must_use]
     pub fn new(config: AnalyserConfig) -> Self {
         Self {
@@ -143,7 +139,6 @@ impl Analyser {
         self.bursts.drain(..old.min(spare));
     }
 
-    /// Forgets every burst.
     pub fn clear(&mut self) {
         self.bursts.clear();
         self.last_woke = Instant::ZERO;
@@ -188,7 +183,6 @@ impl FoundBeat {
     }
 }
 
-/// A beat with a proof, and how likely it is right.
 struct Proved {
     seen: FoundBeat,
     confidence: f64,

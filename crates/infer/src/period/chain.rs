@@ -9,7 +9,6 @@
 use super::trains::Train;
 use crate::tuning;
 
-/// The memory of the search, kept between searches.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chain {
     score: Vec<f64>,

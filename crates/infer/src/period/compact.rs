@@ -15,7 +15,6 @@ pub struct Compact {
 }
 
 impl Compact {
-    /// The burst, as far as it is kept.
     #[must_use]
     pub fn of(burst: &Burst) -> Self {
         Self {
@@ -35,7 +34,6 @@ impl Compact {
         self.woke + self.blocked_after.span()
     }
 
-    /// For how long the thread was ready to run, and did not.
     pub(super) fn waited(&self) -> Span {
         self.blocked_after.span() - self.executed.span()
     }

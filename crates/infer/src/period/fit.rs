@@ -20,7 +20,6 @@ impl FittedLine {
         self.phase + self.period * beat as f64
     }
 
-    /// The points follow it.
     pub(super) fn is_tight(&self) -> bool {
         self.jitter < tuning::loose() * self.period
     }
@@ -29,7 +28,6 @@ impl FittedLine {
         (self.period / period - 1.0).abs() < tuning::same()
     }
 
-    /// How far a time is from the nearest beat.
     pub(super) fn distance(&self, time: f64) -> f64 {
         let turns = (time - self.phase) / self.period;
         (turns - turns.round()).abs() * self.period

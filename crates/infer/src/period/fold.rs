@@ -28,7 +28,6 @@ pub(super) struct Factor {
     pub(super) most: f64,
 }
 
-/// The memory of the folding, kept between calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fold {
     half_bins: Vec<u32>,

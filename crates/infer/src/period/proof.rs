@@ -45,7 +45,6 @@ fn within_half_by_chance() -> f64 {
     (-0.5_f64).exp() - (-1.5_f64).exp()
 }
 
-/// A period to be proved.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim<'a> {
     /// The points in which it was found, ascending, in nanoseconds.
@@ -113,7 +112,6 @@ impl Claim<'_> {
             && (!tuning::lateness() || self.keeps_time())
     }
 
-    /// The first point of each group.
     fn groups(&self) -> Vec<f64> {
         let mut last = f64::NEG_INFINITY;
         let mut groups = self.at.to_vec();
@@ -210,7 +208,6 @@ impl Claim<'_> {
     }
 }
 
-/// Steps or sleeps, in nanoseconds, and their median.
 struct Steps {
     all: Vec<f64>,
     median: f64,

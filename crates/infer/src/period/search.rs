@@ -8,7 +8,6 @@ use super::fit::{self, FittedLine};
 use super::trains::Train;
 use crate::tuning;
 
-/// A beat found in a train.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub(super) line: FittedLine,
@@ -23,7 +22,6 @@ impl Found {
     }
 }
 
-/// The memory of the search, kept between searches.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Search {
     candidates: Candidates,
@@ -60,7 +58,6 @@ impl Search {
         }
     }
 
-    /// The best of the candidates followed through `train`.
     fn followed(&mut self, train: &Train, enough: f64) -> Option<Found> {
         let mut best: Option<Found> = None;
         self.candidates.propose(train, tuning::candidates());

@@ -40,12 +40,10 @@ impl Spectrum {
         }
     }
 
-    /// Adds a pulse: e^(-j 2 pi f t) at every frequency f.
     pub fn add(&mut self, at: Instant) {
         self.accumulate(at, 1.0);
     }
 
-    /// Takes back a pulse that was added.
     pub fn remove(&mut self, at: Instant) {
         self.accumulate(at, -1.0);
     }
@@ -94,7 +92,6 @@ impl Spectrum {
         origin + onbeat_model::Span::from_secs_f64(cycles / frequency)
     }
 
-    /// Takes every pulse back.
     pub fn clear(&mut self) {
         self.origin = None;
         self.real.fill(0.0);

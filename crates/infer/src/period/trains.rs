@@ -12,7 +12,6 @@ use crate::tuning;
 /// Points in time, ascending, in nanoseconds after an origin, and what the search needs of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Train {
-    /// The points.
     pub(super) at: Vec<f64>,
     /// The execution time from each point to the next.
     pub(super) executed: Vec<f64>,
@@ -22,7 +21,6 @@ pub(super) struct Train {
 }
 
 impl Train {
-    /// Every burst is a point.
     pub(super) fn wakeups(&mut self, bursts: &[Compact], origin: u64) {
         self.points(bursts, origin);
         self.measure();
@@ -130,7 +128,6 @@ impl Train {
             .max(1.0)
     }
 
-    /// From the first point to the last.
     pub(super) fn length(&self) -> f64 {
         self.sums.last().copied().unwrap_or(0.0)
     }

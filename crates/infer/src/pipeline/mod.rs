@@ -78,7 +78,6 @@ impl Contacts {
         self.last
     }
 
-    /// Takes in a contact.
     pub fn hear(&mut self, at: Instant) {
         self.appear(at);
         let gap = at.since(self.last);

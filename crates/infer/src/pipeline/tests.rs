@@ -10,7 +10,6 @@ fn us(us: u64) -> Instant {
 
 const PERIOD: Span = Span::from_ms(40);
 
-/// Small deterministic noise.
 struct Noise(u64);
 
 impl Noise {

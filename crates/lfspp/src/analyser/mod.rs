@@ -53,7 +53,6 @@ impl Default for Config {
     }
 }
 
-/// Why a set of parameters makes no analyser.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ParameterError {
     #[error(
@@ -61,9 +60,7 @@ pub enum ParameterError {
          f_max above it"
     )]
     Range {
-        /// f_min as given.
         lowest_hz: f64,
-        /// f_max as given.
         highest_hz: f64,
     },
     /// The step is no step, or the spectrum would have more than [`Config::MOST_BINS`] amplitudes.
@@ -73,7 +70,6 @@ pub enum ParameterError {
         most = Config::MOST_BINS
     )]
     Step {
-        /// delta f as given.
         step_hz: f64,
     },
     /// No event would ever count.
@@ -84,11 +80,8 @@ pub enum ParameterError {
          negative, and k_max at least 1"
     )]
     Heuristic {
-        /// alpha as given.
         threshold: f64,
-        /// k_max as given.
         multiples: u32,
-        /// epsilon as given.
         tolerance_hz: f64,
     },
 }
@@ -140,7 +133,6 @@ pub struct Analyser {
 }
 
 impl Analyser {
-    /// An analyser that has heard nothing.
     pub fn new(config: Config) -> Result<Self, ParameterError> {
         Ok(Self {
             spectrum: Spectrum::new(config.lowest_hz, config.step_hz, config.bins()?),
@@ -200,13 +192,11 @@ impl Analyser {
         self.spectrum.amplitudes()
     }
 
-    /// How many events the window holds.
     #[must_use]
     pub fn events(&self) -> usize {
         self.window.len()
     }
 
-    /// Forgets every event.
     pub fn clear(&mut self) {
         self.spectrum.clear();
         self.window.clear();

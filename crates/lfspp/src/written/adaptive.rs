@@ -7,7 +7,6 @@ use onbeat_model::{Mark, Reservation, Said, Span};
 use super::Controls;
 use crate::scheme::Scheme;
 
-/// The parameters of adaptive reservations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adaptive {
     /// After how many jobs the coding scheme repeats: 2 where I and P frames alternate.

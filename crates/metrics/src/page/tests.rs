@@ -8,7 +8,6 @@ use onbeat_sense::recording::{self, Replay};
 use super::*;
 use crate::{ALL, MetricKind};
 
-/// The page in the middle of a recording of a player, while reservations are held.
 fn page() -> String {
     let traces = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces");
     let recording = recording::read(format!("{traces}/onbeat/mplayer25.reserved.gz")).unwrap();

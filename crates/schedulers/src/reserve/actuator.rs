@@ -16,7 +16,6 @@ use super::{
 };
 use crate::Running;
 
-/// Puts the loop's reservations in force through the scheduler `reserve`.
 #[derive(Debug)]
 pub struct GroupActuator {
     running: Running,
@@ -26,7 +25,6 @@ pub struct GroupActuator {
 }
 
 impl GroupActuator {
-    /// Starts the scheduler.
     pub fn start() -> Result<Self, crate::Error> {
         let capacity = Capacity {
             shortest_runtime: SHORTEST_RUNTIME,

@@ -10,7 +10,6 @@ use onbeat_model::{Bandwidth, Reservation, Span};
 
 use super::SHORTEST_RUNTIME;
 
-/// The threads that share a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Whom {
     Thread(u32),
@@ -52,7 +51,6 @@ impl GroupBudget {
         is_one.then_some(budget).ok_or(NoBudget(budget))
     }
 
-    /// The CPU time in each period, of all CPUs together.
     #[must_use]
     pub const fn runtime(&self) -> Span {
         self.runtime
@@ -81,7 +79,6 @@ impl GroupBudget {
         }
     }
 
-    /// The share of the CPUs.
     #[must_use]
     pub fn bandwidth(&self) -> Bandwidth {
         Bandwidth::of(self.runtime, self.period)
@@ -108,7 +105,6 @@ impl fmt::Display for GroupBudget {
     }
 }
 
-/// Three times are no budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0}: a runtime above zero is needed, and a deadline above zero that is no longer than the period"
@@ -118,15 +114,12 @@ pub struct NoBudget(GroupBudget);
 /// A group and what is to be reserved for it: `PID=6ms/20ms`, or `/sys/fs/cgroup/...=6ms/20ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupReservation {
-    /// Who.
     pub whom: Whom,
-    /// What.
     pub budget: GroupBudget,
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseGroupError {
-    /// It has another form.
     #[error(
         "a process or the folder of a control group is expected, and RUNTIME/PERIOD, as in 1234=6ms/20ms"
     )]

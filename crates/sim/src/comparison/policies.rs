@@ -12,10 +12,8 @@ use crate::scenario::{LoopSettings, Power, Ruling, Scenario, ScenarioScheduler, 
 use crate::workload::{Arrival, Demand as Demands};
 use crate::{Work, Workload};
 
-/// How the threads are scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ComparedWay {
-    /// As any program: the fair share of SCHED_OTHER.
     Fair,
     /// Periodic threads under SCHED_FIFO, the shorter period first (rate-monotonic).
     Fifo,
@@ -29,7 +27,6 @@ pub enum ComparedWay {
     /// Periodic threads under reservations within which a given share of their jobs stays
     /// (GRACE-OS, eq. 2).
     Statistical,
-    /// Under onbeat's own loop.
     Onbeat,
     /// The same, which sets the speed of the CPUs, too.
     OnbeatPower,
@@ -58,13 +55,10 @@ pub struct BudgetRules {
     pub rho: f64,
     /// The rule for a thread that needs more than its reservation.
     pub overrun: Overrun,
-    /// Whether that is given what other reservations leave (GRUB).
     pub reclaim: bool,
     pub onbeat: LoopSettings,
 }
 
-/// In how many groups the distribution of a thread's demands is told: budgets are exact to a
-/// hundredth of its range.
 const GROUPS: usize = 100;
 /// The kernel's: the most that all reservations may take of each CPU, and the shortest runtime.
 const ADMISSIBLE: f64 = 0.95;

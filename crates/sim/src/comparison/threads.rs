@@ -13,7 +13,6 @@ use crate::scenario::figures::Quantiles;
 use crate::scenario::recorded::{RecordedRow, rows};
 use crate::workload::{JobSpec, NEVER, SharedList};
 
-/// Why a recording cannot be simulated.
 #[derive(Debug, thiserror::Error)]
 pub enum Unusable {
     #[error(transparent)]
@@ -21,17 +20,12 @@ pub enum Unusable {
     /// It is CSV of jobs, and something is wrong with it.
     #[error("{path}:{problem}")]
     Csv {
-        /// The file.
         path: PathBuf,
-        /// The line, what is wrong, and what to do.
         problem: String,
     },
-    /// The file cannot be read.
     #[error("cannot read {path}: {source}")]
     Unreadable {
-        /// Which.
         path: PathBuf,
-        /// Why.
         source: std::io::Error,
     },
     /// It is not known what its jobs took.
@@ -40,7 +34,6 @@ pub enum Unusable {
          (sched_switch) in ftrace and perf, or with a column demand_ns in CSV"
     )]
     NoExecution {
-        /// The file.
         path: PathBuf,
     },
 }
@@ -48,7 +41,6 @@ pub enum Unusable {
 /// The threads of one recording, or of several that begin together.
 #[derive(Clone, Debug, Default)]
 pub struct Threads {
-    /// Each of them that ran.
     pub list: Vec<ComparedThread>,
     /// From the recording's begin to the last deadline.
     pub duration: Span,
@@ -62,7 +54,6 @@ pub struct Threads {
 
 #[derive(Clone, Debug)]
 pub struct ComparedThread {
-    /// The thread.
     pub task: Task,
     /// Its rhythm; none if it was not periodic. Each of its bursts is a job then, without a
     /// deadline.
@@ -73,14 +64,11 @@ pub struct ComparedThread {
     pub seen: RecordedFigures,
 }
 
-/// How the jobs of a thread fared in the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedFigures {
     /// Those that ended after the next one's release.
     pub missed: u64,
-    /// From release to end.
     pub response_time: Option<Quantiles>,
-    /// Its CPU time.
     pub executed: Span,
 }
 
@@ -104,7 +92,6 @@ impl Threads {
         Ok(threads)
     }
 
-    /// The threads of `recording` that took any CPU time.
     #[must_use]
     pub fn of(recording: &Recording) -> Self {
         let mut bursts: HashMap<TaskId, Vec<Burst>> = HashMap::new();

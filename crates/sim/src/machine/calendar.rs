@@ -40,7 +40,6 @@ impl Calendar {
         }
     }
 
-    /// The time.
     #[must_use]
     pub const fn now(&self) -> Instant {
         self.now
@@ -60,7 +59,6 @@ impl Calendar {
         }
     }
 
-    /// The budget of `task` has run out, and it has to wait.
     pub fn tell_exhausted(&mut self, task: TaskIndex) {
         self.exhausted.push_back(task);
     }

@@ -6,9 +6,7 @@ use crate::{TaskIndex, Work};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cpus {
-    /// How many there are.
     pub count: usize,
-    /// The speeds that they can have.
     pub speeds: Ladder,
     /// Any speed between the lowest and the highest can be had, too.
     pub continuous: bool,
@@ -49,11 +47,9 @@ impl Cpus {
 /// Time in which a CPU is busy and computes nothing for its task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
-    /// Going from one task to another.
     pub switch: Span,
     /// The same as work, which takes longer at a lower speed.
     pub switch_work: Work,
-    /// Going from one speed to another.
     pub speed_change: Span,
     /// The same as work at the new speed.
     pub speed_change_work: Work,
@@ -61,28 +57,23 @@ pub struct Costs {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuAccount {
-    /// For how long it ran tasks, at each speed that it has had.
     pub busy: Vec<(Speed, Span)>,
-    /// For how long it had nothing to run, at each of the same speeds.
     pub idle: Vec<(Speed, Span)>,
     pub speed_changes: u64,
 }
 
 impl CpuAccount {
-    /// For how long it ran tasks.
     #[must_use]
     pub fn busy_time(&self) -> Span {
         self.busy.iter().map(|&(_, span)| span).sum()
     }
 
-    /// For how long it had nothing to run.
     #[must_use]
     pub fn idle_time(&self) -> Span {
         self.idle.iter().map(|&(_, span)| span).sum()
     }
 }
 
-/// The speed of a CPU, and those that it can have.
 #[derive(Debug)]
 struct SpeedState {
     now: Speed,
@@ -194,7 +185,6 @@ impl Cpu {
         now.max(self.held_up_until) + self.clock.time_for(work)
     }
 
-    /// Puts another task on it, or none; what was run so far must have been charged.
     pub(super) fn put_on(&mut self, task: Option<TaskIndex>, now: Instant) {
         self.task = task;
         self.stretch_from = now;

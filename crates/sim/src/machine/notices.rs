@@ -49,7 +49,6 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         cries.unwrap_or(stop)
     }
 
-    /// The task of the CPU notifies if it has come to that. True if the CPU stopped for that alone.
     pub(super) fn cries(&mut self, cpu: CpuIndex) -> bool {
         let Some(task) = self.cpus[cpu].task else {
             return false;

@@ -7,7 +7,6 @@ use crate::{CpuIndex, Work};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunState {
-    /// Waits for its next job, or inside one for something else than a CPU.
     Blocked,
     Ready,
     Running(CpuIndex),
@@ -65,7 +64,6 @@ impl SimulatedJob {
     }
 }
 
-/// The burst that a task is in, or was last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CurrentBurst {
     pub(super) woke: Instant,
@@ -109,7 +107,6 @@ impl SimulatedThread {
         self.jobs_begun += 1;
     }
 
-    /// No job came before the present one.
     pub(super) const fn is_at_first_job(&self) -> bool {
         self.jobs_begun == 1
     }

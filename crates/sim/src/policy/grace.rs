@@ -34,10 +34,8 @@ use scheme::SchemeSpeeds;
 pub use settings::{GraceClass, GraceSettings};
 use task::GraceTask;
 
-/// The purpose of a timer: in its token, beside the task.
 const ZERO_LAG: u64 = 1 << 62;
 
-/// The policy.
 #[derive(Debug)]
 pub struct Grace {
     settings: GraceSettings,
@@ -57,7 +55,6 @@ struct GraceCpu {
     shares: u64,
     /// The speed at which all budgets fit.
     uniform_khz: u64,
-    /// The last speed that a joint scheme asked for.
     joint_khz: u64,
     /// The demand of a task is not known yet: no other job takes the time that it may need.
     hurries: bool,
@@ -95,7 +92,6 @@ impl Grace {
         (budget > 0).then(|| Span::from_ns(budget))
     }
 
-    /// Every real-time task that is still there has its budget.
     #[must_use]
     pub fn all_known(&self) -> bool {
         let mut tasks = self.tasks.iter();
@@ -249,7 +245,6 @@ impl Policy for Grace {
         }
     }
 
-    /// The present period of `token`'s task is over, or its zero-lag time is here.
     fn timer(&mut self, token: u64, calendar: &mut Calendar) {
         let task = (token & !ZERO_LAG) as TaskIndex;
         if token & ZERO_LAG != 0 {

@@ -30,7 +30,6 @@ pub use fair::Fair;
 pub use fixed::{Fixed, Order};
 pub use server::Overrun;
 
-/// The parameters of a task for the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     Deadline(DeadlineClass),
@@ -40,7 +39,6 @@ pub enum Class {
     Fair(Fair),
 }
 
-/// How urgent what a CPU runs is; the most urgent is the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Deadline(Instant),
@@ -50,7 +48,6 @@ enum Rank {
     Idle,
 }
 
-/// How the scheduler is set up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The CPUs of each domain. Every CPU is in one.
@@ -96,7 +93,6 @@ impl Config {
     }
 }
 
-/// The scheduler.
 #[derive(Debug)]
 pub struct Linux {
     config: Config,
@@ -121,7 +117,6 @@ enum EntityState {
     Running,
 }
 
-/// A task's class with what the class keeps of it.
 #[derive(Debug)]
 enum Scheduled {
     Deadline(deadline::DeadlineEntity),
@@ -135,14 +130,12 @@ struct CpuDomain {
     deadline: deadline::DeadlineQueue,
     fixed: fixed::FixedQueue,
     contention: Contention,
-    /// The ranks of its CPUs, the least urgent first.
     ranks: Least<Reverse<Rank>>,
 }
 
 #[derive(Debug)]
 struct CpuState {
     domain: usize,
-    /// Its place among the CPUs of its domain.
     place: usize,
     rank: Rank,
     task: Option<TaskIndex>,
@@ -200,7 +193,6 @@ impl Linux {
         }
     }
 
-    /// The parameters of `task` for the scheduler.
     #[must_use]
     pub fn class(&self, task: TaskIndex) -> Class {
         match &self.entities[task].class {
@@ -210,7 +202,6 @@ impl Linux {
         }
     }
 
-    /// Whether runtimes are counted in time at full speed.
     #[must_use]
     pub const fn runtimes_follow_speed(&self) -> bool {
         self.config.runtimes_follow_speed
@@ -273,7 +264,6 @@ impl Linux {
         }
     }
 
-    /// Puts a task that is ready into the queue of its class.
     fn enqueue(&mut self, task: TaskIndex, calendar: &mut Calendar) {
         let entity = &mut self.entities[task];
         let domain = &mut self.domains[entity.domain];

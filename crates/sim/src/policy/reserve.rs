@@ -11,7 +11,6 @@ use crate::machine::Calendar;
 use crate::policy::{Policy, Slice};
 use crate::{CpuIndex, TaskIndex, Work};
 
-/// The parameters of a task for the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReservePlace {
     /// It belongs to this group.
@@ -20,7 +19,6 @@ pub enum ReservePlace {
     Weight(u64),
 }
 
-/// The scheduler, global: each group runs on any CPU, and on several at a time.
 #[derive(Debug)]
 pub struct Reserve {
     params: Params,
@@ -54,10 +52,8 @@ struct ReserveCpu {
     ran: Span,
 }
 
-/// How urgent what a CPU does is; the most urgent is the least.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Urgency {
-    /// It looks for work right now.
     Looking,
     Deadline(Instant),
     Rest,
@@ -100,7 +96,6 @@ impl Reserve {
         }
     }
 
-    /// Has work of this urgency done on the CPU with the least urgent work, if that is less urgent.
     fn urge(&mut self, urgency: Urgency, calendar: &mut Calendar) {
         let cpus = self.cpus.iter_mut().enumerate();
         let Some((cpu, least)) = cpus.max_by_key(|(cpu, c)| (c.urgency, std::cmp::Reverse(*cpu)))
@@ -160,7 +155,6 @@ impl Reserve {
         }
     }
 
-    /// The group with the earliest deadline among those with budget and a thread waiting.
     fn most_urgent(&self) -> Option<usize> {
         let groups = self.groups.iter().enumerate();
         groups

@@ -36,7 +36,6 @@ struct Interruptions {
     every: Span,
     length: Span,
     begun: bool,
-    /// The CPUs are taken.
     under_way: bool,
 }
 
@@ -86,7 +85,6 @@ impl<R: Rules> Ruled<R> {
         self
     }
 
-    /// The rules' record of `task`.
     #[must_use]
     pub fn task(&self, task: TaskIndex) -> &R::Task {
         &self.tasks[task]

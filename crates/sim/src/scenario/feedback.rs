@@ -7,7 +7,6 @@ use onbeat_lfspp::written::{Adaptive, Lfs, LfsPlusPlus, WrittenController};
 use super::file::{Feedback, ScenarioFile};
 use super::task::above_zero;
 
-/// The controller that `written` names; the error says what to write instead.
 pub(super) fn method(file: &ScenarioFile, written: &Feedback) -> Result<WrittenController, String> {
     if file.onbeat.is_some() {
         return Err("one loop at a time: leave out [onbeat] or [feedback]".into());

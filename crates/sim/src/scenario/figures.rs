@@ -10,18 +10,14 @@ use crate::machine::CpuAccount;
 use crate::observe::Completion;
 use crate::{Observer, TaskIndex};
 
-/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ScenarioFigures {
-    /// The random sequence.
     pub seed: u64,
-    /// For how long was simulated.
     pub duration_ns: Span,
     pub tasks: Vec<GroupFigures>,
     pub cpus: Vec<CpuFigures>,
     /// The energy of all CPUs: seconds at full power (GRACE-OS, eq. 13).
     pub energy: f64,
-    /// How many jobs were done.
     pub jobs: u64,
     /// How often a CPU went from one task to another.
     pub switches: u64,
@@ -29,11 +25,9 @@ pub struct ScenarioFigures {
     pub changes: Option<u64>,
 }
 
-/// How the tasks of one group fared.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupFigures {
     pub name: String,
-    /// How many tasks.
     pub count: usize,
     /// Their jobs that were done, or were due by the end and not done.
     pub jobs: u64,
@@ -41,22 +35,16 @@ pub struct GroupFigures {
     pub missed: u64,
     /// From release to end; none without a job.
     pub response_time: Option<Quantiles>,
-    /// All CPU time that they took.
     pub executed_ns: Span,
-    /// How often a budget ran out.
     pub exhaustions: u64,
 }
 
 /// Quantiles; of a simulation to within 1%, but the longest is exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Quantiles {
-    /// Half were not longer.
     pub p50_ns: Span,
-    /// 95% were not.
     pub p95_ns: Span,
-    /// 99% were not.
     pub p99_ns: Span,
-    /// The longest.
     pub max_ns: Span,
 }
 
@@ -81,16 +69,13 @@ impl Quantiles {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CpuFigures {
-    /// Its share of time busy.
     pub busy: f64,
     pub speed_changes: u64,
-    /// Where the busy time went.
     pub speeds: Vec<SpeedFigures>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SpeedFigures {
-    /// The speed.
     pub khz: u64,
     pub busy_ns: Span,
     pub idle_ns: Span,
@@ -127,7 +112,6 @@ impl CpuFigures {
     }
 }
 
-/// Adds up what happens.
 #[derive(Debug)]
 pub(super) struct Tally {
     group_of: Vec<usize>,
@@ -169,14 +153,12 @@ impl Tally {
         &mut self.groups[self.group_of[task]]
     }
 
-    /// The number of jobs that were due by the end and are not done.
     pub(super) fn late(&mut self, task: TaskIndex, count: u64) {
         let sums = self.sums(task);
         sums.jobs += count;
         sums.missed += count;
     }
 
-    /// The figures of the groups, with the CPU time of each task.
     pub(super) fn figures(&self, scenario: &Scenario, executed: &[Span]) -> Vec<GroupFigures> {
         let sums = self.groups.iter().enumerate().zip(&scenario.groups);
         sums.map(|((number, sums), group)| GroupFigures {

@@ -22,7 +22,6 @@ impl<'de> Deserialize<'de> for ScenarioTime {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioFile {
-    /// For how long to simulate.
     pub duration: Spanned<ScenarioTime>,
     /// Which random sequence; 0 if left out.
     #[serde(default)]
@@ -296,19 +295,14 @@ pub enum ArrivalKey {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum DemandKey {
-    /// Always the same.
     Constant(ScenarioTime),
-    /// Between these two.
     Uniform(ScenarioTime, ScenarioTime),
-    /// Normally distributed.
     Normal {
-        /// Around this.
         mean: ScenarioTime,
         deviation: ScenarioTime,
         /// And never more than this.
         most: Option<ScenarioTime>,
     },
-    /// Exponentially distributed with this mean.
     Exponential(ScenarioTime),
     Frames {
         /// The mean demands of the frames of a group of pictures, in order.
@@ -342,7 +336,6 @@ pub enum DemandKey {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedKey {
-    /// The file, from the folder of the scenario.
     pub file: PathBuf,
     /// The thread's name or number; may be left out where there is one only.
     pub thread: Option<String>,
@@ -352,24 +345,19 @@ pub struct RecordedKey {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum SchedulingKey {
     Deadline {
-        /// The budget.
         runtime: ScenarioTime,
         /// At this interval.
         period: ScenarioTime,
         /// Before this; the period if left out.
         deadline: Option<ScenarioTime>,
-        /// The rule for a budget that is used up.
         #[serde(default)]
         overrun: OverrunKey,
         /// It may use what others leave.
         #[serde(default)]
         reclaim: bool,
     },
-    /// SCHED_FIFO with this priority.
     Fifo(u8),
-    /// SCHED_RR with this priority.
     Rr(u8),
-    /// SCHED_OTHER with this niceness.
     Nice(i8),
 }
 
@@ -382,9 +370,7 @@ impl Default for SchedulingKey {
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OverrunKey {
-    /// The task waits.
     #[default]
     Hard,
-    /// Its deadline is postponed.
     Soft,
 }

@@ -13,7 +13,6 @@ pub struct JobWriter<W> {
 }
 
 impl<W: Write> JobWriter<W> {
-    /// Writes the heading; `names` are those of the tasks, in their order.
     pub fn new(mut output: W, names: Vec<String>) -> io::Result<Self> {
         writeln!(
             output,
@@ -26,7 +25,6 @@ impl<W: Write> JobWriter<W> {
         })
     }
 
-    /// Ends the writing.
     pub fn finish(mut self) -> io::Result<()> {
         match self.failed {
             Some(error) => Err(error),

@@ -19,21 +19,15 @@ use crate::workload::{Arrival, Demand, Workload};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
-    /// The file cannot be read.
     #[error("cannot read {path}: {source}")]
     Unreadable {
-        /// Which.
         path: PathBuf,
-        /// Why.
         source: std::io::Error,
     },
-    /// Something in it cannot be simulated.
     #[error("{path}:{line}: {problem}")]
     Wrong {
-        /// The file.
         path: PathBuf,
         line: usize,
-        /// The mistake, and what to write instead.
         problem: String,
     },
 }
@@ -42,7 +36,6 @@ pub enum ScenarioError {
 const MOST_CPUS: usize = 4096;
 const MOST_TASKS: usize = 1_000_000;
 
-/// Reads the scenario at `path`.
 pub fn read(path: impl AsRef<Path>) -> Result<Scenario, ScenarioError> {
     let path = path.as_ref();
     let text = std::fs::read_to_string(path).map_err(|source| ScenarioError::Unreadable {

@@ -13,7 +13,6 @@ use crate::workload::SharedList;
 /// The behaviour of a thread: each burst a job.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RecordedBursts {
-    /// From the first one on.
     pub(super) releases: SharedList<Instant>,
     pub(super) demands: SharedList<Work>,
 }
@@ -81,9 +80,7 @@ pub fn parse_demands(text: &str) -> Result<usize, String> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordedRow<'a> {
-    /// The value of the column `task`, if there is one.
     pub(crate) task: &'a str,
-    /// The value of `release_ns`, if there is such a column.
     pub(crate) release: Option<Instant>,
     pub(crate) demand: Span,
 }

@@ -23,7 +23,6 @@ use crate::policy::reserve::Reserve;
 use crate::policy::ruled::Ruled;
 use crate::{Machine, Observer};
 
-/// Where the details go, if anywhere.
 #[derive(Default)]
 pub struct Outputs {
     /// Each job as a row of CSV.
@@ -49,7 +48,6 @@ pub struct ScenarioRun<'a> {
 const STEP: Span = Span::from_ms(100);
 
 impl<'a> ScenarioRun<'a> {
-    /// A run of `scenario` with its own seed.
     #[must_use]
     pub fn new(scenario: &'a Scenario) -> Self {
         let tasks = scenario
@@ -117,7 +115,6 @@ impl<'a> ScenarioRun<'a> {
         }
     }
 
-    /// Tasks of a group of several have a number behind their name.
     fn names(&self) -> Vec<String> {
         let groups = self.scenario.groups.iter();
         groups
@@ -130,7 +127,6 @@ impl<'a> ScenarioRun<'a> {
             .collect()
     }
 
-    /// The value of `of` for the group of each task.
     fn each<T: Clone>(&self, of: impl Fn(&TaskGroup) -> T) -> impl Iterator<Item = T> {
         let groups = self.scenario.groups.iter();
         groups.flat_map(move |group| std::iter::repeat_n(of(group), group.count))

@@ -10,24 +10,18 @@ use crate::policy::grace::{GraceClass, GraceSettings, Scheme};
 use crate::policy::linux;
 use crate::policy::reserve::ReservePlace;
 
-/// A policy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ScenarioScheduler {
-    /// As the kernel does.
     #[default]
     Linux,
-    /// GRACE-OS, or a scheme beside it.
     Grace(GraceSettings),
-    /// A policy of `schedulers/`.
     Ruled(Ruling),
 }
 
-/// Which policy of `schedulers/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ruling {
     Linux24,
     Best,
-    /// BeRate.
     Berate,
     Reserve,
 }

@@ -24,7 +24,6 @@ struct TaskLane {
 }
 
 impl<W: Write> ScenarioTimeline<W> {
-    /// Writes the names of the tracks.
     pub fn new(output: W, cpus: CpuIndex, names: Vec<String>) -> Self {
         let mut timeline = onbeat_timeline::Timeline::new(output);
         let group = timeline.group("CPUs");
@@ -49,7 +48,6 @@ impl<W: Write> ScenarioTimeline<W> {
         }
     }
 
-    /// Ends the file.
     pub fn finish(self) -> io::Result<()> {
         self.timeline.finish()
     }

@@ -7,12 +7,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::SharedList;
 
-/// When the jobs of a task are released.
 #[derive(Clone, Debug)]
 pub enum Arrival {
     /// On the beats of a period.
     Periodic {
-        /// From beat to beat.
         period: Span,
         /// The next beat; at first, the phase.
         next: Instant,
@@ -32,23 +30,19 @@ pub enum Arrival {
     },
     /// At random, independently of each other, at this mean interval (a Poisson process).
     Poisson {
-        /// The mean time between two.
         mean: Span,
         /// The release before the next one.
         last: Instant,
     },
     /// This time after the job before was done: a program that sleeps for a time, not until one.
     After {
-        /// For how long it sleeps.
         pause: Span,
         first: Option<Instant>,
     },
-    /// As soon as the job before is done.
     Always,
     Recorded {
         /// The times, in ascending order.
         releases: SharedList<Instant>,
-        /// How many of them are over.
         over: usize,
     },
 }
@@ -64,7 +58,6 @@ impl Arrival {
         }
     }
 
-    /// The same, but the beat waits for a late job.
     #[must_use]
     pub const fn paced(period: Span) -> Self {
         Self::Paced {
@@ -93,7 +86,6 @@ impl Arrival {
         }
     }
 
-    /// The next release, and when the task can begin.
     pub(super) fn next(
         &mut self,
         ended: Instant,

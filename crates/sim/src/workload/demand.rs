@@ -13,7 +13,6 @@ use crate::Work;
 /// A draw below one nanosecond becomes one: a job of nothing would not be seen.
 #[derive(Clone, Debug)]
 pub enum Demand {
-    /// Always the same.
     Constant(Work),
     /// Evenly distributed from the least to the most.
     Uniform(Span, Span),
@@ -21,10 +20,8 @@ pub enum Demand {
     Normal {
         mean: Span,
         deviation: Span,
-        /// No job needs more.
         most: Span,
     },
-    /// Exponentially distributed with this mean.
     Exponential(Span),
     Frames(Frames),
     /// Frames as `experiments/workloads/srtgen.c` has them, with this mean.
@@ -32,7 +29,6 @@ pub enum Demand {
     /// The demands of the jobs of a recording, one after the other.
     Recorded {
         demands: SharedList<Work>,
-        /// How many of them are over.
         over: usize,
         /// Begin again at the end.
         repeat: bool,
@@ -40,13 +36,11 @@ pub enum Demand {
 }
 
 impl Demand {
-    /// Always `span` at full speed.
     #[must_use]
     pub const fn constant(span: Span) -> Self {
         Self::Constant(Work::at_full_speed(span))
     }
 
-    /// The next job's; none if the recording is over.
     pub(super) fn next(&mut self, random: &mut Xoshiro256PlusPlus) -> Option<Work> {
         let span = match self {
             Self::Constant(work) => return Some(*work),
@@ -112,7 +106,6 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// At the begin of a film of such groups.
     #[must_use]
     pub const fn new(
         group: SharedList<Span>,

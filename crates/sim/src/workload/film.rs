@@ -61,7 +61,6 @@ impl Film {
         (sum as i64 - 6000) * deviation / 1000
     }
 
-    /// The demand of the next frame where the mean is this.
     pub(super) fn next(&mut self, mean: Span) -> Span {
         let kind = GROUP[self.frame % GROUP.len()] - 1000;
         self.frame += 1;

@@ -25,7 +25,6 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Span::from_secs(1000) + Span::from_ms(ms)
 }
 
-/// A thread with a period of `10 + tid` milliseconds that is kept; each third job is late.
 fn kept(tid: u32, name: &str, now: u64) -> ThreadSnapshot {
     let period = Span::from_ms(10 + u64::from(tid));
     let jobs = now / 20;
@@ -89,7 +88,6 @@ fn snapshot(now: u64, threads: Vec<ThreadSnapshot>) -> Snapshot {
     }
 }
 
-/// A model that heard of these threads for two and a half seconds.
 fn model(threads: impl Fn(u64) -> Vec<ThreadSnapshot>) -> Model {
     let mut model = Model::new("the service");
     for now in (0..10).map(|turn| 1000 + turn * 250) {

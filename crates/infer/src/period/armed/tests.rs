@@ -5,7 +5,6 @@ use super::*;
 const PERIOD: u64 = 3_505_000;
 const BEGAN: u64 = 77_123_456_789;
 
-/// Numbers of no rhythm (xorshift, Marsaglia 2003).
 struct Random(u64);
 
 impl Random {

@@ -39,7 +39,6 @@ impl Default for Surprise {
 }
 
 impl Surprise {
-    /// Takes in whether a job showed it; true is an alarm, and the score begins anew.
     pub(super) fn hear(&mut self, shown: bool) -> bool {
         let usual = self.habit.clamp(1.0 / memory(), tuning::HALF);
         let ratio = if shown {

@@ -5,7 +5,6 @@ use crate::tuning;
 /// The 75th percentile of the absolute value of normal errors, in standard deviations.
 const PERCENTILE_PER_DEVIATION: f64 = 1.150_35;
 
-/// The gate in multiples of the 75th percentile.
 fn gate() -> f64 {
     tuning::far() / PERCENTILE_PER_DEVIATION
 }
@@ -19,7 +18,6 @@ pub(super) struct Errors {
 }
 
 impl Errors {
-    /// Starts from the standard deviation that the lock found.
     pub(super) fn new(period: f64, deviation: f64) -> Self {
         let most = period * tuning::widest_gate() / gate();
         Self {
@@ -29,7 +27,6 @@ impl Errors {
         }
     }
 
-    /// Takes in the error of one job.
     pub(super) fn record(&mut self, error: f64) {
         let factor = if error.abs() > self.percentile {
             1.0 + tuning::growth()
@@ -62,7 +59,6 @@ impl Errors {
         error.clamp(-scale, scale)
     }
 
-    /// The standard deviation, if the errors are normal.
     pub(super) fn deviation(&self) -> f64 {
         self.percentile / PERCENTILE_PER_DEVIATION
     }

@@ -78,7 +78,6 @@ struct Signs {
     half_way: Surprise,
 }
 
-/// The cell that is being heard.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     /// The error nearest to zero so far, in nanoseconds; positive is late.
@@ -95,7 +94,6 @@ struct Cell {
     half_way_before: bool,
     /// A wakeup came half-way to the next beat.
     half_way_after: bool,
-    /// It already counts as a miss.
     missed: bool,
 }
 
@@ -286,7 +284,6 @@ impl Tracker {
         self.period = (self.period + beta * self.errors.clip_tight(error)).max(1.0);
     }
 
-    /// Moves the current release on by a number of periods.
     fn advance(&mut self, beats: f64) {
         let whole = self.fraction + beats * self.period;
         self.beat = shifted(self.beat, whole.floor());

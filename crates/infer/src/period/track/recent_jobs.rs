@@ -19,7 +19,6 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Takes in whether a job came on the beat, or a period after the last.
     pub(super) fn push(&mut self, hit: bool) {
         self.hits = self.hits << 1 | u64::from(hit);
         self.jobs = self.jobs.saturating_add(1);
@@ -29,7 +28,6 @@ impl History {
         });
     }
 
-    /// Too few hits for too long.
     pub(super) const fn lost(&self) -> bool {
         self.lost
     }

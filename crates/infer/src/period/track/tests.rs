@@ -4,7 +4,6 @@ use onbeat_model::TaskId;
 const MS: f64 = 1e6;
 const START: f64 = 1e12;
 
-/// A rhythm locked at `START`.
 fn locked(period_ms: f64, jitter_ms: f64) -> Tracker {
     Tracker::new(Rhythm {
         period: Span::from_ns((period_ms * MS) as u64),
@@ -23,7 +22,6 @@ fn burst(at_ms: f64, busy_ms: f64) -> Burst {
     )
 }
 
-/// Numbers from 0 to 1, always the same ones.
 struct Random(u64);
 
 impl Random {
@@ -35,7 +33,6 @@ impl Random {
         (self.0 >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Nearly normal, with deviation 1.
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.next()).sum::<f64>() - 6.0
     }

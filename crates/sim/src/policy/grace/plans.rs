@@ -50,14 +50,12 @@ impl KnownDemand {
 /// The share of best effort is as good as a task with this period (eq. 4 looks at the ratio alone).
 const SECOND: Span = Span::from_ms(1000);
 
-/// Budgets and periods of all, with the share of best effort.
 fn budgets(known: &[KnownDemand], settings: &GraceSettings) -> Vec<(Span, Span)> {
     let kept = (SECOND.scale(settings.best_effort), SECOND);
     let tasks = known.iter().map(|task| (task.budget.demand, task.period));
     tasks.chain([kept]).collect()
 }
 
-/// The lowest speed at which all budgets fit, in kHz; the highest if they fit at none.
 pub(super) fn uniform_khz(known: &[KnownDemand], settings: &GraceSettings, speeds: &Ladder) -> u64 {
     let ratio = uniform_speed(&budgets(known, settings)).min(1.0);
     // A hundredth of a kHz above a speed that there is must not cost the next one.
@@ -65,7 +63,6 @@ pub(super) fn uniform_khz(known: &[KnownDemand], settings: &GraceSettings, speed
     khz.max(speeds.lowest().as_khz())
 }
 
-/// The plan of each.
 pub(super) fn of(
     known: &[KnownDemand],
     settings: &GraceSettings,

@@ -54,7 +54,6 @@ pub(super) enum SchemeSpeeds {
 }
 
 impl Scheme {
-    /// All of them.
     pub const ALL: [Self; 14] = [
         Self::WrsUni,
         Self::WrsRec,

@@ -5,7 +5,6 @@ use onbeat_model::Span;
 
 use super::Scheme;
 
-/// How budgets and speeds are decided.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GraceSettings {
     pub scheme: Scheme,
@@ -56,7 +55,6 @@ impl Default for GraceSettings {
     }
 }
 
-/// The parameters of a task for the policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum GraceClass {
     /// It has a job every period.

@@ -14,10 +14,8 @@ pub(super) struct GraceTask {
     pub(super) rules: rules::Task,
     pub(super) class: GraceClass,
     pub(super) cpu: CpuIndex,
-    /// Where it stands in line, if it does.
     pub(super) queued: Option<GraceKey>,
     pub(super) gone: bool,
-    /// How many jobs are done, and what the last ones took.
     pub(super) jobs: usize,
     pub(super) demand: Demand,
     pub(super) job: LastJob,
@@ -28,13 +26,10 @@ pub(super) struct GraceTask {
 #[derive(Debug, Default)]
 pub(super) struct LastJob {
     pub(super) released: Instant,
-    /// It is not done.
     pub(super) under_way: bool,
-    /// It used up its budget since it was put on the CPU.
     pub(super) overran: bool,
     /// The budget that its period began with.
     pub(super) held: Span,
-    /// The demand of the job that was done last.
     pub(super) demand_ns: u64,
 }
 
@@ -54,7 +49,6 @@ pub(super) struct Promise {
 pub(super) struct ReclaimedShare {
     /// When its budget, at the rate that is promised to it, would have been used up so far.
     pub(super) zero_lag: Instant,
-    /// Its weight.
     pub(super) share: u64,
 }
 
@@ -96,7 +90,6 @@ impl GraceTask {
         }
     }
 
-    /// From a job that demanded this; true if its budget was too small, and a larger one is due.
     pub(super) fn learns_margin(&mut self, demand: Span) -> bool {
         let budget = Span::from_ns(self.rules.plan().budget());
         let Some(margin) = self.promise.margin.as_mut().filter(|_| !budget.is_zero()) else {
@@ -107,7 +100,6 @@ impl GraceTask {
         overran
     }
 
-    /// The record of a job that has just ended.
     pub(super) fn find_zero_lag(&mut self) {
         let (left, budget) = (self.rules.left(), self.rules.plan().budget().max(1));
         if let GraceClass::RealTime { period, .. } = self.class {

@@ -9,7 +9,6 @@ use onbeat_model::{Bandwidth, Instant};
 use super::DeadlineClass;
 use super::deadline::{DeadlineEntity, WHOLE};
 
-/// Whether a task's share is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Active {
     No,
@@ -19,7 +18,6 @@ pub(super) enum Active {
     Until(Instant),
 }
 
-/// The most that all reservations may have, in parts per billion: the kernel's 95%.
 const MOST: u64 = 950_000_000;
 
 #[derive(Debug, Default)]
@@ -50,12 +48,10 @@ impl Contention {
         Self { sets_speed, ..self }
     }
 
-    /// A task reclaims, or the speed depends on them, so the sums matter.
     pub(super) const fn matters(&self) -> bool {
         self.reclaiming > 0 || self.sets_speed
     }
 
-    /// The bandwidth in use of each CPU.
     pub(super) fn in_use_of_one(&self) -> f64 {
         self.in_use.as_cpus() / self.cpus as f64
     }
@@ -90,7 +86,6 @@ impl Contention {
         entity.active = Active::Contending;
     }
 
-    /// The task blocks. Answers when its share is free, if it is not at once.
     pub(super) fn ends(&mut self, entity: &mut DeadlineEntity, now: Instant) -> Option<Instant> {
         let free_at = entity.server.zero_lag(&entity.deadline.reservation);
         if free_at <= now {

@@ -8,11 +8,9 @@ use super::bandwidth::Active;
 use super::server::{CbsState, Overrun};
 use crate::TaskIndex;
 
-/// The parameters of a deadline task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeadlineClass {
     pub reservation: Reservation,
-    /// The rule for a budget that is used up.
     pub overrun: Overrun,
     /// It may use bandwidth that others leave (GRUB, SCHED_FLAG_RECLAIM).
     pub reclaim: bool,
@@ -57,7 +55,6 @@ impl DeadlineEntity {
         self.place.1 = 0;
     }
 
-    /// The cost to the budget of running for `ran`.
     pub(super) fn charged(&self, ran: Span) -> Span {
         if self.charged_ppb == WHOLE {
             return ran;
@@ -66,7 +63,6 @@ impl DeadlineEntity {
         Span::from_ns(u64::try_from(ns.div_ceil(u128::from(WHOLE))).unwrap_or(u64::MAX))
     }
 
-    /// How long it can run on what is left.
     pub(super) fn lasts(&self) -> Span {
         let left = self.server.left();
         if self.charged_ppb == WHOLE {

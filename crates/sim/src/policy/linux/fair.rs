@@ -13,12 +13,9 @@ use onbeat_model::{Instant, Span};
 
 use crate::{CpuIndex, TaskIndex};
 
-/// The parameters of a fair task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fair {
-    /// 1024 for nice 0.
     pub weight: u32,
-    /// For how long it runs in one go.
     pub slice: Span,
 }
 
@@ -49,7 +46,6 @@ const UNIT: u32 = 1024;
 #[derive(Debug)]
 pub(super) struct FairEntity {
     pub(super) fair: Fair,
-    /// The CPU in whose queue it is, or was last.
     pub(super) home: Option<CpuIndex>,
     runtime: i64,
     deadline: i64,
@@ -77,7 +73,6 @@ impl FairEntity {
         i128::from(self.fair.weight)
     }
 
-    /// How long it has to run until its slice is over.
     pub(super) fn left_of_slice(&self) -> Span {
         let left = u128::try_from(self.deadline.saturating_sub(self.runtime)).unwrap_or(0);
         let ns = (left * u128::from(self.fair.weight)).div_ceil(u128::from(UNIT));
@@ -85,7 +80,6 @@ impl FairEntity {
     }
 }
 
-/// The fair tasks of one CPU. The sums hold the running one, too; the set does not.
 #[derive(Debug, Default)]
 pub(super) struct FairQueue {
     tasks: BTreeSet<(i64, i64, TaskIndex)>,
@@ -105,7 +99,6 @@ impl FairQueue {
         i64::try_from(self.weighted_runtimes.div_euclid(self.weights)).unwrap_or(i64::MAX)
     }
 
-    /// A task wakes, or comes from another CPU.
     pub(super) fn joins(&mut self, entity: &mut FairEntity) {
         // Its own weight will move the average towards it; what it is behind must be the same
         // after.
@@ -124,7 +117,6 @@ impl FairQueue {
         self.count += 1;
     }
 
-    /// A task blocks, or goes to another CPU.
     pub(super) fn leaves(&mut self, entity: &mut FairEntity) {
         let average = self.average();
         let most = entity.virtual_span(entity.fair.slice * 2);
@@ -157,12 +149,10 @@ impl FairQueue {
         self.tasks.is_empty()
     }
 
-    /// The last in line, for another CPU to run.
     pub(super) fn last(&self) -> Option<TaskIndex> {
         self.tasks.last().map(|&(.., task)| task)
     }
 
-    /// The eligible task with the earliest deadline.
     pub(super) fn take(&mut self) -> Option<TaskIndex> {
         let is_eligible =
             |runtime: i64| i128::from(runtime) * self.weights <= self.weighted_runtimes;
@@ -184,7 +174,6 @@ impl FairQueue {
             && i128::from(ready.runtime) * self.weights <= self.weighted_runtimes
     }
 
-    /// When a task that runs from now on has run its slice.
     pub(super) fn slice_ends(entity: &FairEntity, now: Instant) -> Instant {
         now + entity.left_of_slice()
     }

@@ -9,18 +9,14 @@ use crate::TaskIndex;
 /// The order of tasks of one priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The first runs until it blocks.
     Fifo,
-    /// They take turns.
     RoundRobin,
 }
 
-/// The parameters of a task with a fixed priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixed {
     /// From 1 to 99; higher ones go first.
     pub priority: u8,
-    /// Among those of the same priority.
     pub order: Order,
 }
 
@@ -52,7 +48,6 @@ impl FixedEntity {
     }
 }
 
-/// Ready tasks by priority; those of one priority in line.
 #[derive(Debug, Default)]
 pub(super) struct FixedQueue {
     tasks: BTreeSet<(u8, i64, TaskIndex)>,
@@ -61,7 +56,6 @@ pub(super) struct FixedQueue {
 }
 
 impl FixedQueue {
-    /// At the end of the line.
     pub(super) fn insert(&mut self, entity: &mut FixedEntity, task: TaskIndex) {
         self.back += 1;
         entity.place = self.back;

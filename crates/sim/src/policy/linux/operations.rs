@@ -14,7 +14,6 @@ use crate::machine::Calendar;
 use crate::policy::{CpuPace, Policy, Slice, at_a_tick};
 use crate::{CpuIndex, TaskIndex, Work};
 
-/// The purposes of timers: the lowest bit of their token.
 const REPLENISH: u64 = 0;
 const ZERO_LAG: u64 = 1;
 
@@ -62,7 +61,6 @@ impl Linux {
         self.domains[domain].ranks.set(place, Reverse(rank));
     }
 
-    /// Finds a CPU for a fair task that is ready, and queues it there.
     pub(super) fn place_fair(&mut self, task: TaskIndex, calendar: &mut Calendar) {
         let domain = &self.domains[self.entities[task].domain];
         let Scheduled::Fair(entity) = &mut self.entities[task].class else {
@@ -93,7 +91,6 @@ impl Linux {
         }
     }
 
-    /// The fair task that an otherwise idle CPU takes from the longest queue of its domain.
     fn pull_fair(&mut self, cpu: CpuIndex) -> Option<TaskIndex> {
         let domain = &self.domains[self.cpus[cpu].domain];
         let from = domain

@@ -7,7 +7,6 @@
 
 use onbeat_model::{Instant, Reservation, Span};
 
-/// The rule for a budget that is used up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overrun {
     /// The task waits for the next period, as in the kernel.
@@ -35,7 +34,6 @@ impl CbsState {
         self.replenish_at.is_some()
     }
 
-    /// The present absolute deadline.
     pub(super) fn deadline(&self) -> Instant {
         self.deadline.unwrap_or_default()
     }
@@ -89,13 +87,11 @@ impl CbsState {
         left > i128::from(room.as_ns()) * i128::from(reservation.runtime().as_ns())
     }
 
-    /// Takes `used` from the budget. Answers whether it is used up now.
     pub(super) fn charge(&mut self, used: Span) -> bool {
         self.left_ns = self.left_ns.saturating_sub(ns(used));
         self.left_ns <= 0
     }
 
-    /// The budget is used up. Answers when it is refilled, if the task has to wait for that.
     pub(super) fn exhaust(
         &mut self,
         reservation: &Reservation,
@@ -143,7 +139,6 @@ impl CbsState {
         self.deadline = Some(self.deadline() + reservation.period() * periods.unsigned_abs());
     }
 
-    /// When the period after the present deadline's begins.
     fn next_period(&self, reservation: &Reservation) -> Instant {
         self.deadline() + (reservation.period() - reservation.deadline())
     }
