@@ -24,9 +24,6 @@ pub(crate) struct Args {
     /// The kernel that is booted
     #[arg(long, value_enum, default_value_t)]
     kernel: Kernel,
-    /// Simulate programs whose deadlines the loop cannot know instead
-    #[arg(long, conflicts_with_all = ["seconds", "kernel"])]
-    simulated: bool,
 }
 
 /// Programs that run together: the guest's folder, what they are, and how many there are of each
@@ -100,9 +97,6 @@ struct Row {
 
 /// Runs all mixes in one guest, silent and crying, and publishes table and JSON.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
-    if args.simulated {
-        return crate::mdn::run_unseen(machine);
-    }
     let guest = Guest::new(NAME)
         .kernel(args.kernel)
         .set("RUN_SECONDS", args.seconds)

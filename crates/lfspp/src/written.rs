@@ -2,14 +2,12 @@
 //! LFS++ and AQuoSA's adaptive reservations.
 //!
 //! None of what onbeat adds is in force: no budget before the first sample, no raise of an
-//! exhausted one, no hysteresis, no tracking of the period between two analyses. [`Additions`] can
-//! switch these on one by one, so that an experiment can tell what each is worth.
+//! exhausted one, no hysteresis, no tracking of the period between two analyses.
 
 mod adaptive;
 mod lfs;
 mod lfspp;
 
-use onbeat_decide::hysteresis::{Hysteresis, Thresholds};
 use onbeat_decide::supervisor::{Limits, Request, arbitrate};
 use onbeat_model::{
     Actuator, Bandwidth, Burst, Event, Flow, Instant, Mark, Reservation, Sensor, Span, TaskId,
@@ -17,7 +15,7 @@ use onbeat_model::{
 
 pub use adaptive::Adaptive;
 pub use lfs::Lfs;
-pub use lfspp::{Additions, LfsPlusPlus};
+pub use lfspp::LfsPlusPlus;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum WrittenController {
@@ -50,10 +48,6 @@ impl WrittenController {
             Self::Adaptive(adaptive) => Box::new(adaptive::AdaptiveControl::new(*adaptive)),
         }
     }
-
-    fn has_hysteresis(&self) -> bool {
-        matches!(self, Self::LfsPlusPlus(settings) if settings.additions.hysteresis)
-    }
 }
 
 /// The inputs of one task's controller, and its request.
@@ -84,7 +78,6 @@ struct Controlled {
     task: TaskId,
     control: Box<dyn Controls>,
     held: Option<Reservation>,
-    hysteresis: Option<Hysteresis>,
 }
 
 /// How long a poll waits where nothing is due.
@@ -140,9 +133,6 @@ fn hear(method: &WrittenController, tasks: &mut Vec<Controlled>, event: &Event, 
             task: task.id,
             control: method.controller(task.id, now),
             held: None,
-            hysteresis: method
-                .has_hysteresis()
-                .then(|| Hysteresis::new(Thresholds::default())),
         }),
         Event::Burst(burst) => {
             if let Some(found) = of(tasks, burst.task) {
@@ -201,13 +191,7 @@ fn put_in_force<A: Actuator>(tasks: &mut [Controlled], actuator: &mut A) -> u64 
     let mut changes = 0;
     for (place, new) in granted {
         let task = &mut tasks[place];
-        let new = match &mut task.hysteresis {
-            Some(hysteresis) => hysteresis.consider(task.held, new),
-            None => (task.held != Some(new)).then_some(new),
-        };
-        if let Some(new) = new
-            && actuator.reserve(task.task, new).is_ok()
-        {
+        if task.held != Some(new) && actuator.reserve(task.task, new).is_ok() {
             task.held = Some(new);
             changes += 1;
         }

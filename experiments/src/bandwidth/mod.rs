@@ -1,12 +1,10 @@
 //! Misses against bandwidth: the programs of LFS++'s Fig. 5, 6, 7 and 10 in the simulated machine,
 //! under the papers' controllers as written and under onbeat, over a margin on what each asks for.
 //!
-//! A margin makes a curve of each method, and curves can be compared at equal bandwidth. onbeat's
-//! additions to LFS++ stand beside it one by one.
+//! A margin makes a curve of each method, and curves can be compared at equal bandwidth.
 
 mod beds;
 mod curve;
-mod ladder;
 mod margin;
 mod run;
 
@@ -52,11 +50,8 @@ fn methods(bed: Bed) -> Vec<(&'static str, Method)> {
         spread: 0.0,
         ..Parameters::default()
     };
-    let onbeat = OnbeatVariant::default();
-    let pattern = OnbeatVariant {
-        predictor: PredictorKind::Pattern,
-        ..onbeat
-    };
+    let onbeat = |predictor, marked| Method::Onbeat(OnbeatVariant { marked, predictor });
+    let (usual, pattern) = (PredictorKind::default(), PredictorKind::Pattern);
     vec![
         ("default", Method::Default),
         ("chrt (SCHED_RR)", Method::RoundRobin),
@@ -76,22 +71,10 @@ fn methods(bed: Bed) -> Vec<(&'static str, Method)> {
                 parameters: papers,
             })),
         ),
-        (UNMODIFIED, Method::Onbeat(onbeat)),
-        (
-            MARKED,
-            Method::Onbeat(OnbeatVariant {
-                marked: true,
-                ..onbeat
-            }),
-        ),
-        (UNMODIFIED_PATTERN, Method::Onbeat(pattern)),
-        (
-            MARKED_PATTERN,
-            Method::Onbeat(OnbeatVariant {
-                marked: true,
-                ..pattern
-            }),
-        ),
+        (UNMODIFIED, onbeat(usual, false)),
+        (MARKED, onbeat(usual, true)),
+        (UNMODIFIED_PATTERN, onbeat(pattern, false)),
+        (MARKED_PATTERN, onbeat(pattern, true)),
     ]
 }
 
@@ -148,16 +131,6 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         &name,
         &equal_table(&equal),
         &equal,
-        json!({}),
-    )?;
-    let steps = ladder::run(machine, args.runs)?;
-    let name = format!("{NAME}-additions");
-    publish(
-        machine.out(),
-        &ran,
-        &name,
-        &ladder::table(&steps),
-        &steps,
         json!({}),
     )
 }

@@ -1,7 +1,6 @@
 //! One run of a bed under a method.
 
 use onbeat_control::{AllocationSettings, Controller, EstimationSettings, Next, Settings, drive};
-use onbeat_decide::hysteresis::Thresholds;
 use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_lfspp::written::{self, WrittenController as Written};
 use onbeat_model::{Bandwidth, Follow, Instant, Reservation, Sensor, Span};
@@ -35,66 +34,31 @@ pub(super) enum Method {
     Onbeat(OnbeatVariant),
 }
 
-/// onbeat's loop with some of it switched off.
+/// onbeat's loop as it comes, but with ceilings: nothing is given that the method did not ask for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OnbeatVariant {
     /// The programs mark their jobs.
     pub(super) marked: bool,
-    /// Reservations are ceilings.
-    pub(super) hard: bool,
-    /// By LFS++'s analyser.
-    pub(super) papers_analyser: bool,
     pub(super) predictor: PredictorKind,
-    pub(super) parameters: Parameters,
-    pub(super) hysteresis: bool,
-    pub(super) probation: bool,
-}
-
-impl Default for OnbeatVariant {
-    /// As it comes, but with ceilings: nothing is given that the method did not ask for.
-    fn default() -> Self {
-        Self {
-            marked: false,
-            hard: true,
-            papers_analyser: false,
-            predictor: PredictorKind::default(),
-            parameters: Parameters {
-                overruns: 1.0 - RHO,
-                ..Parameters::default()
-            },
-            hysteresis: true,
-            probation: true,
-        }
-    }
 }
 
 impl OnbeatVariant {
     fn settings(&self) -> Settings {
-        let usual = AllocationSettings::default();
-        let thresholds = if self.hysteresis {
-            usual.thresholds
-        } else {
-            Thresholds {
-                raise: 0.0,
-                shrink: 0.0,
-                patience: 0.0,
-                period: 0.0,
-            }
-        };
         Settings {
             estimation: EstimationSettings {
-                analyse: self.papers_analyser.then_some(onbeat_lfspp::analyse),
                 predictor: self.predictor,
-                parameters: self.parameters,
+                parameters: Parameters {
+                    overruns: 1.0 - RHO,
+                    ..Parameters::default()
+                },
+                ..EstimationSettings::default()
             },
             allocation: AllocationSettings {
-                thresholds,
                 total: TOTAL,
                 per_task: Bandwidth::from_cpus(TOTAL),
-                ..usual
+                ..AllocationSettings::default()
             },
-            probation: self.probation,
-            protects: self.probation,
+            protects: true,
             ..Settings::default()
         }
     }
@@ -185,18 +149,8 @@ impl BedRun {
 
     fn onbeat(&self, onbeat: &OnbeatVariant, margin: f64) -> RunOutcome {
         let (mut sensor, actuator) = self.seams(onbeat.marked);
-        let actuator = if onbeat.hard {
-            actuator.hard()
-        } else {
-            actuator
-        };
-        let actuator = if onbeat.probation {
-            actuator.boosting()
-        } else {
-            actuator
-        };
         let reserved = Reserved::default();
-        let actuator = MarginActuator::new(actuator, margin, reserved.clone());
+        let actuator = MarginActuator::new(actuator.hard().boosting(), margin, reserved.clone());
         let mut sum = Sum::new(self.bed, reserved);
         let mut controller = Controller::new(onbeat.settings(), actuator);
         let Ok(()) = drive(&mut sensor, &mut controller, |sensor, _| {

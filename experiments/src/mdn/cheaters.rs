@@ -8,11 +8,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::guest::{self, Run, Told};
-use super::knobs::Knobs;
 use super::paper::Program;
 use super::progress::{misses, progress};
 use super::simulated::{Setting, run as simulate, workload};
-use super::{Outcome, Scheduler, naps};
+use super::{Outcome, Scheduler};
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::results::{Ran, Table, publish};
@@ -181,12 +180,7 @@ impl Case {
         let cheaters = (0..cheaters as u64).map(|place| self.cheater(setting, place, lies));
         let bound = (0..bound).map(|_| workload(Program::CpuBound, setting, 0, Notifies::Never));
         let programs = cheaters.chain(bound).collect();
-        simulate(
-            scheduler,
-            programs,
-            Span::from_secs(SECONDS),
-            Knobs::default(),
-        )
+        simulate(scheduler, programs, Span::from_secs(SECONDS))
     }
 }
 
@@ -231,8 +225,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         "the simulated machine, {} runs of {SECONDS} s for each figure",
         args.settings().count()
     ));
-    publish(machine.out(), &ran, NAME, &table(&gains), &gains, paper())?;
-    naps::run(machine)
+    publish(machine.out(), &ran, NAME, &table(&gains), &gains, paper())
 }
 
 const FIGURES: [(char, Case); 2] = [('a', Case::Fig7a), ('b', Case::Fig7b)];

@@ -10,10 +10,9 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::guest::{self, Guested, Run};
-use super::knobs::Knobs;
 use super::paper::{Line, MIXES, Mix, TABLES};
 use super::simulated::{Setting, run as simulate, workload};
-use super::{Outcome, Scheduler, VARIATION, sensitivity};
+use super::{Outcome, Scheduler, VARIATION};
 use crate::machine::Machine;
 use crate::results::{Ran, Table, publish};
 use crate::spread::Spread;
@@ -42,10 +41,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MS", default_value_t = 0,
           value_parser = clap::value_parser!(u64).range(0..=100))]
     timer_ms: u64,
-    #[command(flatten)]
-    knobs: Knobs,
     /// Run each for SECONDS on a kernel in a virtual machine instead
-    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["timer_ms", "Knobs"],
+    #[arg(long, value_name = "SECONDS", conflicts_with = "timer_ms",
           value_parser = clap::value_parser!(u64).range(1..=1000))]
     guest: Option<u64>,
     /// Each film on another image of that machine
@@ -65,7 +62,6 @@ impl Args {
             seed,
             variation: self.variation,
             timer: Span::from_ms(self.timer_ms),
-            knobs: self.knobs,
         })
     }
 
@@ -177,17 +173,13 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         &table,
         &results,
         paper,
-    )?;
-    if args.only.is_empty() {
-        sensitivity::run(machine)?;
-    }
-    Ok(())
+    )
 }
 
 /// Where the figures come from that no kernel gave.
 fn simulated(args: &Args) -> Ran {
     Ran::Computed(format!(
-        "the simulated machine: {} runs of {} s for each figure, srtgen's frames with variation {}, timers that fire {}{}",
+        "the simulated machine: {} runs of {} s for each figure, srtgen's frames with variation {}, timers that fire {}",
         args.runs(),
         args.seconds,
         args.variation,
@@ -195,7 +187,6 @@ fn simulated(args: &Args) -> Ran {
             0 => "exactly".to_owned(),
             ms => format!("every {ms} ms"),
         },
-        args.knobs,
     ))
 }
 
@@ -285,7 +276,7 @@ pub(super) fn once(
         .zip(mix.programs)
         .map(|(place, program)| workload(*program, setting, place, notifies))
         .collect();
-    simulate(scheduler, programs, Span::from_secs(seconds), setting.knobs)
+    simulate(scheduler, programs, Span::from_secs(seconds))
 }
 
 fn of(results: &[Result], scheduler: Scheduler, mix: Mix) -> impl Iterator<Item = &Result> {

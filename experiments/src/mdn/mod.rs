@@ -4,13 +4,9 @@
 mod cheaters;
 mod deadlines;
 mod guest;
-mod knobs;
-mod naps;
 mod paper;
 mod progress;
-mod sensitivity;
 mod simulated;
-mod unseen;
 
 use onbeat_model::{Instant, Span};
 use serde::Serialize;
@@ -18,7 +14,6 @@ use serde::Serialize;
 pub(crate) use cheaters::{Args as CheatersArgs, run as run_cheaters};
 pub(crate) use deadlines::{Args as DeadlinesArgs, run as run_deadlines};
 pub(crate) use progress::{Args as ProgressArgs, run as run_progress};
-pub(crate) use unseen::run as run_unseen;
 
 /// A scheduler, with or without onbeat's main loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]

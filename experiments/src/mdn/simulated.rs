@@ -2,7 +2,7 @@
 
 use onbeat_control::{Controller, Next, Settings, drive};
 use onbeat_model::{Follow, Instant, Sensor, Span, TaskId};
-use onbeat_policies::{Best, Rules, best};
+use onbeat_policies::{Berate, Best, Linux24, Rules, best};
 use onbeat_sim::loop_adapter::{FIRST_TID, Heard, SimulatedActuator, seams};
 use onbeat_sim::observe::{Completion, Stretch};
 use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
@@ -10,10 +10,9 @@ use onbeat_sim::policy::ruled::Ruled;
 use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};
 use onbeat_sim::{Machine, Observer, Policy, Workload};
 
-use super::knobs::Knobs;
 use super::paper::Program;
 use super::{Outcome, SAMPLE, Scheduler, VARIATION};
-use crate::simulated::{hog, one_cpu, tasks};
+use crate::simulated::{one_cpu, tasks};
 
 /// How the programs differ from run to run.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +23,6 @@ pub(crate) struct Setting {
     pub(crate) variation: u32,
     /// Their timers fire at multiples of this alone; zero: exactly.
     pub(crate) timer: Span,
-    /// Settings of Linux 2.4 and BeRate in place of their own.
-    pub(crate) knobs: Knobs,
 }
 
 impl Setting {
@@ -35,7 +32,6 @@ impl Setting {
             seed,
             variation: VARIATION,
             timer: Span::ZERO,
-            knobs: Knobs::default(),
         }
     }
 }
@@ -72,7 +68,6 @@ pub(crate) fn run(
     scheduler: Scheduler,
     programs: Vec<Workload>,
     duration: Span,
-    knobs: Knobs,
 ) -> Vec<Outcome> {
     let count = programs.len();
     let run = Run { programs, duration };
@@ -81,12 +76,12 @@ pub(crate) fn run(
     match scheduler {
         // Its quanta end at the ticks of 10 ms that its rules count.
         Scheduler::Linux24 | Scheduler::Linux24Hz100 => {
-            run.alone(ruled(knobs.linux24(), count, knobs), |_| {})
+            run.alone(ruled(Linux24::default(), count), |_| {})
         }
-        Scheduler::Best => run.alone(ruled(Best::default(), count, knobs), |_| {}),
-        Scheduler::BestMeasuring => run.alone(ruled(measuring(), count, knobs), |_| {}),
+        Scheduler::Best => run.alone(ruled(Best::default(), count), |_| {}),
+        Scheduler::BestMeasuring => run.alone(ruled(measuring(), count), |_| {}),
         Scheduler::Berate | Scheduler::BerateHz100 => {
-            let berate = ruled(knobs.berate(), count, knobs).ticking(scheduler.tick());
+            let berate = ruled(Berate::default(), count).ticking(scheduler.tick());
             run.alone(berate, |_| {})
         }
         Scheduler::Eevdf => run.alone(eevdf(), |_| {}),
@@ -94,16 +89,6 @@ pub(crate) fn run(
         Scheduler::Onbeat => run.with_onbeat(eevdf(), |actuator| actuator),
         Scheduler::OnbeatHard => run.with_onbeat(eevdf(), SimulatedActuator::hard),
     }
-}
-
-/// Runs the programs under onbeat's loop, which boosts those without a reservation, beside
-/// `beside` CPU-bound ones that it is not told of.
-pub(crate) fn run_boosting(kept: &[Workload], beside: usize, duration: Span) -> Vec<Outcome> {
-    let count = kept.len();
-    let hogs = std::iter::repeat_with(|| hog(Span::ZERO));
-    let programs: Vec<Workload> = kept.iter().cloned().chain(hogs.take(beside)).collect();
-    let linux = fair(Span::from_us(700), programs.len());
-    Run { programs, duration }.with_onbeat_for(count, linux, SimulatedActuator::boosting)
 }
 
 fn fair(slice: Span, count: usize) -> Linux {
@@ -130,15 +115,15 @@ pub(crate) fn run_best(
 ) -> (Vec<Outcome>, Vec<best::Task>) {
     let count = programs.len();
     let mut known = Vec::new();
-    let best = ruled(rules, count, Knobs::default());
+    let best = ruled(rules, count);
     let outcomes = Run { programs, duration }.alone(best, |best| {
         known.push(*best.task(place));
     });
     (outcomes, known)
 }
 
-fn ruled<R: Rules>(rules: R, count: usize, knobs: Knobs) -> Ruled<R> {
-    knobs.interrupt(Ruled::new(rules, 1, vec![0; count]))
+fn ruled<R: Rules>(rules: R, count: usize) -> Ruled<R> {
+    Ruled::new(rules, 1, vec![0; count])
 }
 
 struct Run {
@@ -180,16 +165,7 @@ impl Run {
     /// onbeat is pointed at the programs that have deadlines, as a user would.
     fn with_onbeat(&self, linux: Linux, how: impl FnOnce(Acting) -> Acting) -> Vec<Outcome> {
         let bound = self.programs.iter().position(Workload::is_cpu_bound);
-        self.with_onbeat_for(bound.unwrap_or(self.programs.len()), linux, how)
-    }
-
-    /// onbeat is pointed at the first `kept` programs.
-    fn with_onbeat_for(
-        &self,
-        kept: usize,
-        linux: Linux,
-        how: impl FnOnce(Acting) -> Acting,
-    ) -> Vec<Outcome> {
+        let kept = bound.unwrap_or(self.programs.len());
         let tasks = tasks(self.programs.len());
         let machine = self.machine(linux, (Heard::new(tasks.clone()), self.outcomes()));
         let (mut sensor, actuator) = seams(machine, 1, None, self.ends());

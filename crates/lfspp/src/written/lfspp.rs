@@ -2,8 +2,7 @@
 //! controller that samples the CPU time each S (section 5).
 
 use onbeat_decide::predictor::{Parameters, Predictor, Rate};
-use onbeat_infer::period::Tracker;
-use onbeat_model::{Burst, Demand, Instant, Job, Reservation, Rhythm, Span};
+use onbeat_model::{Burst, Instant, Reservation, Span};
 
 use super::Controls;
 use crate::{Analyser, Config};
@@ -16,8 +15,6 @@ pub struct LfsPlusPlus {
     pub analysis: Span,
     /// S, N, j and x (section 5.3): `sampling`, `window`, `above` and `spread`.
     pub parameters: Parameters,
-    /// The parts that are not the paper's.
-    pub additions: Additions,
 }
 
 impl Default for LfsPlusPlus {
@@ -26,22 +23,8 @@ impl Default for LfsPlusPlus {
             analyser: Config::default(),
             analysis: Span::from_secs(2),
             parameters: Parameters::default(),
-            additions: Additions::default(),
         }
     }
-}
-
-/// The parts that onbeat's loop has and the paper's has not; nothing by default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Additions {
-    /// Before the first sample the budget goes by the longest burst.
-    pub first_budget: bool,
-    /// An exhausted budget is raised at once, by the parameters' `boost`.
-    pub raise: bool,
-    /// A budget changes only if the difference is worth a system call.
-    pub hysteresis: bool,
-    /// The period is followed from burst to burst between two analyses.
-    pub tracking: bool,
 }
 
 pub(super) struct LfsPlusPlusControl {
@@ -50,8 +33,6 @@ pub(super) struct LfsPlusPlusControl {
     analyser: Option<Analyser>,
     rate: Rate,
     period: Option<Span>,
-    tracker: Option<Tracker>,
-    jobs: Demand,
     sampled: (Instant, Span),
     analysed: Instant,
 }
@@ -59,11 +40,7 @@ pub(super) struct LfsPlusPlusControl {
 impl LfsPlusPlusControl {
     pub(super) fn new(settings: LfsPlusPlus, now: Instant) -> Self {
         let parameters = Parameters {
-            rate_boost: if settings.additions.raise {
-                settings.parameters.boost
-            } else {
-                1.0
-            },
+            rate_boost: 1.0,
             ..settings.parameters
         };
         Self {
@@ -71,35 +48,8 @@ impl LfsPlusPlusControl {
             analyser: Analyser::new(settings.analyser).ok(),
             rate: Rate::new(parameters),
             period: None,
-            tracker: None,
-            jobs: Demand::new(parameters.window),
             sampled: (now, Span::ZERO),
             analysed: now,
-        }
-    }
-
-    fn job(&mut self, burst: &Burst) {
-        let Additions {
-            first_budget,
-            raise,
-            ..
-        } = self.settings.additions;
-        let Some(period) = self.period.filter(|_| first_budget || raise) else {
-            return;
-        };
-        if first_budget {
-            self.jobs.record(burst.executed);
-        }
-        let job = Job::of(burst, burst.woke, burst.woke + period);
-        self.rate.job(&job, &self.jobs);
-    }
-
-    /// An application that is declared non-periodic (step 4) keeps the period that it had: the
-    /// paper does not say that its reservation is given back.
-    fn found(&mut self, rhythm: Rhythm) {
-        self.period = Some(rhythm.period);
-        if self.settings.additions.tracking {
-            self.tracker = Some(Tracker::new(rhythm));
         }
     }
 }
@@ -109,15 +59,6 @@ impl Controls for LfsPlusPlusControl {
         if let Some(analyser) = &mut self.analyser {
             analyser.hear_at(burst.woke);
         }
-        if let Some(tracker) = &mut self.tracker {
-            tracker.hear(burst);
-            self.period = Some(tracker.rhythm().period);
-        }
-        self.job(burst);
-    }
-
-    fn exhausted(&mut self, at: Instant, held: Reservation) {
-        self.rate.exhausted(at, held);
     }
 
     fn due(&self) -> Instant {
@@ -134,9 +75,9 @@ impl Controls for LfsPlusPlusControl {
         if now >= self.analysed + self.settings.analysis {
             self.analysed = now;
             let found = self.analyser.as_ref().and_then(Analyser::analyse);
-            if let Some(rhythm) = found {
-                self.found(rhythm);
-            }
+            // One that is declared non-periodic (step 4) keeps the period that it had: the paper does
+            // not say that its reservation is given back.
+            self.period = found.map(|rhythm| rhythm.period).or(self.period);
         }
     }
 
