@@ -3,6 +3,7 @@
 //! under a reservation another nice level, which shows nowhere until the reservation is over.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use onbeat_act::attributes::{Attributes, Policy, kept_nice, may_take_priority};
 use onbeat_model::{
@@ -11,6 +12,7 @@ use onbeat_model::{
 };
 use onbeat_sense::bpf::{End, Ends};
 
+use crate::account::Account;
 use crate::registry::{Registry, SharedRegistry};
 
 /// See the file's head.
@@ -232,7 +234,14 @@ impl<A: Actuator> Actuator for QuotaActuator<A> {
                 return Err(Refusal::Settling { until });
             }
         }
+        // Nothing but the loop would bound a real-time priority, and a PI lock passes it on.
+        let is_exempt = |account: &Arc<Account>| account.is_exempt;
+        let may_go_first = registry.ledger.account(task).is_some_and(is_exempt);
         drop(registry);
+        let boost = boost.map(|boost| Boost {
+            first: boost.first && may_go_first,
+            ..boost
+        });
         let answer = self.inner.boost(task, boost);
         let is_boosted = boost.is_some() && answer.is_ok();
         let ledger = &mut self.registry.borrow_mut().ledger;

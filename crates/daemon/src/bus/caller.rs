@@ -100,10 +100,12 @@ impl Callers {
     }
 
     /// The thread `tid`, of `process` if that is told, if the caller may have something done to it.
+    /// For one of its own, polkit is asked about the action `own`.
     pub(super) async fn target(
         &self,
         caller: &Caller,
         (tid, process): (u32, Option<u32>),
+        own: Action,
         header: &Header<'_>,
         connection: &Connection,
     ) -> Result<Target, Fault> {
@@ -112,7 +114,7 @@ impl Callers {
         // polkit may ask a user for a password: nothing is held open for that long.
         drop(target);
         let action = if uid == caller.account.uid {
-            Action::ManageOwnTasks
+            own
         } else {
             Action::ManageOtherTasks
         };

@@ -66,7 +66,13 @@ impl ManagerObject {
         let children = children(options)?;
         let target = self
             .callers
-            .target(&caller, (task, None), &header, connection)
+            .target(
+                &caller,
+                (task, None),
+                Action::ManageOwnTasks,
+                &header,
+                connection,
+            )
             .await?;
         let about = About { caller, target };
         let request = |reply| ServiceRequest::Track(about, children, reply);
@@ -251,7 +257,13 @@ impl ManagerObject {
         let caller = self.callers.of(header, connection).await?;
         let target = self
             .callers
-            .target(&caller, (task, None), header, connection)
+            .target(
+                &caller,
+                (task, None),
+                Action::ManageOwnTasks,
+                header,
+                connection,
+            )
             .await?;
         Ok(About { caller, target })
     }

@@ -62,13 +62,9 @@ impl RealtimeKit {
             Priority::RealTime(_) => Action::MakeRealTime,
             Priority::Nice(_) => Action::MakeHighPriority,
         };
-        self.callers
-            .permit(&caller, action, header, connection)
-            .await
-            .map_err(error)?;
         let target = self
             .callers
-            .target(&caller, (tid, process), header, connection)
+            .target(&caller, (tid, process), action, header, connection)
             .await
             .map_err(error)?;
         if let Priority::RealTime(_) = priority {

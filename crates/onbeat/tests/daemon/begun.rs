@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use onbeat_act::attributes::{Attributes, Policy};
+use onbeat_act::attributes::Attributes;
 
 use crate::common::{Mortal, can_run, eventually};
 use crate::copied::copy_program;
@@ -34,8 +34,7 @@ fn command(machine: &Machine, program: &str, uid: u32) -> Command {
 }
 
 fn goes_first(pid: u32) -> bool {
-    let now = Attributes::get(pid);
-    now.is_ok_and(|now| matches!(now.policy, Policy::RoundRobin(own) if own.priority == 1))
+    Attributes::get(pid).is_ok_and(|now| now.nice() == Some(-20))
 }
 
 /// A program that computes, while it goes before all ordinary ones. It does so for a second at
