@@ -17,11 +17,13 @@ if [ -z "${CI:-}" ]; then
 fi
 RUSTDOCFLAGS='-D warnings' step cargo doc --workspace --no-deps
 
-mapfile -t control < <(git ls-files -- 'crates/control/src/*.rs')
-step awk -f scripts/shape.awk crates/control/src "${control[@]}"
-mapfile -t daemon < <(git ls-files -- 'crates/daemon/src/*.rs')
-step awk -f scripts/shape.awk crates/daemon/src "${daemon[@]}"
-step awk -f scripts/imports.awk crates/daemon/src "${daemon[@]}"
+step scripts/lines.sh
+for crate in act control daemon sense; do
+    mapfile -t sources < <(git ls-files -- "crates/$crate/src/*.rs")
+    echo "== imports and shape of $crate"
+    awk -v rooms="$([ $crate = daemon ] || echo 1)" -f scripts/imports.awk "crates/$crate/src" "${sources[@]}"
+    case $crate in control | daemon) awk -f scripts/shape.awk "crates/$crate/src" "${sources[@]}" ;; esac
+done
 
 mapfile -t commented < <(git ls-files -- '*.rs' 'crates/*.[ch]' 'schedulers/*.[ch]' 'libonbeat/*.[ch]' ':!:*vmlinux.h')
 echo "== awk -f scripts/comments.awk, ${#commented[@]} files"

@@ -12,7 +12,7 @@ use std::path::Path;
 use onbeat_model::TaskId;
 
 use crate::attributes::{Attributes, Fair, Policy, SCHED_EXT, kept_nice};
-use crate::deadline::leave::{Leaving, leave};
+use crate::leave::{Leaving, leave};
 use crate::reserved::tasks_of_policy;
 use crate::restore::StateFile;
 use crate::task::{self, numbers};

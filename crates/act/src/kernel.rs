@@ -11,9 +11,8 @@ use onbeat_model::{Bandwidth, Capacity, Feature, Reservation, Span, Support};
 use crate::affinity::Affinity;
 use crate::attributes::{Attributes, Policy, RealTime};
 use crate::cpufreq;
-use crate::deadline::may_reserve;
 use crate::enforcement::EnforcementMeasurement;
-use crate::limits::KernelLimits;
+use crate::limits::{KernelLimits, may_reserve};
 use crate::reserved::reserved_tasks;
 
 /// Probes everything reservations need. Nothing is left changed on the machine.

@@ -15,6 +15,21 @@ use onbeat_model::{Bandwidth, Capacity, Reservation, Span};
 /// in this granularity.
 pub(crate) const DL_SCALE_NS: u64 = 1 << 10;
 
+/// Bit of CAP_SYS_NICE in the capability masks of `/proc/self/status`
+/// (`include/uapi/linux/capability.h`).
+const CAP_SYS_NICE: u32 = 23;
+
+/// Whether this process may change the scheduling of others.
+#[must_use]
+pub fn may_reserve() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << CAP_SYS_NICE) != 0)
+}
+
 /// The kernel's limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct KernelLimits {

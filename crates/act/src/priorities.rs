@@ -13,25 +13,14 @@ use std::io;
 use std::path::Path;
 
 use onbeat_model::{Refusal, TaskId};
-use serde::{Deserialize, Serialize};
 
 use crate::attributes::{Attributes, Policy, RealTime, with_kept_nice};
-use crate::cpufreq::Tree;
-use crate::deadline::may_reserve;
-use crate::restore::{self, Files, Left, RestoreReport, StateFile};
+use crate::cpufreq::domain::Tree;
+use crate::limits::may_reserve;
+use crate::restore::{self, Files, Given, Left, Priority, RestoreReport, StateFile};
 use crate::task;
 use crate::tuning::priorities::LOOK_AGAIN;
 use onbeat_kernel::clock;
-
-/// The request of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Priority {
-    /// SCHED_RR of this priority, from 1 to 99.
-    RealTime(u32),
-    /// SCHED_OTHER of this nice level, from -20 to 19.
-    Nice(i32),
-}
 
 /// The outcome for a priority that was to be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,17 +30,6 @@ pub enum Effect {
     /// The kernel gives no real-time priority in the task's control group (CONFIG_RT_GROUP_SCHED).
     /// The task has what it had, and the priority is noted for the next service.
     Withheld,
-}
-
-/// A priority that a task was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Given {
-    /// The requested priority.
-    pub priority: Priority,
-    /// The user who is charged for it.
-    pub payer: u32,
-    /// The user whose task it was then.
-    pub owner: u32,
 }
 
 /// The priorities that are in force. Dropping it puts every task back, unless they are

@@ -15,8 +15,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use onbeat_act::own;
+use onbeat_sense::preparation::ExitStatuses;
 use onbeat_sense::preparation::Preparation;
-use onbeat_sense::ptrace::{ExitStatuses, Filter};
+use onbeat_sense::ptrace::Filter;
 
 /// As the shell, `env` and `nice` have it: found, but not executable.
 const CANNOT_EXECUTE: u8 = 126;

@@ -1,8 +1,10 @@
 //! The request of a tracer to the starter of the program that it is to hear.
 
 use std::ffi::OsString;
+use std::sync::Arc;
 
-use crate::ptrace::{ExitStatuses, Filter};
+use crate::inbox::Inbox;
+use crate::ptrace::filter::Filter;
 
 /// To be done between `fork` and `exec`, and afterwards. Nothing, for tracers that need nothing.
 #[derive(Clone, Debug, Default)]
@@ -13,4 +15,22 @@ pub struct Preparation {
     pub environment: Vec<(OsString, OsString)>,
     /// The tracer tells how the process ended, in the place of `waitpid`.
     pub ends: Option<ExitStatuses>,
+}
+
+/// Tells how a traced process ended: its tracer is told that in its parent's place.
+#[derive(Clone, Debug)]
+pub struct ExitStatuses(pub(crate) Arc<Inbox>);
+
+impl ExitStatuses {
+    /// The status of the process `pid`, as `waitpid` gives it; none if it has not ended.
+    #[must_use]
+    pub fn status_of(&self, pid: u32) -> Option<i32> {
+        self.0.end_of(pid, false)
+    }
+
+    /// The same, waiting for its end; none if it is not traced.
+    #[must_use]
+    pub fn wait_for(&self, pid: u32) -> Option<i32> {
+        self.0.end_of(pid, true)
+    }
 }

@@ -9,62 +9,20 @@
 //! Before each change the state file has what was there before; a domain that another program
 //! changed since is not touched again.
 
-mod domain;
+pub(crate) mod domain;
 mod follows;
 mod probe;
 
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
 
 use onbeat_model::{Instant, Ladder, Refusal, Speed, Speeds};
 
-pub use domain::{Domain, DomainError, DomainSettings, Governor};
+pub use domain::{Domain, DomainError, DomainSettings, Governor, Tree};
 pub use probe::probe;
 
 use crate::restore::StateFile;
 use crate::tuning::speed::ON_THE_WAY;
 use onbeat_kernel::clock;
-
-/// Where cpufreq's files are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tree(PathBuf);
-
-impl Default for Tree {
-    /// This machine's.
-    fn default() -> Self {
-        Self(PathBuf::from("/sys/devices/system/cpu/cpufreq"))
-    }
-}
-
-impl Tree {
-    /// Another one, for tests.
-    #[must_use]
-    pub fn at(root: &Path) -> Self {
-        Self(root.to_owned())
-    }
-
-    /// The domain with this number, whether or not there is one.
-    #[must_use]
-    pub fn domain(&self, number: u32) -> Domain {
-        Domain::new(&self.0, number)
-    }
-
-    /// All domains, by number; none on a machine without cpufreq.
-    #[must_use]
-    pub fn domains(&self) -> Vec<Domain> {
-        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
-        let numbers = entries.filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            name.strip_prefix("policy")?.parse().ok()
-        });
-        let mut numbers: Vec<u32> = numbers.collect();
-        numbers.sort_unstable();
-        let domains = numbers.into_iter().map(|number| self.domain(number));
-        // The folder of a domain whose CPUs are all offline is empty.
-        domains.filter(|d| d.present().is_ok()).collect()
-    }
-}
 
 /// Why the speed cannot be managed.
 #[derive(Debug, thiserror::Error)]

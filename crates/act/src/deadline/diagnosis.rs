@@ -2,28 +2,12 @@
 //! EPERM, means three different things.
 
 use std::fmt::Write;
-use std::fs;
 use std::io;
 
 use onbeat_model::{Bandwidth, Refusal};
 
 use crate::affinity::Affinity;
-use crate::limits::KernelLimits;
-
-/// Bit of CAP_SYS_NICE in the capability masks of `/proc/self/status`
-/// (`include/uapi/linux/capability.h`).
-const CAP_SYS_NICE: u32 = 23;
-
-/// Whether this process may change the scheduling of others.
-#[must_use]
-pub fn may_reserve() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status
-        .lines()
-        .find_map(|line| line.strip_prefix("CapEff:"))
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask & (1 << CAP_SYS_NICE) != 0)
-}
+use crate::limits::{KernelLimits, may_reserve};
 
 /// Why `sched_setattr` answered EPERM to a reservation for the task `tid`.
 pub(super) fn not_permitted(tid: u32, limits: &KernelLimits) -> Refusal {

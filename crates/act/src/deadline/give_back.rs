@@ -3,10 +3,10 @@
 
 use onbeat_model::{Instant, Refusal, Span, TaskId};
 
-use super::leave::{Leaving, leave};
-use super::server::{SchedulerClock, Server};
 use super::{DeadlineActuator, ReservedTask, TaskOwnership, diagnosis};
 use crate::attributes::with_kept_nice;
+use crate::leave::{Leaving, leave};
+use crate::server::{SchedulerClock, Server};
 use crate::task;
 use crate::tuning::give_back::MARGIN;
 use crate::tuning::give_back::{LOOK_EVERY, PERIODS_OF_PATIENCE};

@@ -17,26 +17,22 @@ mod account;
 mod admission;
 mod diagnosis;
 mod give_back;
-pub(crate) mod leave;
 mod recount;
-pub(crate) mod server;
-
-pub use diagnosis::may_reserve;
 
 use crate::attributes::{Attributes, Policy};
 use crate::boosts::Boosts;
 use crate::cpufreq::Cpufreq;
 use crate::kernel;
+use crate::leave::leave;
 use crate::limits::{self, KernelLimits};
 use crate::restore::StateFile;
+use crate::server::{SchedulerClock, Server};
 use crate::task;
 use crate::tuning::give_back::{LAST_PATIENCE, MARGIN};
 use account::ReservationAccount;
 use admission::Wish;
-use leave::leave;
 use onbeat_kernel::clock;
 use recount::Others;
-use server::{SchedulerClock, Server};
 
 /// The options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -16,14 +16,15 @@ mod speeds;
 mod state;
 mod state_file;
 
-pub use state::{Owner, SavedState, SpeedChange, StateRecord, TaskChange, parse_state};
+pub use state::{
+    Given, Owner, Priority, SavedState, SpeedChange, StateRecord, TaskChange, parse_state,
+};
 pub use state_file::StateFile;
 
 use crate::attributes::{self, Attributes, Policy};
-use crate::cpufreq::{self, Tree};
-use crate::deadline::leave::{Leaving, leave};
-use crate::deadline::server::Server;
-use crate::priorities::Given;
+use crate::cpufreq::domain::{DomainSettings, Tree};
+use crate::leave::{Leaving, leave};
+use crate::server::Server;
 use crate::task;
 use crate::tuning::give_back::PATIENCE;
 use onbeat_kernel::{clock, wait};
@@ -115,7 +116,7 @@ pub struct RestoreReport {
     /// Every task that a state file told of, and what became of it.
     pub tasks: Vec<(TaskId, Outcome)>,
     /// Every domain of cpufreq that a state file told of, and what became of it.
-    pub domains: Vec<(u32, Outcome<cpufreq::DomainSettings>)>,
+    pub domains: Vec<(u32, Outcome<DomainSettings>)>,
     /// State files that were passed over, and why.
     pub skipped: Vec<(PathBuf, Skipped)>,
     /// Lines that were no records.

@@ -1,7 +1,7 @@
 //! The way back for a domain of cpufreq.
 
 use super::{Outcome, SpeedChange};
-use crate::cpufreq::{Domain, DomainError, DomainSettings};
+use crate::cpufreq::domain::{Domain, DomainError, DomainSettings};
 
 /// Puts back what the domain had, if it still has what onbeat can have left it with.
 pub(super) fn put_back(domain: &Domain, change: &SpeedChange) -> Outcome<DomainSettings> {

@@ -13,9 +13,29 @@ use onbeat_model::TaskId;
 use serde::{Deserialize, Serialize};
 
 use crate::attributes::Attributes;
-use crate::cpufreq;
-use crate::deadline::leave::shrunk;
-use crate::priorities::Given;
+use crate::cpufreq::domain::DomainSettings;
+use crate::leave::shrunk;
+
+/// The request of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    /// SCHED_RR of this priority, from 1 to 99.
+    RealTime(u32),
+    /// SCHED_OTHER of this nice level, from -20 to 19.
+    Nice(i32),
+}
+
+/// A priority that a task was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Given {
+    /// The requested priority.
+    pub priority: Priority,
+    /// The user who is charged for it.
+    pub payer: u32,
+    /// The user whose task it was then.
+    pub owner: u32,
+}
 
 /// One line of a state file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,9 +80,9 @@ pub enum StateRecord {
         /// The domain's number.
         domain: u32,
         /// The settings to put back.
-        before: cpufreq::DomainSettings,
+        before: DomainSettings,
         /// The settings that it is about to get.
-        set: cpufreq::DomainSettings,
+        set: DomainSettings,
     },
     /// The domain needs nothing any more.
     SpeedDone {
@@ -109,18 +129,18 @@ impl TaskChange {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpeedChange {
     /// The settings before it was first touched.
-    pub before: cpufreq::DomainSettings,
+    pub before: DomainSettings,
     /// The last settings that it is known to have been given; none if the first change may not have
     /// happened.
-    pub in_force: Option<cpufreq::DomainSettings>,
+    pub in_force: Option<DomainSettings>,
     /// The settings that it was about to be given.
-    pub pending: Option<cpufreq::DomainSettings>,
+    pub pending: Option<DomainSettings>,
 }
 
 impl SpeedChange {
     /// Whether onbeat, by this record, can have left the domain with `now`.
     #[must_use]
-    pub fn can_have_left(&self, now: &cpufreq::DomainSettings) -> bool {
+    pub fn can_have_left(&self, now: &DomainSettings) -> bool {
         let given = [&self.in_force, &self.pending].into_iter().flatten();
         now.are_on_the_way(given.chain([&self.before]))
     }

@@ -12,10 +12,9 @@ use std::path::{Path, PathBuf};
 
 use onbeat_model::{Refusal, TaskId};
 
-use super::state::{Owner, SavedState, StateRecord};
+use super::state::{Given, Owner, SavedState, StateRecord};
 use crate::attributes::Attributes;
-use crate::cpufreq::DomainSettings;
-use crate::priorities::Given;
+use crate::cpufreq::domain::DomainSettings;
 use crate::task;
 use crate::tuning::give_back::SLACK;
 

@@ -25,7 +25,7 @@ pub use filter::Filter;
 use crate::calls::Call;
 use crate::identity;
 use crate::inbox::Inbox;
-use crate::preparation::Preparation;
+use crate::preparation::{ExitStatuses, Preparation};
 use crate::workload::{Workload, of_this_machine};
 
 /// Why a program cannot be traced.
@@ -83,24 +83,6 @@ pub enum PtraceError {
         /// The kernel's error.
         source: io::Error,
     },
-}
-
-/// Tells how a traced process ended: its tracer is told that in its parent's place.
-#[derive(Clone, Debug)]
-pub struct ExitStatuses(Arc<Inbox>);
-
-impl ExitStatuses {
-    /// The status of the process `pid`, as `waitpid` gives it; none if it has not ended.
-    #[must_use]
-    pub fn status_of(&self, pid: u32) -> Option<i32> {
-        self.0.end_of(pid, false)
-    }
-
-    /// The same, waiting for its end; none if it is not traced.
-    #[must_use]
-    pub fn wait_for(&self, pid: u32) -> Option<i32> {
-        self.0.end_of(pid, true)
-    }
 }
 
 /// Hears programs that this process starts. The starter of a program has it wait, tracks it, and

@@ -11,9 +11,9 @@ use std::io;
 
 use onbeat_model::TaskId;
 
-use super::server::Server;
 use crate::attributes::{Attributes, Policy, with_kept_nice};
 use crate::limits::DL_SCALE_NS;
+use crate::server::Server;
 use crate::task;
 
 /// The reservation `set`, shrunk to the least runtime there is; none if it is no reservation. A

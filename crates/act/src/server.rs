@@ -13,7 +13,7 @@ use std::sync::mpsc;
 use onbeat_model::{Instant, Reservation, Span, TaskId};
 
 use crate::attributes::Attributes;
-use crate::deadline::may_reserve;
+use crate::limits::may_reserve;
 use crate::tuning::server::{DRIFT, GOOD_FOR, OVERDUE, TICK};
 use onbeat_kernel::clock;
 
