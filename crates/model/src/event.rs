@@ -34,6 +34,15 @@ pub enum Event {
         #[serde(flatten)]
         task: TaskId,
     },
+    /// A task called `sched_yield()`, gave up the rest of its budget by that, and waits for the next.
+    Yielded {
+        /// When.
+        #[serde(rename = "at_ns")]
+        at: Instant,
+        /// The task.
+        #[serde(flatten)]
+        task: TaskId,
+    },
     /// A task became ready. Only when raw wakeups were asked for.
     Wakeup {
         #[serde(rename = "at_ns")]
@@ -89,6 +98,7 @@ impl Event {
             Self::Tracked { at, .. }
             | Self::Renamed { at, .. }
             | Self::Exhausted { at, .. }
+            | Self::Yielded { at, .. }
             | Self::Wakeup { at, .. }
             | Self::Woke { at, .. }
             | Self::Suppressed { at, .. }
@@ -104,6 +114,7 @@ impl Event {
             Self::Burst(burst) => Some(burst.task),
             Self::Marked(mark) => Some(mark.task),
             Self::Exhausted { task, .. }
+            | Self::Yielded { task, .. }
             | Self::Wakeup { task, .. }
             | Self::Woke { task, .. }
             | Self::Suppressed { task, .. }

@@ -62,6 +62,13 @@ impl Observer for Heard {
         }
     }
 
+    fn yielded(&mut self, task: TaskIndex, at: Instant) {
+        if let Some(task) = self.tracks(task) {
+            self.events.push(Event::Yielded { at, task });
+            self.urgent = true;
+        }
+    }
+
     fn said(&mut self, mark: &Mark) {
         let index = self.index_of(mark.task);
         if index.is_some_and(|index| self.tracked.get(index) == Some(&true)) {

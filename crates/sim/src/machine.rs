@@ -206,6 +206,12 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         let now = self.calendar.now();
         let thread = &mut self.threads[task];
         if let Some(pause) = thread.pause_in_job() {
+            if pause.is_zero() {
+                if self.policy.yields(task, cpu, &mut self.calendar) {
+                    self.observer.yielded(task, now);
+                }
+                return self.calendar.reschedule(cpu);
+            }
             self.calendar.set_task_timer(now + pause, task);
             self.block(task, cpu, RunState::Blocked);
             return;

@@ -51,6 +51,8 @@ pub trait Observer {
     fn burst(&mut self, _burst: &Burst) {}
     /// The budget of a task ran out, and it waits for the next.
     fn exhausted(&mut self, _task: TaskIndex, _at: Instant) {}
+    /// A task gave up the rest of its budget, and waits for the next.
+    fn yielded(&mut self, _task: TaskIndex, _at: Instant) {}
     /// A task says something: a missed deadline notification.
     fn said(&mut self, _mark: &Mark) {}
     fn exited(&mut self, _task: TaskIndex, _at: Instant) {}
@@ -77,6 +79,11 @@ impl<O: Observer> Observer for Option<O> {
     fn exhausted(&mut self, task: TaskIndex, at: Instant) {
         if let Some(observer) = self {
             observer.exhausted(task, at);
+        }
+    }
+    fn yielded(&mut self, task: TaskIndex, at: Instant) {
+        if let Some(observer) = self {
+            observer.yielded(task, at);
         }
     }
     fn said(&mut self, mark: &Mark) {
@@ -107,6 +114,10 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn exhausted(&mut self, task: TaskIndex, at: Instant) {
         self.0.exhausted(task, at);
         self.1.exhausted(task, at);
+    }
+    fn yielded(&mut self, task: TaskIndex, at: Instant) {
+        self.0.yielded(task, at);
+        self.1.yielded(task, at);
     }
     fn said(&mut self, mark: &Mark) {
         self.0.said(mark);

@@ -74,6 +74,12 @@ pub trait Policy {
         calendar: &mut Calendar,
     );
 
+    /// `task`, which runs on `cpu`, calls `sched_yield()`, and `cpu` is scheduled anew. True if it
+    /// gave up a budget, and waits for the next.
+    fn yields(&mut self, _task: TaskIndex, _cpu: CpuIndex, _desk: &mut Calendar) -> bool {
+        false
+    }
+
     /// A timer that the policy set through [`Calendar::set_timer`] fires.
     fn timer(&mut self, _token: u64, _desk: &mut Calendar) {}
 

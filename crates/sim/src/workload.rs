@@ -28,6 +28,7 @@ pub struct JobSpec {
     pub demand: Work,
     /// In how many equal bursts; at least one.
     pub bursts: u32,
+    /// For how long the task blocks between two of them; zero: it calls `sched_yield()`.
     pub pause: Span,
 }
 

@@ -82,6 +82,8 @@ pub enum Why {
         /// The time without a reservation.
         pause: Span,
     },
+    /// It calls `sched_yield()`.
+    Yields,
     /// It has used more than it holds, and its owner more than a quota gives.
     OverQuota,
     /// It keeps another period now.
@@ -201,6 +203,9 @@ impl fmt::Display for Why {
             } => write!(
                 f,
                 "its jobs wait {with} each with its reservation and {without} without it: it goes without for {pause}"
+            ),
+            Self::Yields => f.write_str(
+                "it calls sched_yield(): that gives up the rest of a reservation's budget, so it goes without",
             ),
             Self::OverQuota => f.write_str(
                 "it uses more than it holds, and its owner has used more than a quota gives: it goes without until that is made up for",

@@ -126,6 +126,7 @@ impl<A: Actuator> Controller<A> {
             }
             Event::Burst(burst) => self.burst(&burst, now),
             Event::Exhausted { at, task } => self.exhausted(task, at, now),
+            Event::Yielded { at, task } => self.yields(task, at),
             Event::Wakeup { .. } => {}
             Event::Woke {
                 task, wakee, count, ..
@@ -175,6 +176,21 @@ impl<A: Actuator> Controller<A> {
             self.hear_run_out(slot, at);
         }
         self.batcher.ran_out(slot);
+    }
+
+    /// The thread calls `sched_yield()`: a reservation that follows its rhythm would stop it each
+    /// time until its next period.
+    fn yields(&mut self, task: TaskId, at: Instant) {
+        let Some(slot) = self.tasks.find(task) else {
+            return;
+        };
+        if let Some(thread) = self.tasks.get_mut(slot) {
+            thread.yields = true;
+        }
+        if self.enforcer.server(slot).fixed().is_none() {
+            self.withdraw(slot, Why::Yields, at);
+            self.protect(slot, BoostWhy::KeepsBeat, at);
+        }
     }
 
     /// Visits the threads that are due.
@@ -389,7 +405,7 @@ impl<A: Actuator> Controller<A> {
         part: Part,
         left: Option<Bandwidth>,
     ) -> Option<(Reservation, Span)> {
-        let thread = self.tasks.get(slot)?;
+        let thread = self.tasks.get(slot).filter(|thread| !thread.yields)?;
         let on_probation = (self.protector.of(slot).helps(), thread.expected_period());
         let demand = thread
             .estimator

@@ -352,7 +352,9 @@ impl<A: Actuator> Controller<A> {
     fn served(&self, slot: Slot) -> Option<ServedBy> {
         let thread = self.tasks.get(slot)?;
         let refusal = match &thread.account.last_decision {
-            Some((What::Refused, why)) if self.state_of(slot) == State::Refused => {
+            Some((What::Refused, why) | (_, why @ Why::Yields))
+                if self.state_of(slot) == State::Refused =>
+            {
                 Some(why.to_string())
             }
             _ => None,

@@ -147,6 +147,7 @@ impl<A: Actuator> Controller<A> {
         self.tasks.get(slot).is_some_and(|thread| {
             !thread.estimator.is_locked()
                 && !thread.estimator.is_on_probation()
+                && !thread.yields
                 && server.fixed().is_none()
                 && server.is_open()
         })

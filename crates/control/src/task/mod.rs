@@ -22,6 +22,8 @@ pub(crate) struct TrackedThread {
     treatment: Option<Treatment>,
     /// It is not tracked, and here only because of its reservation.
     pub(crate) unheard: bool,
+    /// It calls `sched_yield()`.
+    pub(crate) yields: bool,
     /// A timer is set to look at it.
     pub(crate) looked_after: bool,
     pub(crate) estimator: Estimator,
@@ -35,6 +37,7 @@ impl TrackedThread {
             party: (settings.parties)(task.id),
             treatment: None,
             unheard: false,
+            yields: false,
             looked_after: false,
             estimator: Estimator::new(at),
             account: ThreadAccount::default(),

@@ -26,7 +26,7 @@ pub(super) struct EventBatch {
 
 impl EventBatch {
     pub(super) fn push(&mut self, event: Event) {
-        self.urgent |= matches!(event, Event::Exhausted { .. });
+        self.urgent |= matches!(event, Event::Exhausted { .. } | Event::Yielded { .. });
         self.events.push(event);
     }
 
@@ -74,6 +74,7 @@ const fn who_did(event: &Event) -> Option<TaskId> {
         Event::Burst(burst) => Some(burst.task),
         Event::Marked(mark) => Some(mark.task),
         Event::Exhausted { task, .. }
+        | Event::Yielded { task, .. }
         | Event::Wakeup { task, .. }
         | Event::Suppressed { task, .. } => Some(*task),
         Event::Tracked { .. }

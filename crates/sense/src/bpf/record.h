@@ -26,6 +26,7 @@ enum record_kind {
 	RECORD_RENAMED,
 	RECORD_BURST,
 	RECORD_EXHAUSTED,
+	RECORD_YIELDED,
 	RECORD_WAKEUP,
 	RECORD_EXITED,
 	RECORD_SUPPRESSED, /* marks; how many: in waker */

@@ -192,11 +192,20 @@ static __always_inline void VARIANT(gone)(struct activity *a, struct task_struct
 		tell_at_once(RECORD_EXITED, a->id, now);
 }
 
-/* A budget ran out if the task waits for the next, other than after giving this one away. */
-static __always_inline bool VARIANT(is_throttled)(struct task_struct *task)
+/* The budget of the task that leaves the CPU ran out, or the task gave the rest of it away. */
+static __always_inline void VARIANT(throttled)(struct activity *a, struct task_struct *task,
+					       u64 now)
 {
-	return READ(task, prio) < 0 && READ_BITFIELD(task, dl.dl_throttled) &&
-	       !READ_BITFIELD(task, dl.dl_yielded);
+	enum record_kind kind = RECORD_YIELDED;
+
+	if (!READ_BITFIELD(task, dl.dl_yielded)) {
+		kind = RECORD_EXHAUSTED;
+		a->state |= EXHAUSTED;
+	}
+	if (shared.may_wait)
+		tell(kind, a->id, now, 0);
+	else
+		tell_at_once(kind, a->id, now);
 }
 
 static __always_inline void VARIANT(left_cpu)(bool preempt, struct task_struct *task, u64 now)
@@ -217,13 +226,8 @@ static __always_inline void VARIANT(left_cpu)(bool preempt, struct task_struct *
 		return;
 	}
 	a->preempted++;
-	if (VARIANT(is_throttled)(task)) {
-		a->state |= EXHAUSTED;
-		if (shared.may_wait)
-			tell(RECORD_EXHAUSTED, a->id, now, 0);
-		else
-			tell_at_once(RECORD_EXHAUSTED, a->id, now);
-	}
+	if (READ(task, prio) < 0 && READ_BITFIELD(task, dl.dl_throttled))
+		VARIANT(throttled)(a, task, now);
 }
 
 static __always_inline void VARIANT(got_cpu)(struct task_struct *task, u64 now)

@@ -87,6 +87,7 @@ pub(super) fn event(bytes: &[u8]) -> Option<Event> {
             }),
         }),
         RecordKind::RECORD_EXHAUSTED => Event::Exhausted { at, task },
+        RecordKind::RECORD_YIELDED => Event::Yielded { at, task },
         RecordKind::RECORD_WAKEUP => Event::Wakeup { at, task, waker },
         RecordKind::RECORD_EXITED => Event::Exited { at, task },
         RecordKind::RECORD_SUPPRESSED => Event::Suppressed {

@@ -1,9 +1,9 @@
-//! A budget that runs out is told, and early.
+//! A budget that runs out or is given up is told, and early.
 
 use onbeat_model::{Event, Flow, Follow, Sensor, Span};
 use onbeat_sense::bpf::BpfOptions;
 
-use crate::role::{Role, bursts_of, eventually, heard_to_the_end, sensor};
+use crate::role::{Role, bursts_of, eventually, heard_to_the_end, sensor, sensors};
 
 /// `struct sched_attr` of linux/sched/types.h, in its first version.
 #[repr(C)]
@@ -66,4 +66,22 @@ fn a_spinning_task_with_too_small_a_reservation_is_reported_exhausted() {
     let bursts = bursts_of(&events, id);
     let last = bursts.last().expect("it ran, and was killed");
     assert!(last.exhausted && last.preempted > 0, "{last:?}");
+}
+
+#[test]
+fn a_budget_that_a_task_gives_up_by_sched_yield_is_told() {
+    for (_, mut sensor) in sensors(BpfOptions::default()) {
+        let mut role = Role::start();
+        let id = role.id();
+        sensor.track(role.pid(), Follow::Threads).unwrap();
+        reserve_too_little(role.pid());
+        role.tell(b'y');
+        let mut events = Vec::new();
+        eventually("it yields", || {
+            sensor.poll(Span::from_ms(100), &mut events).unwrap();
+            let mut told = events.iter();
+            told.any(|e| matches!(e, Event::Yielded { task, .. } if *task == id))
+        });
+        role.kill();
+    }
 }

@@ -8,6 +8,7 @@
 #include <onbeat/job.h>
 #include <onbeat/mdn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -328,6 +329,9 @@ int main(int argc, char **argv)
 		case 's':
 			for (;;)
 				;
+		case 'y':
+			for (;;)
+				sched_yield();
 		}
 		if (write(1, &command, 1) != 1)
 			return 1;

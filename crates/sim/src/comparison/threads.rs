@@ -261,7 +261,8 @@ fn periodic(found: &[Recorded], began: Instant) -> SharedList<JobSpec> {
             deadline: release + job.deadline.since(job.release),
             demand: work(job.executed),
             bursts: job.bursts.max(1),
-            pause: blocked / u64::from(job.bursts.saturating_sub(1).max(1)),
+            // It blocked in any case.
+            pause: (blocked / u64::from(job.bursts.saturating_sub(1).max(1))).max(Span::from_ns(1)),
         }
     });
     jobs.collect()

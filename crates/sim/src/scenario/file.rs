@@ -225,7 +225,7 @@ pub struct TaskEntry {
     /// In how many bursts a job computes.
     #[serde(default = "one_burst")]
     pub bursts: u32,
-    /// For how long it blocks between two of them.
+    /// For how long it blocks between two of them; zero: it calls `sched_yield()`.
     #[serde(default)]
     pub pause: ScenarioTime,
     /// The parameters for the policy `linux`; fair with nice 0 if left out.

@@ -69,6 +69,12 @@ impl FairEntity {
         i64::try_from(ns).unwrap_or(i64::MAX)
     }
 
+    /// It yields: others go before it that are due within its next slice.
+    pub(super) fn go_behind(&mut self) {
+        let slice = self.virtual_span(self.fair.slice);
+        self.deadline = self.deadline.saturating_add(slice);
+    }
+
     fn weight(&self) -> i128 {
         i128::from(self.fair.weight)
     }

@@ -24,6 +24,8 @@ pub struct Fixed {
 pub(super) struct FixedEntity {
     pub(super) fixed: Fixed,
     pub(super) turn: Span,
+    /// It goes to the end of the line.
+    pub(super) yields: bool,
     place: i64,
     round: Span,
 }
@@ -33,6 +35,7 @@ impl FixedEntity {
         Self {
             fixed,
             turn: round,
+            yields: false,
             place: 0,
             round,
         }
@@ -62,9 +65,11 @@ impl FixedQueue {
         self.tasks.insert((entity.rank(), entity.place, task));
     }
 
-    /// At its head again, unless its turn is over.
+    /// At its head again, unless its turn is over or it yields.
     pub(super) fn put_back(&mut self, entity: &mut FixedEntity, task: TaskIndex) {
-        if entity.fixed.order == Order::RoundRobin && entity.turn.is_zero() {
+        if std::mem::take(&mut entity.yields) {
+            self.insert(entity, task);
+        } else if entity.fixed.order == Order::RoundRobin && entity.turn.is_zero() {
             entity.turn = entity.round;
             self.insert(entity, task);
         } else {

@@ -209,7 +209,9 @@ impl Policy for Linux {
         match &mut entity.class {
             Scheduled::Deadline(deadline) if deadline.server.throttled() => {
                 entity.state = EntityState::Throttled;
-                calendar.tell_exhausted(task);
+                if !deadline.server.yielded() {
+                    calendar.tell_exhausted(task);
+                }
             }
             Scheduled::Deadline(_) => self.enqueue(task, calendar),
             Scheduled::Fixed(fixed) => {
@@ -334,6 +336,25 @@ impl Policy for Linux {
             Scheduled::Fixed(fixed) => fixed.charge(ran),
             Scheduled::Fair(fair) => self.cpus[cpu].fair.charge(fair, ran),
         }
+    }
+
+    fn yields(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar) -> bool {
+        match &mut self.entities[task].class {
+            Scheduled::Deadline(deadline) if !deadline.server.throttled() => {
+                let reservation = &deadline.deadline.reservation;
+                if let Some(at) = deadline.server.give_up(reservation, calendar.now()) {
+                    calendar.set_timer(at, token(task, REPLENISH));
+                    return true;
+                }
+                self.domains[self.cpus[cpu].domain]
+                    .deadline
+                    .line_up(deadline);
+            }
+            Scheduled::Deadline(_) => {}
+            Scheduled::Fixed(fixed) => fixed.yields = true,
+            Scheduled::Fair(fair) => fair.go_behind(),
+        }
+        false
     }
 
     fn timer(&mut self, token: u64, calendar: &mut Calendar) {

@@ -23,6 +23,8 @@ pub(super) struct CbsState {
     /// None before the first job.
     deadline: Option<Instant>,
     replenish_at: Option<Instant>,
+    /// The task gave up the rest of the budget that is refilled then.
+    yielded: bool,
 }
 
 impl CbsState {
@@ -32,6 +34,10 @@ impl CbsState {
 
     pub(super) const fn throttled(&self) -> bool {
         self.replenish_at.is_some()
+    }
+
+    pub(super) const fn yielded(&self) -> bool {
+        self.yielded
     }
 
     pub(super) fn deadline(&self) -> Instant {
@@ -114,6 +120,14 @@ impl CbsState {
         }
     }
 
+    /// The task gives up the rest of its budget. Answers as [`exhaust`](Self::exhaust).
+    pub(super) fn give_up(&mut self, reservation: &Reservation, now: Instant) -> Option<Instant> {
+        self.left_ns = self.left_ns.min(0);
+        let waits = self.exhaust(reservation, Overrun::Hard, now);
+        self.yielded = waits.is_some();
+        waits
+    }
+
     /// The timer of [`exhaust`](Self::exhaust) or [`wake`](Self::wake) has fired. Answers whether
     /// this server still waited for it.
     pub(super) fn timer(&mut self, reservation: &Reservation, now: Instant) -> bool {
@@ -126,6 +140,7 @@ impl CbsState {
 
     fn replenish(&mut self, reservation: &Reservation, now: Instant) {
         self.replenish_at = None;
+        self.yielded = false;
         self.refill(reservation);
         if self.deadline() < now {
             self.begin(reservation, now);
