@@ -262,6 +262,14 @@ impl<S: Sensor> Sensor for FilteredSensor<S> {
         self.inner.now()
     }
 
+    fn assign(&mut self, task: TaskId, application: u32) {
+        self.inner.assign(task, application);
+    }
+
+    fn spent(&mut self, application: u32) -> Option<Span> {
+        self.inner.spent(application)
+    }
+
     fn executed(&mut self, task: TaskId) -> Option<Span> {
         let total = self.inner.executed(task)?;
         let now = self.inner.now();

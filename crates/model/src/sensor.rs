@@ -61,6 +61,19 @@ pub trait Sensor {
     /// source does not tell.
     fn executed(&mut self, task: TaskId) -> Option<Span>;
 
+    /// What `task` uses above ordinary priority from now on is charged to the application of this
+    /// number, which is the caller's own; 0 is none.
+    fn assign(&mut self, task: TaskId, application: u32) {
+        let _ = (task, application);
+    }
+
+    /// All CPU time that tasks of this application, and tasks that inherited their priorities, have
+    /// used above ordinary effective priority; none if the source does not tell.
+    fn spent(&mut self, application: u32) -> Option<Span> {
+        let _ = application;
+        None
+    }
+
     /// All time that each CPU has been idle up to now, one figure for each CPU that is in use; none
     /// if the source does not tell.
     fn idle(&mut self) -> Option<Vec<Span>> {

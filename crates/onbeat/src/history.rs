@@ -385,6 +385,14 @@ impl<S: Sensor> Sensor for Tap<'_, S> {
         self.sensor.executed(task)
     }
 
+    fn assign(&mut self, task: TaskId, application: u32) {
+        self.sensor.assign(task, application);
+    }
+
+    fn spent(&mut self, application: u32) -> Option<Span> {
+        self.sensor.spent(application)
+    }
+
     fn idle(&mut self) -> Option<Vec<Span>> {
         self.sensor.idle()
     }

@@ -84,6 +84,10 @@ pub(crate) mod bpf {
     /// How many are read with one system call. Raised, each call takes more memory. From: the
     /// programs of a desktop wait for some twenty servers.
     pub(crate) const BATCH: u32 = 64;
+    /// An interval of the meter that is open for this long is charged at a look. Raised, a thread
+    /// that never sleeps is charged later; lowered, each CPU is interrupted more often. From: looks
+    /// come every 5 ms.
+    pub(crate) const SETTLED_AFTER: Span = Span::from_ms(4);
 }
 
 /// Listening to the probes of programs.

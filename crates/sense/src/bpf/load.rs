@@ -22,6 +22,8 @@ pub(super) struct Loaded {
     pub(super) partners: MapHandle,
     /// How tasks with reservations end.
     pub(super) ends: MapHandle,
+    /// The meter's: members, sums, slots and lenders.
+    pub(super) meter: [MapHandle; 4],
     /// The page shared with the programs.
     pub(super) state: MapHandle,
 }
@@ -36,6 +38,12 @@ pub(super) struct Attached {
 }
 
 impl Attached {
+    /// The program that charges what runs on a CPU.
+    pub(super) fn look(&self) -> Result<OwnedFd, BpfError> {
+        let program = self.skeleton.progs.look.as_fd().try_clone_to_owned();
+        program.map_err(|e| BpfError::loading(e.into()))
+    }
+
     /// The program that is to be attached to probes.
     pub(super) fn marked(&self) -> Result<OwnedFd, BpfError> {
         let program = match self.hooks {
@@ -92,6 +100,10 @@ fn load_on(hooks: Hooks, options: &BpfOptions) -> Result<Loaded, BpfError> {
     let (maps, programs) = (&mut open.maps, &mut open.progs);
     maps.records
         .set_max_entries(whole_buffer(options.buffer_bytes))
+        .map_err(BpfError::loading)?;
+    let cpus = libbpf_rs::num_possible_cpus().map_err(BpfError::loading)?;
+    maps.slots
+        .set_max_entries(u32::try_from(cpus).unwrap_or(1))
         .map_err(BpfError::loading)?;
     // Those that have exited stay in the table until the kernel has freed them, too.
     maps.activities_raw
@@ -162,6 +174,13 @@ fn load_on(hooks: Hooks, options: &BpfOptions) -> Result<Loaded, BpfError> {
     let partners = MapHandle::try_from(&skeleton.maps.partners).map_err(BpfError::loading)?;
     let programs = MapHandle::try_from(&skeleton.maps.programs).map_err(BpfError::loading)?;
     let ends = MapHandle::try_from(&skeleton.maps.ends).map_err(BpfError::loading)?;
+    let maps = &skeleton.maps;
+    let meter = [
+        MapHandle::try_from(&maps.members).map_err(BpfError::loading)?,
+        MapHandle::try_from(&maps.spent).map_err(BpfError::loading)?,
+        MapHandle::try_from(&maps.slots).map_err(BpfError::loading)?,
+        MapHandle::try_from(&maps.lenders).map_err(BpfError::loading)?,
+    ];
     let state = MapHandle::try_from(&skeleton.maps.bss).map_err(BpfError::loading)?;
     let links = std::mem::take(&mut skeleton.links);
     let chooser = links
@@ -172,6 +191,7 @@ fn load_on(hooks: Hooks, options: &BpfOptions) -> Result<Loaded, BpfError> {
         links.waking,
         links.wakeup_new,
         links.switched,
+        links.inherited,
         links.called,
         links.called_raw,
         links.forked,
@@ -200,6 +220,7 @@ fn load_on(hooks: Hooks, options: &BpfOptions) -> Result<Loaded, BpfError> {
         records,
         partners,
         ends,
+        meter,
         state,
     })
 }

@@ -13,6 +13,7 @@ mod inbox;
 mod interrupts;
 pub mod listener;
 mod load;
+mod meter;
 mod partners;
 mod programs;
 mod records;
@@ -36,6 +37,7 @@ pub use features::{is_likely, probe, probe_calls, probe_tracer, tells_expiries, 
 use listener::Listener;
 pub use listener::Parser;
 use load::Attached;
+pub use meter::{Meter, Spender, Spent};
 use partners::PartnerCounts;
 use records::Records;
 use shared::{IteratorCommand, SharedPage, UNWANTED};
@@ -126,6 +128,7 @@ pub struct BpfSensor {
     records: Records,
     partners: Option<PartnerCounts>,
     ends: Ends,
+    meter: Meter,
     shared: SharedPage,
     /// Lost records that were reported.
     lost: u64,
@@ -160,6 +163,7 @@ impl BpfSensor {
         };
         let listener = listen(wire::of_probe, loaded.attached.marked()?, parser)
             .map_err(|e| BpfError::kernel("start a thread")(e.into()))?;
+        let meter = Meter::new(loaded.meter, loaded.attached.look()?)?;
         Ok(Self {
             chooser: loaded.chooser,
             listener,
@@ -169,6 +173,7 @@ impl BpfSensor {
                 .partners
                 .then(|| PartnerCounts::new(loaded.partners)),
             ends: Ends::new(loaded.ends),
+            meter,
             shared: SharedPage::map(&loaded.state)?,
             lost: 0,
             options: BpfOptions {
@@ -199,6 +204,12 @@ impl BpfSensor {
     #[must_use]
     pub fn ends(&self) -> Ends {
         self.ends.clone()
+    }
+
+    /// What tasks have used above ordinary priority.
+    #[must_use]
+    pub fn meter(&self) -> Meter {
+        self.meter.clone()
     }
 
     /// Where the programs hooked in: never [`Hooks::Probe`].
@@ -333,9 +344,22 @@ impl Sensor for BpfSensor {
             let left = until.since(now);
             if over || urgent || left.is_zero() || !self.wait(left)? {
                 self.workload.forget_exited(&events[heard..]);
+                for event in &events[heard..] {
+                    if let Event::Exited { task, .. } = event {
+                        self.meter.forget(*task);
+                    }
+                }
                 return Ok(if over { Flow::Ended } else { Flow::Open });
             }
         }
+    }
+
+    fn assign(&mut self, task: TaskId, application: u32) {
+        self.meter.assign(task, application);
+    }
+
+    fn spent(&mut self, application: u32) -> Option<Span> {
+        Some(self.meter.spent(Spender::Application(application)).all())
     }
 
     fn tell_programs(&mut self, names: &BTreeSet<String>) -> Result<(), BpfError> {

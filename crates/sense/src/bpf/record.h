@@ -107,6 +107,62 @@ enum end {
 	END_LEFT,     /* It had another policy by then. */
 };
 
+/* Who CPU time above ordinary priority is charged to. */
+enum spender {
+	SPENDER_USER,
+	SPENDER_APPLICATION,
+	SPENDER_ACCOUNT,
+};
+
+struct spender_key {
+	u32 kind;
+	u32 number;
+};
+
+struct spent {
+	u64 above_ns;   /* as a real-time or deadline task */
+	u64 boosted_ns; /* as a member with a nice value below 0 */
+};
+
+/* What user space knows of a task. Numbers are its own; 0 is none. */
+struct member {
+	u32 application;
+	u32 account;
+	u32 place; /* in the table of lenders */
+	u32 unused;
+};
+
+#define LENDING_WINDOW_NS 100000000
+
+/* A task that has a priority which others may inherit. */
+struct lender {
+	u64 id; /* 0: nobody's place */
+	u64 window;
+	u64 lent_ns; /* in that window */
+	u64 allowance_ns;
+	u64 is_over;
+};
+
+enum level {
+	LEVEL_ORDINARY,
+	LEVEL_BOOSTED,
+	LEVEL_ABOVE,
+};
+
+/* What runs on a CPU, if it is a member or above ordinary priority. */
+struct meter_slot {
+	u64 since_ns;
+	u64 payer; /* the id of the task whose priority it has */
+	u32 tid;   /* 0: nothing that counts */
+	u32 uid;   /* of the payer, as all below */
+	u32 application;
+	u32 account;
+	u32 place;
+	u32 level;
+	u32 is_lent;
+	u32 unused[5]; /* a cache line */
+};
+
 /* The number of tasks that one reading of the iterator dismisses. */
 #define UNWANTED 64
 

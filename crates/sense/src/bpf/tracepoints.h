@@ -253,6 +253,7 @@ int PROGRAM(VARIANT(switched), bool preempt, struct task_struct *prev, struct ta
 {
 	u64 now;
 
+	meter_switch(next, READ(next, prio), !IS_UNKNOWN(next) && FIND(next));
 	if (IS_UNKNOWN(prev) && IS_UNKNOWN(next))
 		return 0;
 	now = bpf_ktime_get_ns();

@@ -154,6 +154,37 @@ struct {
 	__type(value, u32);
 } ends SEC(".maps");
 
+/* Of the meter (meter.h). */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct meter_slot);
+} slots SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 4096);
+	__type(key, u32);
+	__type(value, struct lender);
+} lenders SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, u64);
+	__type(value, struct member);
+} members SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct spender_key);
+	__type(value, struct spent);
+} spent SEC(".maps");
+
 const volatile u64 most_tasks = 1;
 const volatile bool tell_partners = false;
 const volatile bool raw_wakeups = false;
@@ -179,6 +210,8 @@ struct shared shared;
 const volatile struct record a_record = {};
 const volatile enum record_bits some_bits = 0;
 const volatile enum end an_end = 0;
+const volatile enum spender a_spender = 0;
+const volatile enum level a_level = 0;
 
 static __always_inline u32 tid_of(u64 id)
 {
@@ -434,6 +467,8 @@ static __always_inline bool is_unwanted(u64 id)
 			return true;
 	return false;
 }
+
+#include "meter.h"
 
 /*
  * IS_UNKNOWN stands on the busiest paths alone. For each pointer of a task that is followed, the

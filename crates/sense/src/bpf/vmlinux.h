@@ -37,6 +37,7 @@ enum {
 	BPF_ANY = 0,
 	BPF_NOEXIST = 1,
 	BPF_F_NO_PREALLOC = 1,
+	BPF_F_MMAPABLE = 1024,
 	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 	BPF_RB_AVAIL_DATA = 0,
 	BPF_RB_RING_SIZE = 1,
@@ -118,12 +119,18 @@ struct cred {
 	struct user_namespace *user_ns;
 };
 
+struct thread_info {
+	u32 cpu;
+};
+
 struct task_struct {
+	struct thread_info thread_info;
 	unsigned int __state;
 	unsigned int flags;
 	int on_cpu;
 	int on_rq;
 	int prio;
+	int normal_prio;
 	unsigned int policy;
 	struct sched_entity se;
 	struct sched_dl_entity dl;
@@ -136,7 +143,12 @@ struct task_struct {
 	char comm[16];
 	struct mm_struct *mm;
 	const struct cred *cred;
+	struct task_struct *pi_top_task;
 	struct bpf_local_storage *bpf_storage;
+};
+
+struct task_struct___before_5_16 {
+	unsigned int cpu;
 };
 
 struct task_struct___before_5_14 {

@@ -187,6 +187,14 @@ impl Sensor for Tracer {
         each!(self, sensor => sensor.executed(task))
     }
 
+    fn assign(&mut self, task: TaskId, application: u32) {
+        each!(self, sensor => sensor.assign(task, application));
+    }
+
+    fn spent(&mut self, application: u32) -> Option<Span> {
+        each!(self, sensor => sensor.spent(application))
+    }
+
     fn idle(&mut self) -> Option<Vec<Span>> {
         each!(self, sensor => sensor.idle())
     }

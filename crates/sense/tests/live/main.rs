@@ -13,6 +13,7 @@ mod following;
 mod forged;
 mod limits;
 mod marks;
+mod meter;
 mod partners;
 mod programs;
 mod role;

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The meter: the CPU time that tasks run above ordinary effective priority, tracked or not, as the
+ * account of the user, of the application and of the payer that it is charged to. Included once.
+ *
+ * A priority may be lent: the owner of a lock with priority inheritance runs at the priority of a
+ * task that waits for it, and no budget of the kernel's is enforced then. Such time is charged to
+ * the task that lends it, the first of a chain of locks, which is out of its own allowance if it
+ * lends more in a window, or to another user's task at all. A watcher reads that.
+ *
+ * Layout, for user space (meter.rs): `slots` has an entry for each CPU, `lenders` one for each task
+ * that has anything from here; both can be mapped. `members` says what user space knows of a task,
+ * `spent` has the sums. An interval is open in its slot until the next switch; `look` closes it,
+ * and opens another, on the CPU that it runs on.
+ *
+ * A slot changes with its CPU's run queue locked, or in an interrupt of that CPU. Time is the
+ * clock's, not the scheduler's account, which lags behind by a tick where no switch ends it.
+ */
+
+/* Priorities as the kernel counts them: less is more urgent. */
+#define ORDINARY 120
+#define ABOVE_ORDINARY 100 /* below it: real-time and deadline tasks */
+#define CHAIN 4            /* locks from an owner to a task that lends its own priority */
+
+static __always_inline struct meter_slot *slot_of(u32 cpu)
+{
+	return bpf_map_lookup_elem(&slots, &cpu);
+}
+
+static __always_inline u64 id_of_any(struct task_struct *task)
+{
+	return (BPF_CORE_READ(task, start_boottime) / NS_PER_TICK) << ID_TID_BITS |
+	       (u32)BPF_CORE_READ(task, pid);
+}
+
+/* The task whose priority `task` has at `prio`: it waits for a lock that `task` owns, or is it. */
+static __always_inline struct task_struct *payer_of(struct task_struct *task, int prio)
+{
+	for (int i = 0; i < CHAIN; i++) {
+		struct task_struct *waits;
+		int theirs;
+
+		if (!bpf_core_field_exists(task->pi_top_task))
+			break;
+		waits = BPF_CORE_READ(task, pi_top_task);
+		if (!waits)
+			break;
+		theirs = BPF_CORE_READ(waits, prio);
+		/* A deadline task with a waiter of its class has no budget, either. */
+		if (theirs > prio || (BPF_CORE_READ(task, normal_prio) <= prio && prio >= 0))
+			break;
+		task = waits;
+		prio = theirs;
+	}
+	return task;
+}
+
+static __always_inline void add(enum spender kind, u32 number, u64 ns, bool is_above)
+{
+	struct spender_key key = { .kind = kind, .number = number };
+	struct spent *sum = bpf_map_lookup_elem(&spent, &key);
+
+	if (!sum) {
+		struct spent none = {};
+
+		bpf_map_update_elem(&spent, &key, &none, BPF_NOEXIST);
+		sum = bpf_map_lookup_elem(&spent, &key);
+	}
+	if (sum)
+		__sync_fetch_and_add(is_above ? &sum->above_ns : &sum->boosted_ns, ns);
+}
+
+static __always_inline struct lender *lender_of(u32 place, u64 id)
+{
+	struct lender *lender = place ? bpf_map_lookup_elem(&lenders, &place) : 0;
+
+	return lender && lender->id == id ? lender : 0;
+}
+
+/* User space counts on from 1. */
+static __always_inline void overdraw(struct lender *lender)
+{
+	if (!lender->is_over)
+		lender->is_over = 1;
+}
+
+static __always_inline void lend(struct meter_slot *slot, u64 ns, u64 now)
+{
+	struct lender *lender = lender_of(slot->place, slot->payer);
+
+	if (!lender)
+		return;
+	if (lender->window != now / LENDING_WINDOW_NS) {
+		lender->window = now / LENDING_WINDOW_NS;
+		lender->lent_ns = 0;
+	}
+	__sync_fetch_and_add(&lender->lent_ns, ns);
+	if (lender->lent_ns > lender->allowance_ns)
+		overdraw(lender);
+}
+
+/* Charges the open interval. */
+static __always_inline void settle(struct meter_slot *slot, u64 now)
+{
+	bool is_above = slot->level == LEVEL_ABOVE;
+	u64 ns = now > slot->since_ns ? now - slot->since_ns : 0;
+
+	slot->since_ns = now;
+	if (slot->level == LEVEL_ORDINARY)
+		return;
+	add(SPENDER_USER, slot->uid, ns, is_above);
+	if (slot->application)
+		add(SPENDER_APPLICATION, slot->application, ns, is_above);
+	if (slot->account)
+		add(SPENDER_ACCOUNT, slot->account, ns, is_above);
+	if (slot->is_lent)
+		lend(slot, ns, now);
+}
+
+/* Opens an interval of `task`, which runs at `prio`. */
+static __always_inline void open(struct meter_slot *slot, struct task_struct *task, int prio,
+				 bool is_tracked, u64 now)
+{
+	struct task_struct *payer;
+	struct member *member;
+	u64 id;
+
+	slot->since_ns = now;
+	slot->tid = BPF_CORE_READ(task, pid);
+	slot->level = LEVEL_ORDINARY;
+	if (prio >= ORDINARY)
+		return;
+	payer = prio < ABOVE_ORDINARY ? payer_of(task, prio) : task;
+	id = id_of_any(payer);
+	slot->payer = id;
+	slot->is_lent = payer != task;
+	slot->uid = BPF_CORE_READ(payer, cred, uid.val);
+	member = bpf_map_lookup_elem(&members, &id);
+	slot->application = member ? member->application : 0;
+	slot->account = member ? member->account : 0;
+	slot->place = member ? member->place : 0;
+	slot->level = prio < ABOVE_ORDINARY                     ? LEVEL_ABOVE
+		      : is_tracked && member && prio < ORDINARY ? LEVEL_BOOSTED
+								: LEVEL_ORDINARY;
+	if (slot->is_lent && slot->uid != BPF_CORE_READ(task, cred, uid.val)) {
+		struct lender *lender = lender_of(slot->place, id);
+
+		if (lender)
+			overdraw(lender);
+	}
+}
+
+/* A switch: an ordinary task that is not tracked costs a load and a test, before and after. */
+static __always_inline void meter_switch(struct task_struct *next, int prio, bool is_tracked)
+{
+	struct meter_slot *slot = slot_of(bpf_get_smp_processor_id());
+	bool opens = prio < ABOVE_ORDINARY || is_tracked;
+	u64 now;
+
+	if (!slot || !(slot->tid || opens))
+		return;
+	now = bpf_ktime_get_ns();
+	if (slot->tid)
+		settle(slot, now);
+	slot->tid = 0;
+	if (opens && !(BPF_CORE_READ(next, flags) & PF_KTHREAD))
+		open(slot, next, prio, is_tracked, now);
+}
+
+static __always_inline u32 cpu_of(struct task_struct *task)
+{
+	struct task_struct___before_5_16 *old = (void *)task;
+
+	if (bpf_core_field_exists(task->thread_info.cpu))
+		return BPF_CORE_READ(task, thread_info.cpu);
+	return BPF_CORE_READ(old, cpu);
+}
+
+/*
+ * `owner` is about to run at the priority of `waiter`, the first of those that wait for its locks,
+ * or at its own again. Its run queue is locked, and it knows its waiter, but has its old priority.
+ */
+SEC("raw_tp/sched_pi_setprio")
+int BPF_PROG(inherited, struct task_struct *owner, struct task_struct *waiter)
+{
+	int prio = BPF_CORE_READ(owner, normal_prio);
+	struct meter_slot *slot;
+	u64 now;
+	int theirs;
+
+	if (!BPF_CORE_READ(owner, on_cpu))
+		return 0;
+	theirs = waiter ? BPF_CORE_READ(waiter, prio) : prio;
+	slot = slot_of(cpu_of(owner));
+	if (!slot)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (slot->tid)
+		settle(slot, now);
+	slot->tid = 0;
+	if (theirs < prio)
+		prio = theirs;
+	open(slot, owner, prio, true, now);
+	return 0;
+}
+
+/* Runs where user space wants it, in an interrupt: what runs there is charged up to now. */
+SEC("raw_tp")
+int look(void *ctx)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct meter_slot *slot = slot_of(bpf_get_smp_processor_id());
+	int prio = BPF_CORE_READ(task, prio);
+	u64 now = bpf_ktime_get_ns();
+	bool is_known;
+
+	if (!slot)
+		return 0;
+	is_known = slot->tid && slot->tid == (u32)BPF_CORE_READ(task, pid);
+	if (is_known)
+		settle(slot, now);
+	slot->tid = 0;
+	if ((is_known || prio < ABOVE_ORDINARY) && !(BPF_CORE_READ(task, flags) & PF_KTHREAD))
+		open(slot, task, prio, is_known, now);
+	return 0;
+}

@@ -1,0 +1,321 @@
+//! What tasks have used above ordinary effective priority, and who lends his: meter.h.
+
+use std::collections::HashMap;
+use std::mem::offset_of;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle, libbpf_sys};
+use onbeat_model::{Span, TaskId};
+
+use super::skeleton::types::{lender, member, meter_slot, spender as kinds, spender_key, spent};
+use super::{BpfError, wire};
+use crate::tuning::bpf::SETTLED_AFTER;
+use onbeat_kernel::clock;
+
+/// Who is charged. Numbers but a user's are the caller's own; 0 is nobody's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spender {
+    /// A user, for all tasks, tracked or not.
+    User(u32),
+    /// An application, for its members.
+    Application(u32),
+    /// An account, for its members.
+    Account(u32),
+}
+
+/// CPU time, ever.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// As real-time or deadline tasks, also by priorities that others inherited.
+    pub above: Span,
+    /// As members that are ordinary tasks with a nice value below 0.
+    pub boosted: Span,
+}
+
+const TID: usize = offset_of!(meter_slot, tid);
+
+impl Spent {
+    /// Both.
+    #[must_use]
+    pub fn all(self) -> Span {
+        self.above + self.boosted
+    }
+}
+
+/// How far a lender's overdraft was noticed: `is_over` of meter.h is the first.
+const OVER: u64 = 1;
+const LOWERED: u64 = 2;
+const TOLD: u64 = 3;
+
+/// See the file's head. Copies are of the same meter.
+#[derive(Clone, Debug)]
+pub struct Meter(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    members: MapHandle,
+    spent: MapHandle,
+    slots: Table,
+    lenders: Table,
+    look: OwnedFd,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    tasks: HashMap<TaskId, member>,
+    free: Vec<u32>,
+}
+
+impl Meter {
+    pub(super) fn new(
+        [members, spent, slots, lenders]: [MapHandle; 4],
+        look: OwnedFd,
+    ) -> Result<Self, BpfError> {
+        Ok(Self(Arc::new(Inner {
+            members,
+            spent,
+            slots: Table::map(&slots)?,
+            lenders: Table::map(&lenders)?,
+            look,
+            known: Mutex::default(),
+        })))
+    }
+
+    /// What was spent so far, up to some milliseconds if [`look`](Self::look) is called as often.
+    #[must_use]
+    pub fn spent(&self, spender: Spender) -> Spent {
+        let (kind, number) = match spender {
+            Spender::User(uid) => (kinds::SPENDER_USER, uid),
+            Spender::Application(number) => (kinds::SPENDER_APPLICATION, number),
+            Spender::Account(number) => (kinds::SPENDER_ACCOUNT, number),
+        };
+        let mut key = [0; size_of::<spender_key>()];
+        key[offset_of!(spender_key, kind)..][..4].copy_from_slice(&kind.0.to_ne_bytes());
+        key[offset_of!(spender_key, number)..][..4].copy_from_slice(&number.to_ne_bytes());
+        let value = self.0.spent.lookup(&key, MapFlags::ANY).ok().flatten();
+        let span = |at: usize| {
+            let bytes = value.as_ref()?.get(at..at + 8)?;
+            Some(Span::from_ns(u64::from_ne_bytes(bytes.try_into().ok()?)))
+        };
+        Spent {
+            above: span(offset_of!(spent, above_ns)).unwrap_or_default(),
+            boosted: span(offset_of!(spent, boosted_ns)).unwrap_or_default(),
+        }
+    }
+
+    /// What `task` uses from now on is charged to this application, too.
+    pub fn assign(&self, task: TaskId, application: u32) {
+        self.change(task, |member, _| member.application = application);
+    }
+
+    /// What `task` uses from now on is charged to this account, too.
+    pub fn charge_to(&self, task: TaskId, account: u32) {
+        self.change(task, |member, _| member.account = account);
+    }
+
+    /// `task` has another priority from here than it had. Others may inherit it for this CPU time
+    /// in a tenth of a second; without one, it has none any more that it could lend.
+    pub fn lends(&self, task: TaskId, allowance: Option<Span>) {
+        let lenders = &self.0.lenders;
+        self.change(task, |member, known| match allowance {
+            Some(allowance) => {
+                if member.place == 0 {
+                    member.place = known.place(lenders);
+                }
+                let field = |at| lenders.u64_of(member.place, at);
+                field(offset_of!(lender, allowance_ns)).store(allowance.as_ns(), Relaxed);
+                let id = wire::pack(task);
+                if field(offset_of!(lender, id)).swap(id, Release) != id {
+                    field(offset_of!(lender, is_over)).store(0, Relaxed);
+                }
+            }
+            None => known.leave(member, lenders),
+        });
+        // It may run already, and no switch would tell.
+        self.look_where(|cpu| self.0.slots.u32_of(cpu, TID).load(Relaxed) == task.tid);
+    }
+
+    /// `task` is gone, or nothing more is to be charged for it.
+    pub fn forget(&self, task: TaskId) {
+        let known = &mut *self.known();
+        if let Some(mut member) = known.tasks.remove(&task) {
+            known.leave(&mut member, &self.0.lenders);
+            // It is there, unless there was no room.
+            let _ = self.0.members.delete(&wire::pack(task).to_ne_bytes());
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, task: TaskId, change: impl FnOnce(&mut member, &mut Known)) {
+        let known = &mut *self.known();
+        let mut member = known.tasks.get(&task).copied().unwrap_or_default();
+        change(&mut member, known);
+        let numbers = [member.application, member.account, member.place, 0];
+        let value: Vec<u8> = numbers.into_iter().flat_map(u32::to_ne_bytes).collect();
+        let id = wire::pack(task).to_ne_bytes();
+        // Without room it is charged to its user alone.
+        let _ = self.0.members.update(&id, &value, MapFlags::ANY);
+        known.tasks.insert(task, member);
+    }
+
+    /// Charges what runs for some milliseconds already. Without it, what never sleeps is charged
+    /// when it does. Allocates nothing.
+    pub fn look(&self) {
+        let now = clock::now().as_ns();
+        self.look_where(|cpu| {
+            let since = self.0.slots.u64_of(cpu, offset_of!(meter_slot, since_ns));
+            now.saturating_sub(since.load(Relaxed)) >= SETTLED_AFTER.as_ns()
+        });
+    }
+
+    fn look_where(&self, wanted: impl Fn(u32) -> bool) {
+        for cpu in 0..self.0.slots.len {
+            if self.0.slots.u32_of(cpu, TID).load(Relaxed) == 0 || !wanted(cpu) {
+                continue;
+            }
+            let mut options = libbpf_sys::bpf_test_run_opts {
+                sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
+                flags: libbpf_sys::BPF_F_TEST_RUN_ON_CPU,
+                cpu,
+                ..libbpf_sys::bpf_test_run_opts::default()
+            };
+            // A CPU that is gone runs nothing.
+            // SAFETY: the options are valid, and name no buffer.
+            unsafe {
+                libbpf_sys::bpf_prog_test_run_opts(self.0.look.as_raw_fd(), &raw mut options);
+            }
+        }
+    }
+
+    /// Tells the tasks that have lent more than they may, or to another user's, until `lowers` has
+    /// lowered them. Allocates nothing.
+    pub fn overdrawn(&self, mut lowers: impl FnMut(TaskId) -> bool) {
+        self.with_state(OVER, |task, is_over| {
+            if lowers(task) {
+                is_over.store(LOWERED, Relaxed);
+            }
+        });
+    }
+
+    /// The tasks that were lowered for that since this was last called.
+    #[must_use]
+    pub fn take_lowered(&self) -> Vec<TaskId> {
+        let mut lowered = Vec::new();
+        self.with_state(LOWERED, |task, is_over| {
+            is_over.store(TOLD, Relaxed);
+            lowered.push(task);
+        });
+        lowered
+    }
+
+    fn with_state(&self, state: u64, mut then: impl FnMut(TaskId, &AtomicU64)) {
+        let lenders = &self.0.lenders;
+        for place in 1..=lenders.used.load(Relaxed) {
+            let id = lenders.u64_of(place, offset_of!(lender, id)).load(Acquire);
+            let is_over = lenders.u64_of(place, offset_of!(lender, is_over));
+            if id != 0 && is_over.load(Relaxed) == state {
+                then(wire::unpack(id), is_over);
+            }
+        }
+    }
+}
+
+impl Known {
+    /// A place in the table of lenders; 0 if there is none.
+    fn place(&mut self, lenders: &Table) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            let fresh = lenders.used.load(Relaxed) + 1;
+            if fresh >= lenders.len {
+                return 0;
+            }
+            lenders.used.store(fresh, Relaxed);
+            fresh
+        })
+    }
+
+    fn leave(&mut self, member: &mut member, lenders: &Table) {
+        let place = std::mem::take(&mut member.place);
+        if place != 0 {
+            lenders
+                .u64_of(place, offset_of!(lender, id))
+                .store(0, Release);
+            self.free.push(place);
+        }
+    }
+}
+
+/// A map's entries, mapped.
+#[derive(Debug)]
+struct Table {
+    first: NonNull<u8>,
+    stride: usize,
+    len: u32,
+    /// The entries up to this one were in use at some time; the one of number 0 never is.
+    used: AtomicU32,
+}
+
+impl Table {
+    fn map(map: &MapHandle) -> Result<Self, BpfError> {
+        let stride = (map.value_size() as usize).next_multiple_of(8);
+        let len = map.max_entries();
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let first = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                stride * len as usize,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                map.as_fd().as_raw_fd(),
+                0,
+            )
+        };
+        if first == libc::MAP_FAILED {
+            let source = std::io::Error::last_os_error().into();
+            return Err(BpfError::kernel("map the meter")(source));
+        }
+        let first = NonNull::new(first.cast())
+            .ok_or_else(|| BpfError::loading(libbpf_rs::Error::from_raw_os_error(libc::EFAULT)))?;
+        Ok(Self {
+            first,
+            stride,
+            len,
+            used: AtomicU32::new(0),
+        })
+    }
+
+    fn place<T>(&self, entry: u32, at: usize) -> *mut T {
+        let entry = entry.min(self.len - 1) as usize;
+        // SAFETY: the entry is one of the map's, and `at` the offset of a field of its type.
+        unsafe { self.first.as_ptr().add(entry * self.stride + at).cast() }
+    }
+
+    fn u64_of(&self, entry: u32, at: usize) -> &AtomicU64 {
+        // SAFETY: it stays mapped as long as `self` lives, and is only accessed by atomics.
+        unsafe { AtomicU64::from_ptr(self.place(entry, at)) }
+    }
+
+    fn u32_of(&self, entry: u32, at: usize) -> &AtomicU32 {
+        // SAFETY: as above.
+        unsafe { AtomicU32::from_ptr(self.place(entry, at)) }
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped with this size, and no other code has the address.
+        unsafe { libc::munmap(self.first.as_ptr().cast(), self.stride * self.len as usize) };
+    }
+}
+
+// SAFETY: the memory belongs to no thread, and is only accessed by atomics.
+unsafe impl Send for Table {}
+// SAFETY: as above.
+unsafe impl Sync for Table {}
