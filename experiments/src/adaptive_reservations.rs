@@ -39,7 +39,6 @@ pub(crate) struct Args {
 
 struct EncoderWay {
     name: &'static str,
-    /// The guest's folder, in virtual time.
     folder: &'static str,
     by: EncoderKeeper,
     marks: bool,
@@ -102,7 +101,6 @@ struct EncodedFrame {
     is_key: bool,
 }
 
-/// Runs the encoder in all ways; publishes table, JSON and plot.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let (ran, figures) = if args.vm {
         in_guest(machine, args)?
@@ -147,7 +145,6 @@ fn in_guest(machine: &Machine, args: &Args) -> anyhow::Result<(Ran, Vec<Figures>
     Ok((guest.ran(), figures))
 }
 
-/// The encoder itself on this machine.
 fn live(machine: &Machine, args: &Args) -> anyhow::Result<(Ran, Vec<Figures>)> {
     machine.need_root()?;
     let facts = machine.facts();

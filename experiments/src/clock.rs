@@ -13,7 +13,6 @@ pub(crate) fn execute(time: Span) {
     }
 }
 
-/// The time since the machine's start.
 pub(crate) fn now() -> Span {
     clock(ClockId::Monotonic)
 }
@@ -24,7 +23,6 @@ fn clock(which: ClockId) -> Span {
     Span::from_secs(seconds) + Span::from_ns(ns)
 }
 
-/// Sleeps until the time since the machine's start is `at`.
 pub(crate) fn sleep_until(at: Span) {
     let ns = at.as_ns();
     let at = Timespec {

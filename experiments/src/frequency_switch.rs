@@ -17,7 +17,6 @@ use crate::vm::{Ended, Guest, Kernel};
 
 const NAME: &str = "frequency-switch";
 
-/// The task's period.
 const PERIOD_MS: f64 = 100.0;
 
 /// The jobs in the plots, counted from the fall.
@@ -48,7 +47,6 @@ const PREDICTORS: [(&str, &str); 2] = [("percentile", "onbeat's"), ("rate", "the
 
 const WAYS: [(&str, &str); 2] = [("alone", "without"), ("protocol", "with")];
 
-/// One job, as the task wrote it down.
 #[derive(Clone, Copy, Debug)]
 struct LoggedJob {
     number: u64,
@@ -76,7 +74,6 @@ struct Figures {
     used_after_ms: f64,
 }
 
-/// Runs everything in one guest, and publishes table, JSON and plots.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let guest = Guest::new(NAME)
         .kernel(args.kernel)

@@ -63,7 +63,6 @@ pub(crate) fn command(report: &Path) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// Runs the program until it ends, and writes the report.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let method = WrittenController::LfsPlusPlus(args.settings());
     let directory = StateFile::default_directory().context("no folder for the state file")?;
@@ -120,7 +119,6 @@ impl Args {
     }
 }
 
-/// The reservations of a process's threads, as the kernel has them.
 struct ProcessReservations {
     threads_of: PathBuf,
     threads: BTreeMap<u32, ReservedThread>,

@@ -27,7 +27,6 @@ fn limit_s(period_us: u64) -> f64 {
 /// The periods of LFS++'s Table I, and that of a film.
 const PERIODS_US: [u64; 4] = [3505, 8220, 40_000, 100_000];
 
-/// How much of its period the program uses.
 const LOAD: f64 = 0.2;
 
 #[derive(Debug, Serialize)]
@@ -40,7 +39,6 @@ struct Figures {
     seconds: Vec<f64>,
 }
 
-/// Starts the programs, and publishes table and JSON.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     machine.need_root()?;
     let facts = machine.facts();

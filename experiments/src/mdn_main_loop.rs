@@ -77,7 +77,6 @@ const MIXES: [LoopMix; 6] = [
 /// A mix's figures, in the second half of its time.
 #[derive(Debug, Serialize)]
 struct Figures {
-    /// The share of the CPU of all that cry.
     share: f64,
     /// The share of the programs beside them.
     others: f64,

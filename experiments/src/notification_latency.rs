@@ -44,7 +44,6 @@ const LIMITS_US: [u64; 10] = [
     500, 1000, 2000, 5000, 10_000, 20_000, 35_000, 50_000, 75_000, 100_000,
 ];
 
-/// One source under one policy and load.
 #[derive(Debug, Serialize)]
 struct LatencyCell {
     source: &'static str,
@@ -61,7 +60,6 @@ struct LatencyCell {
     delays_us: Vec<f64>,
 }
 
-/// The same for the blocks with one limit.
 #[derive(Debug, Serialize)]
 struct OfLimit {
     limit_ms: f64,
@@ -70,7 +68,6 @@ struct OfLimit {
     deviation_us: f64,
 }
 
-/// Measures every cell, and publishes table, JSON and plots.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     machine.need_root()?;
     let facts = machine.facts();

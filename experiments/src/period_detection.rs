@@ -41,15 +41,12 @@ struct Found {
     right: usize,
     /// Within 1% of a multiple of it, or of a whole part.
     harmonic: usize,
-    /// Anything else.
     wrong: usize,
     /// Not periodic, it says.
     none: usize,
-    /// All of them.
     hz: Vec<f64>,
 }
 
-/// Analyses all recordings, and publishes table, JSON and plots.
 pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     let out = machine.out();
     let mut all = Vec::new();

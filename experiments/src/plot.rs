@@ -12,7 +12,6 @@ use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
 
-/// Where the names of the lines stand.
 pub(crate) use plotters::chart::SeriesLabelPosition as Corner;
 
 /// Fonts that Debian and Ubuntu install with what the experiments need; the first there is gets
@@ -34,21 +33,17 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(0x99, 0x55, 0x33),
 ];
 
-/// Width and height of a picture, in pixels.
 const SIZE: (u32, u32) = (800, 480);
 
 /// More points than that cannot be told apart in a picture: a longer line is thinned out.
 const MOST_POINTS: usize = 2000;
 
-/// One plot.
 pub(crate) struct Figure {
     pub(crate) title: String,
-    /// The axis along the bottom.
     pub(crate) x: Axis,
     pub(crate) y: Axis,
     /// The lines, each in a colour of its own.
     pub(crate) lines: Vec<Line>,
-    /// Where the names of the lines stand.
     pub(crate) names: Corner,
 }
 
@@ -78,15 +73,12 @@ impl Axis {
     }
 }
 
-/// The look of one line of a plot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Look {
-    /// From point to point.
     Straight,
     /// Level until the next point, as a distribution is.
     Steps,
     Points,
-    /// The points, joined.
     Marked,
 }
 
@@ -267,7 +259,6 @@ fn label(value: f64) -> String {
     }
 }
 
-/// Makes a font known to plotters, once.
 fn register_a_font() -> anyhow::Result<()> {
     static DONE: OnceLock<bool> = OnceLock::new();
     let done = DONE.get_or_init(|| {

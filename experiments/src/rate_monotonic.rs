@@ -29,7 +29,6 @@ const PEAK_FROM: Span = Span::from_secs(10);
 const PEAK_UNTIL: Span = Span::from_secs(11);
 const PEAK: Span = Span::from_us(9500);
 
-/// How the two tasks are scheduled.
 #[derive(Clone, Copy)]
 struct TaskWay {
     name: &'static str,
@@ -67,10 +66,8 @@ const WAYS: [TaskWay; 4] = [
 const TASKS: i32 = 10;
 /// The loads that are tried, each with the demands of that set enlarged or reduced alike.
 const LOADS: [f64; 4] = [0.71, 0.725, 0.80, 0.90];
-/// The reservation over the demand.
 const SPREAD: f64 = 1.03;
 
-/// One task's figures.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Served {
     longest_ms: f64,
@@ -85,7 +82,6 @@ struct Row {
     long: Option<Served>,
 }
 
-/// Runs all ways with and without the peak; publishes table and JSON.
 pub(crate) fn run(machine: &Machine, _args: &Args) -> anyhow::Result<()> {
     let rows = rows()?;
     let ran = Ran::Computed("the simulated machine: one CPU, 60 s".to_owned());

@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use crate::machine::MachineFacts;
 
-/// The folder with a folder for each experiment.
 const EXPERIMENTS: &str = env!("CARGO_MANIFEST_DIR");
 const END: &str = "<!-- end -->";
 
@@ -99,7 +98,6 @@ fn is_new(file: &Path, since: SystemTime) -> bool {
     modified.is_ok_and(|modified| modified >= since)
 }
 
-/// The files of the plots that a README shows.
 fn plots(text: &str) -> Vec<&str> {
     let shown = text.split("![").skip(1);
     shown
@@ -107,7 +105,6 @@ fn plots(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The names of the tables that a README has a place for.
 fn names(text: &str) -> Vec<String> {
     let name = |line: &str| {
         Some(

@@ -16,13 +16,11 @@ use onbeat_model::{Burst, Event, Instant, Span, TaskId};
 use onbeat_sense::recording;
 use serde::Serialize;
 
-/// The checkout's recordings.
 const TRACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/traces/apps");
 
 /// One player's thread.
 pub(crate) struct Player {
     pub(crate) bursts: Vec<Burst>,
-    /// When it called the kernel.
     pub(crate) calls: Vec<Instant>,
     began: Instant,
     ended: Instant,

@@ -40,7 +40,6 @@ const WAYS: [(&str, &str, Option<[f64; 2]>); 3] = [
 /// Each task and its period in ms.
 const TASKS: [(&str, f64); 2] = [("short", 10.0), ("long", 400.0)];
 
-/// The figures of one task in one way.
 #[derive(Debug, Serialize)]
 struct Figures {
     run: &'static str,
@@ -52,7 +51,6 @@ struct Figures {
     reserved: Option<f64>,
 }
 
-/// Runs the tasks in all ways in one guest, and publishes table, JSON and plots.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let guest = Guest::new(NAME)
         .kernel(args.kernel)

@@ -9,13 +9,11 @@ use serde_json::{Value, json};
 
 use crate::machine::MachineFacts;
 
-/// A table: a row of headings and rows of as many cells.
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table with these headings.
     pub(crate) fn new<const N: usize>(headings: [&str; N]) -> Self {
         Self {
             rows: vec![headings.map(str::to_owned).to_vec()],
@@ -87,7 +85,6 @@ impl Table {
     }
 }
 
-/// Where an experiment's figures come from.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Ran {
@@ -130,12 +127,10 @@ pub(crate) fn percent(share: f64, digits: usize) -> String {
     format!("{:.digits$}%", share * 100.0)
 }
 
-/// A cell of a table whose figure may be missing.
 pub(crate) fn or_dash<T>(figure: Option<T>, cell: impl FnOnce(T) -> String) -> String {
     figure.map_or_else(|| "-".to_owned(), cell)
 }
 
-/// The answer to a question, as a cell of a table has it.
 pub(crate) fn yes_no(is_so: bool) -> String {
     if is_so { "yes" } else { "no" }.to_owned()
 }

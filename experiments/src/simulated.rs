@@ -13,7 +13,6 @@ pub(crate) fn one_cpu() -> Cpus {
     Cpus::of_one_speed(1)
 }
 
-/// The first `count` tasks of a machine, each a process.
 pub(crate) fn tasks(count: usize) -> Vec<Task> {
     let tids = (FIRST_TID..).take(count);
     tids.map(|tid| Task {

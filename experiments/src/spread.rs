@@ -4,32 +4,23 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// A figure over many runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Spread {
     pub(crate) mean: f64,
     /// The standard deviation from run to run; zero where there was one run.
     pub(crate) deviation: f64,
-    /// The figure of the first run, which a test can make again.
-    pub(crate) first: f64,
 }
 
 impl Spread {
-    /// The spread of a figure of each run; zero if there was no run.
     pub(crate) fn of(figures: &[f64]) -> Self {
         let count = figures.len().max(1) as f64;
         let mean = figures.iter().sum::<f64>() / count;
         let squares: f64 = figures.iter().map(|figure| (figure - mean).powi(2)).sum();
         let deviation = (squares / (count - 1.0).max(1.0)).sqrt();
-        Self {
-            mean,
-            deviation,
-            first: figures.first().copied().unwrap_or_default(),
-        }
+        Self { mean, deviation }
     }
 }
 
-/// A mean and a standard deviation over runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct MeanDeviation {
     pub(crate) mean: f64,
@@ -37,7 +28,6 @@ pub(crate) struct MeanDeviation {
 }
 
 impl MeanDeviation {
-    /// That of these figures; zero if there are none.
     pub(crate) fn of(figures: impl Iterator<Item = f64> + Clone) -> Self {
         let count = figures.clone().count().max(1) as f64;
         let mean = figures.clone().sum::<f64>() / count;

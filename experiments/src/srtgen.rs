@@ -10,7 +10,6 @@ pub(crate) struct SrtLog {
     jobs: Vec<SrtJob>,
 }
 
-/// A job; times in ns on the guest's clock.
 #[derive(Clone, Copy, Debug)]
 struct SrtJob {
     finished: f64,

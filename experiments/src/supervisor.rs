@@ -19,16 +19,13 @@ use crate::media::{Clip, arguments_without_display};
 use crate::results::{Ran, Table, or_dash, percent, publish, quantile};
 
 const NAME: &str = "supervisor";
-/// The names of the players, by which `[weights]` knows them.
 const PLAYERS: [&str; 3] = ["one", "two", "three"];
-/// One frame of the film.
 const PERIOD: Span = Span::from_ms(40);
 /// How long the rhythms and demands may take to be found; nothing counts before.
 const LEARNING: Duration = Duration::from_secs(6);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// The most for all reservations together, in CPUs; three players want half as much again.
 const TOTAL: f64 = 0.6;
-/// The minimum, and the cap of one task, where they are set.
 const MINIMUM: f64 = 0.15;
 const PER_TASK: f64 = 0.18;
 
@@ -47,7 +44,6 @@ pub(crate) struct Args {
     runs: usize,
 }
 
-/// One way to divide the CPU time among the players.
 #[derive(Clone, Copy, Debug)]
 struct Division {
     name: &'static str,
@@ -127,7 +123,6 @@ const WAYS: [Division; 8] = [
     },
 ];
 
-/// The figures of one player in one run.
 #[derive(Clone, Copy, Debug)]
 struct Had {
     granted: f64,
@@ -135,7 +130,6 @@ struct Had {
     frames: f64,
 }
 
-/// The medians of one player's runs.
 #[derive(Debug, Serialize)]
 struct Figures {
     way: &'static str,
@@ -151,7 +145,6 @@ struct Figures {
     due: f64,
 }
 
-/// Plays the films in all ways, and publishes table and JSON.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     machine.need_root()?;
     let facts = machine.facts();
@@ -234,7 +227,6 @@ fn by_rule(way: &Division, wanted: [f64; 3]) -> Option<[f64; 3]> {
     Some([granted.next()??, granted.next()??, granted.next()??])
 }
 
-/// Players of the same program under different names.
 struct Players {
     folder: tempfile::TempDir,
 }
@@ -254,7 +246,6 @@ impl Players {
         self.folder.path().join(format!("{player}.{what}"))
     }
 
-    /// Plays the film by all three; their figures of the time that counts.
     fn play(
         &self,
         machine: &Machine,
@@ -303,7 +294,6 @@ impl Players {
         }))
     }
 
-    /// A shell under the means of `way`.
     fn started_by(&self, machine: &Machine, way: &Division) -> anyhow::Result<Command> {
         let (total, hard) = match way.means {
             DivisionMeans::Nothing => return Ok(Command::new("sh")),
@@ -340,7 +330,6 @@ impl Players {
         text.trim().parse().ok()
     }
 
-    /// The frames that each has shown, and its CPU time in seconds.
     fn counts(&self, pids: [u32; 3]) -> anyhow::Result<[(f64, f64); 3]> {
         let count = |player: usize| -> anyhow::Result<(f64, f64)> {
             let lines = fs::read(self.file(PLAYERS[player], "out"))?;
@@ -353,12 +342,10 @@ impl Players {
     }
 }
 
-/// How many frames a player has shown, by its status lines.
 fn frames(output: &[u8]) -> usize {
     output.windows(4).filter(|piece| *piece == b"A-V:").count()
 }
 
-/// The bandwidth that the kernel has reserved for the thread.
 fn reserved(tid: u32) -> f64 {
     match Attributes::get(tid).map(|attributes| attributes.policy) {
         Ok(Policy::Deadline(deadline)) => {

@@ -67,7 +67,6 @@ struct Figures {
     memory_mib: f64,
 }
 
-/// How the threads fared, in the end.
 #[derive(Debug, Serialize)]
 struct ThreadsKept {
     with_a_reservation: usize,
@@ -85,7 +84,6 @@ struct PeriodicFigures {
     changes: u64,
 }
 
-/// The program that keeps the threads on the beat.
 enum Keeping {
     Run(Onbeat, Program),
     Service(Box<RunningService>, Program, Bus),
@@ -149,7 +147,6 @@ impl Keeping {
     }
 }
 
-/// Watches onbeat track, and publishes table and JSON.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     machine.need_root()?;
     let facts = machine.facts();
@@ -271,7 +268,6 @@ fn cpu_over(machine: &Machine, pid: u32, time: Duration) -> anyhow::Result<f64> 
     Ok((after - before).as_secs_f64() / from.elapsed().as_secs_f64())
 }
 
-/// All CPU time of the process's living threads, to the nanosecond.
 fn own_cpu(pid: u32) -> anyhow::Result<Duration> {
     let threads = fs::read_dir(format!("/proc/{pid}/task"))
         .context("onbeat ended early: its messages are in tracking-cost.stderr")?;
@@ -281,7 +277,6 @@ fn own_cpu(pid: u32) -> anyhow::Result<Duration> {
     Ok(Duration::from_nanos(ns))
 }
 
-/// The most memory that the process has had.
 fn memory_mib(pid: u32) -> anyhow::Result<f64> {
     let kilobytes = status(pid, "VmHWM")
         .context("onbeat ended early: its messages are in tracking-cost.stderr")?;

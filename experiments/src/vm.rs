@@ -41,7 +41,6 @@ pub(crate) struct Guest {
     arguments: Vec<OsString>,
 }
 
-/// The results that a guest left behind.
 #[derive(Debug)]
 pub(crate) struct Ended {
     /// The folder with what it wrote to /results, and `serial.log`.
@@ -63,7 +62,6 @@ impl Guest {
         }
     }
 
-    /// Boots another kernel than the pinned one.
     pub(crate) fn kernel(mut self, kernel: Kernel) -> Self {
         let name = match kernel {
             Kernel::First => "first",
@@ -90,7 +88,6 @@ impl Guest {
         self
     }
 
-    /// Gives the script a variable.
     pub(crate) fn set(mut self, name: &str, value: impl std::fmt::Display) -> Self {
         let setting = format!("{name}={value}");
         self.arguments.extend(["--set".into(), setting.into()]);
@@ -146,7 +143,6 @@ impl Guest {
 }
 
 impl Ended {
-    /// Where the figures come from.
     pub(crate) fn ran(&self) -> Ran {
         let cpus = match self.cpus {
             1 => "one CPU".to_owned(),

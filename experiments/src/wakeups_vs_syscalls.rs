@@ -48,7 +48,6 @@ const LOADED_MS: u64 = 600;
 /// The real-time loads beside the player, in per cent of the CPU.
 const LOADS: [u64; 10] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 85];
 
-/// The results of many stretches of one recording.
 #[derive(Clone, Debug, Serialize)]
 struct Found {
     recording: &'static str,
@@ -61,9 +60,7 @@ struct Found {
     right: f64,
     /// Stretches in which none was found.
     none: f64,
-    /// The mean of the frequencies found.
     mean_hz: f64,
-    /// Their standard deviation.
     deviation_hz: f64,
 }
 
@@ -77,7 +74,6 @@ const RECORDINGS: [(&str, &str, f64); 3] = [
 /// The one that is hard enough for a plot.
 const PLOTTED: &str = "ffmpegre30.l3";
 
-/// Analyses and measures, and publishes table, JSON and plots.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let out = machine.out();
     let mut over_time = Vec::new();
@@ -149,7 +145,6 @@ fn paper() -> serde_json::Value {
     })
 }
 
-/// Many stretches of one recording.
 struct Many {
     recording: &'static str,
     true_hz: f64,

@@ -4,12 +4,10 @@ use std::time::Instant as Clock;
 
 use onbeat_control::{Application, DoneJob};
 use onbeat_model::{Bandwidth, Instant, Name, Reservation, Span, Task, TaskId};
-use onbeat_top::{Feeder, News, SNAPSHOT_EVERY, Snapshot, State, ThreadSnapshot, WantedThreads};
+use onbeat_top::{Feeder, News, SNAPSHOT_EVERY, Snapshot, State, ThreadSnapshot};
 
 use crate::page::{PageDecision, PageRun, PageThread};
 
-/// So much of the wakeups is looked at, as in a loop.
-const WAKEUPS: Span = Span::from_secs(10);
 
 /// See the file's head.
 pub(crate) struct TopReplay {
@@ -59,7 +57,7 @@ impl TopReplay {
     }
 
     /// The snapshot at `time` after the beginning. To be asked in the order of time.
-    pub(crate) fn after(&mut self, time: Span, wanted: &WantedThreads) -> Snapshot {
+    pub(crate) fn after(&mut self, time: Span) -> Snapshot {
         let at = self.begin + time;
         let mut snapshot = Snapshot {
             at,
@@ -73,10 +71,6 @@ impl TopReplay {
         };
         for past in &mut self.threads {
             let seen = past.go_on(at);
-            let tid = seen.task.id.tid;
-            if wanted.wakeups_of == Some(tid) {
-                snapshot.wakeups = Some((tid, past.woke_until(at)));
-            }
             snapshot.reserved += seen.held.map_or(Bandwidth::ZERO, |held| held.bandwidth());
             snapshot.threads.push(seen);
         }
@@ -153,14 +147,6 @@ impl Past {
         }
         seen.clone()
     }
-
-    fn woke_until(&self, at: Instant) -> Vec<Instant> {
-        let from = self
-            .wakeups
-            .partition_point(|&wakeup| at.since(wakeup) > WAKEUPS);
-        let to = self.wakeups.partition_point(|&wakeup| wakeup <= at);
-        self.wakeups.get(from..to).unwrap_or_default().to_vec()
-    }
 }
 
 fn decide(seen: &mut ThreadSnapshot, decision: &PageDecision) {
@@ -184,7 +170,7 @@ pub(crate) fn follow(mut replay: TopReplay, feeder: &Feeder) {
     let began = Clock::now();
     loop {
         let gone = Span::from_ns(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
-        let snapshot = replay.after(gone.min(replay.length()), &feeder.wanted());
+        let snapshot = replay.after(gone.min(replay.length()));
         let told = feeder.tell(News::Snapshot(snapshot)).and_then(|()| {
             if gone < replay.length() {
                 return Ok(());

@@ -78,7 +78,8 @@ impl ServiceConnection {
     /// The same for a caller that waits for something else, too.
     pub async fn see(&mut self, wanted: &WantedThreads) -> Result<Snapshot, ServiceError> {
         let jobs_of: Vec<u32> = wanted.jobs_of.iter().copied().take(MOST_THREADS).collect();
-        let question = (self.since.as_ns(), jobs_of, wanted.wakeups_of.unwrap_or(0));
+        // Nobody's wakeups.
+        let question = (self.since.as_ns(), jobs_of, 0_u32);
         let reply = self
             .connection
             .inner()
@@ -86,7 +87,7 @@ impl ServiceConnection {
             .await
             .map_err(ServiceError::of)?;
         let body = reply.body();
-        let (now, bandwidth, threads, jobs, wakeups) = body
+        let (now, bandwidth, threads, jobs, _) = body
             .deserialize::<(u64, (f64, f64), Vec<PropertyMap>, JobLists, Vec<u64>)>()
             .map_err(ServiceError::Silent)?;
         self.since = Instant::from_ns(now);
@@ -99,7 +100,6 @@ impl ServiceConnection {
             seen.news = news.remove(&seen.task.id.tid).unwrap_or_default();
             seen
         });
-        let wakeups = wakeups.into_iter().map(Instant::from_ns).collect();
         let applications = self.applications().await?;
         Ok(Snapshot {
             at: self.since,
@@ -107,7 +107,6 @@ impl ServiceConnection {
             total: Bandwidth::from_cpus(bandwidth.1),
             applications,
             threads: seen.collect(),
-            wakeups: wanted.wakeups_of.map(|tid| (tid, wakeups)),
         })
     }
 }

@@ -5,20 +5,21 @@ use std::cmp::Ordering;
 
 use onbeat_model::Bandwidth;
 use ratatui::style::Style;
-use ratatui::text::Span as Words;
+use ratatui::text::{Line, Span as Words};
 
 use crate::application::ShownApplication;
 use crate::screen::{ScreenLook, Tone};
-use crate::text::{Align, fitted, harmless};
+use crate::text::harmless;
 use crate::thread::ShownThread;
 use crate::{State, ThreadSnapshot};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// In the order in which they stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Column {
-    #[default]
-    State,
     Thread,
     Tid,
+    #[default]
+    State,
     Period,
     Confidence,
     Share,
@@ -27,36 +28,10 @@ pub(crate) enum Column {
     Why,
 }
 
-/// In the order in which they stand.
-const ALL: [Column; 9] = [
-    Column::Thread,
-    Column::Tid,
-    Column::State,
-    Column::Period,
-    Column::Confidence,
-    Column::Share,
-    Column::Missed,
-    Column::Response,
-    Column::Why,
-];
-/// In the order in which they get room, each with how much: what comes twice gets more.
-const ROOM: [(Column, usize); 13] = [
-    (Column::Thread, 10),
-    (Column::State, 9),
-    (Column::Share, NUMBERS),
-    (Column::Period, 8),
-    (Column::Missed, 6),
-    (Column::Share, NUMBERS + 7),
-    (Column::Tid, 7),
-    (Column::Response, 8),
-    (Column::Confidence, 4),
-    (Column::Thread, 15),
-    (Column::Response, 10),
-    (Column::Why, 34),
-    (Column::Response, 30),
-];
 /// `12.3/15.0%`
 const NUMBERS: usize = 10;
+/// From this width on the share has a bar.
+const WITH_BAR: usize = 63;
 
 impl Column {
     /// Those that can be sorted by, in their order from left to right.
@@ -92,11 +67,12 @@ impl Column {
         }
     }
 
-    const fn align(self) -> Align {
+    /// Numbers are aligned to the right.
+    fn aligned(self, line: Line<'static>) -> Line<'static> {
         match self {
-            Self::State | Self::Thread | Self::Response | Self::Why => Align::Left,
+            Self::State | Self::Thread | Self::Response | Self::Why => line,
             Self::Tid | Self::Period | Self::Confidence | Self::Share | Self::Missed => {
-                Align::Right
+                line.right_aligned()
             }
         }
     }
@@ -128,29 +104,30 @@ impl Column {
         width: usize,
         look: &ScreenLook,
         now: onbeat_model::Instant,
-    ) -> Vec<Words<'static>> {
+    ) -> Line<'static> {
         let seen = &thread.seen;
-        let plain = |text: String| vec![Words::raw(fitted(&text, width, self.align()))];
-        match self {
-            Self::Thread => plain(name(seen)),
-            Self::Tid => plain(seen.task.id.tid.to_string()),
+        self.aligned(match self {
+            Self::Thread => name(seen).into(),
+            Self::Tid => seen.task.id.tid.to_string().into(),
             Self::State => {
-                let word = fitted(state(seen.state), width, Align::Left);
                 let mut style = look.style(tone(seen.state));
                 if thread.is_news(now) {
                     style = style.patch(look.style(Tone::News));
                 }
-                vec![Words::styled(word, style)]
+                Line::styled(state(seen.state), style)
             }
-            Self::Period => plain(seen.period.map_or_else(dash, |period| period.to_string())),
-            Self::Confidence if seen.period.is_none() => plain(dash()),
-            Self::Confidence => plain(confidence(seen.confidence)),
+            Self::Period => seen
+                .period
+                .map_or_else(dash, |period| period.to_string())
+                .into(),
+            Self::Confidence if seen.period.is_none() => dash().into(),
+            Self::Confidence => confidence(seen.confidence).into(),
             Self::Share => share((thread.used(), thread.reserved()), width, look),
-            Self::Missed if seen.jobs == 0 => plain(dash()),
-            Self::Missed => missed(seen.missed, width, look),
-            Self::Response => responses(thread, width, look, now),
-            Self::Why => plain(harmless(&seen.reason())),
-        }
+            Self::Missed if seen.jobs == 0 => dash().into(),
+            Self::Missed => missed(seen.missed, look),
+            Self::Response => responses(thread, width, look, now).into(),
+            Self::Why => harmless(&seen.reason()).into(),
+        })
     }
 
     pub(crate) fn sum(
@@ -158,64 +135,67 @@ impl Column {
         application: &ShownApplication,
         width: usize,
         look: &ScreenLook,
-    ) -> Vec<Words<'static>> {
+    ) -> Line<'static> {
         let sums = &application.sums;
-        let plain = |text: String| vec![Words::raw(fitted(&text, width, self.align()))];
-        match self {
-            Self::Thread => plain(application.name()),
-            Self::Tid => plain(sums.pid.to_string()),
+        self.aligned(match self {
+            Self::Thread => application.name().into(),
+            Self::Tid => sums.pid.to_string().into(),
             Self::Share => {
                 let used = Some(application.used());
                 share((used, application.reserved), width, look)
             }
-            Self::Missed if sums.jobs > 0 => missed(sums.missed, width, look),
-            Self::Why => plain(sums.served()),
+            Self::Missed if sums.jobs > 0 => missed(sums.missed, look),
+            Self::Why => sums.served().into(),
             Self::State | Self::Period | Self::Confidence | Self::Missed | Self::Response => {
-                plain(String::new())
+                Line::default()
             }
-        }
+        })
     }
 
-    pub(crate) fn heading(self, width: usize) -> String {
+    /// `mark` says that rows are sorted by it, and how.
+    pub(crate) fn heading(self, width: usize, mark: &str) -> Line<'static> {
         let title = match self {
-            Self::Share if width < self.title().len() => "USED/RSVD",
+            Self::Share if width <= self.title().len() => "USED/RSVD",
             _ => self.title(),
         };
-        fitted(title, width, self.align())
+        self.aligned(format!("{title}{mark}").into())
     }
 }
 
 /// The columns that there is room for in `width`, each with its own width, and one column between
 /// two.
 pub(crate) fn fitting(width: usize) -> Vec<(Column, usize)> {
-    let mut widths: Vec<(Column, usize)> = ALL.map(|column| (column, 0)).to_vec();
+    let bar = if width < WITH_BAR { 0 } else { 7 };
+    // In the order in which they get room.
+    let room = [
+        (Column::Thread, 10),
+        (Column::State, 9),
+        (Column::Share, NUMBERS + bar),
+        (Column::Period, 8),
+        (Column::Missed, 7),
+        (Column::Tid, 7),
+        (Column::Response, 8),
+        (Column::Confidence, 5),
+        (Column::Why, 34),
+    ];
     let mut left = width + 1;
-    for (column, room) in ROOM {
-        let Some((_, has)) = widths.iter_mut().find(|(one, _)| *one == column) else {
-            continue;
-        };
-        let gap = usize::from(*has == 0);
-        let more = room + gap - *has;
-        if more <= left {
-            *has = room;
-            left -= more;
-        } else if *has > 0 {
-            *has += left;
-            left = 0;
+    let fits = |&(_, wide): &(Column, usize)| {
+        let has_room = wide < left;
+        left -= if has_room { wide + 1 } else { 0 };
+        has_room
+    };
+    let mut columns: Vec<(Column, usize)> = room.into_iter().take_while(fits).collect();
+    columns.sort();
+    let mut add = |to: Column, most: usize| {
+        if let Some((_, wide)) = columns.iter_mut().find(|(column, _)| *column == to) {
+            *wide += most.min(left);
+            left -= most.min(left);
         }
-    }
-    // The last one, if it is there, takes what is left over; else the name does.
-    let whole = widths
-        .iter()
-        .rposition(|&(column, has)| column == Column::Why && has > 0);
-    if let Some((_, has)) = widths
-        .get_mut(whole.unwrap_or(0))
-        .filter(|(_, has)| *has > 0)
-    {
-        *has += left;
-    }
-    widths.retain(|&(_, has)| has > 0);
-    widths
+    };
+    add(Column::Thread, 5);
+    add(Column::Response, 22);
+    add(Column::Why, usize::MAX);
+    columns
 }
 
 pub(crate) fn name(seen: &ThreadSnapshot) -> String {
@@ -258,10 +238,9 @@ fn dash() -> String {
     "-".to_owned()
 }
 
-fn missed(missed: u64, width: usize, look: &ScreenLook) -> Vec<Words<'static>> {
+fn missed(missed: u64, look: &ScreenLook) -> Line<'static> {
     let tone = if missed > 0 { Tone::Bad } else { Tone::Plain };
-    let text = fitted(&missed.to_string(), width, Align::Right);
-    vec![Words::styled(text, look.style(tone))]
+    Line::styled(missed.to_string(), look.style(tone))
 }
 
 /// The bar, as far as there is room for one, then the numbers.
@@ -269,28 +248,23 @@ fn share(
     (used, reserved): (Option<Bandwidth>, Option<Bandwidth>),
     width: usize,
     look: &ScreenLook,
-) -> Vec<Words<'static>> {
+) -> Line<'static> {
     let percent = |share: Bandwidth| share.as_cpus() * 100.0;
     let number = |share: Option<Bandwidth>| {
         share.map_or_else(dash, |share| format!("{:.1}", percent(share)))
     };
-    let numbers = match reserved {
-        Some(_) => format!("{}/{}%", number(used), number(reserved)),
-        None => format!("{}/{}", number(used), number(reserved)),
-    };
-    let numbers = fitted(&numbers, NUMBERS.min(width), Align::Right);
-    let Some(bar) = width.checked_sub(NUMBERS + 1).filter(|&bar| bar > 0) else {
-        return vec![Words::raw(numbers)];
-    };
-    let Some(reserved) = reserved else {
-        return vec![Words::raw(" ".repeat(bar + 1) + &numbers)];
+    let unit = if reserved.is_some() { "%" } else { "" };
+    let numbers = format!("{}/{}{unit}", number(used), number(reserved));
+    let bar = width.saturating_sub(NUMBERS + 1);
+    let Some(reserved) = reserved.filter(|_| bar > 0) else {
+        return numbers.into();
     };
     let of = used.map_or(0.0, percent) / percent(reserved).max(1e-9);
     let tone = if of > 1.0 { Tone::Warn } else { Tone::Good };
-    vec![
+    Line::from(vec![
         Words::styled(look.symbols().bar(of, bar), look.style(tone)),
-        Words::raw(" ".to_owned() + &numbers),
-    ]
+        Words::raw(format!(" {numbers:>NUMBERS$}")),
+    ])
 }
 
 /// The longest response time of each second, the last one to the right; full at the period.
@@ -333,7 +307,7 @@ mod tests {
             let columns = fitting(width);
             let taken: usize = columns.iter().map(|(_, wide)| wide + 1).sum();
             assert!(taken <= width + 1, "{width}: {columns:?}");
-            assert!(width < 10 || taken == width + 1, "{width}: {columns:?}");
+            assert!(width < 120 || taken == width + 1, "{width}: {columns:?}");
         }
     }
 

@@ -1,27 +1,24 @@
 //! Puts the model on a screen of any size: the table, or one thread, or the help.
 
-use onbeat_model::{Bandwidth, TaskId};
+use onbeat_model::Bandwidth;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span as Words};
+use ratatui::widgets::{Row, Table, Widget};
 
 use crate::Model;
-use crate::application::ShownApplication;
 use crate::columns::{Column, fitting, name};
 use crate::keys::{HELP, LEGEND};
 use crate::model::ThreadRow;
 use crate::page;
 use crate::screen::{ScreenLook, Tone};
-use crate::text::{Align, fitted, harmless, width};
+use crate::text::{harmless, width};
 
 /// The lines above the rows: the state of everything, and the headings.
 const ABOVE: u16 = 2;
 /// Those below: what is to be told of the selection, and the keys.
 const BELOW: u16 = 3;
-
-/// Before a thread below its application.
-pub(crate) const INDENT: &str = "  ";
 
 /// How many rows of the table a screen of this height has room for.
 pub(crate) fn rows_of(height: u16) -> usize {
@@ -65,10 +62,7 @@ impl Sheet<'_> {
     }
 
     pub(crate) fn text(&mut self, row: u16, text: &str, style: Style) {
-        self.line(
-            row,
-            &Line::styled(fitted(text, self.width(), Align::Left), style),
-        );
+        self.line(row, &Line::styled(text, style));
     }
 
     fn header(&mut self, model: &Model) {
@@ -106,38 +100,51 @@ impl Sheet<'_> {
 
     fn table(&mut self, model: &Model) {
         let columns = fitting(self.width());
-        let mut heading = Vec::new();
-        for &(column, wide) in &columns {
-            let is_sorted = column == model.view.sort;
-            let style = self.look.style(if is_sorted {
-                Tone::Sorted
-            } else {
-                Tone::Heading
-            });
-            heading.push(Words::styled(column.heading(wide), style));
+        let look = self.look;
+        let header = columns.iter().map(|&(column, wide)| {
             let descends = column.descends() != model.view.is_reversed;
-            let mark = if is_sorted {
-                self.look.symbols().arrow(descends)
+            let (tone, mark) = if column == model.view.sort {
+                (Tone::Sorted, look.symbols().arrow(descends))
             } else {
-                " "
+                (Tone::Heading, "")
             };
-            heading.push(Words::styled(mark, self.look.style(Tone::Heading)));
-        }
-        self.line(1, &Line::from(heading));
+            column.heading(wide, mark).patch_style(look.style(tone))
+        });
         let rows = model.visible(rows_of(self.area.height));
         if rows.is_empty() {
             self.nothing(model);
         }
-        for (place, row) in (ABOVE..).zip(rows) {
-            match row {
-                ThreadRow::Application(pid) => {
-                    if let Some(application) = model.applications.get(&pid) {
-                        self.application(application, place, &columns);
-                    }
-                }
-                ThreadRow::Thread(id) => self.row(model, id, place, &columns),
+        let rows = rows.into_iter().filter_map(|row| match row {
+            ThreadRow::Application(pid) => {
+                let application = model.applications.get(&pid)?;
+                let cells = columns.iter();
+                let cells = cells.map(|&(column, wide)| column.sum(application, wide, look));
+                Some(Row::new(cells).style(look.style(Tone::Title)))
             }
-        }
+            ThreadRow::Thread(id) => {
+                let thread = model.threads.get(&id)?;
+                let cells = columns.iter().map(|&(column, wide)| match column {
+                    Column::Thread => model.indented(thread).into(),
+                    _ => column.cell(thread, wide, look, model.at),
+                });
+                let is_selected = model.view.selected == Some(id);
+                let tone = if is_selected {
+                    Tone::Selected
+                } else {
+                    Tone::Plain
+                };
+                Some(Row::new(cells).style(look.style(tone)))
+            }
+        });
+        let widths = columns.iter().map(|&(_, wide)| wide as u16);
+        let below = Rect {
+            y: self.area.y.saturating_add(1),
+            height: self.area.height.saturating_sub(1),
+            ..self.area
+        };
+        Table::new(rows, widths)
+            .header(Row::new(header))
+            .render(below, self.buffer);
         self.chosen(model);
     }
 
@@ -150,47 +157,6 @@ impl Sheet<'_> {
         if self.area.height > ABOVE + BELOW {
             self.text(ABOVE, text, self.look.style(Tone::Faint));
         }
-    }
-
-    fn application(
-        &mut self,
-        application: &ShownApplication,
-        row: u16,
-        columns: &[(Column, usize)],
-    ) {
-        let mut words = Vec::new();
-        for &(column, wide) in columns {
-            words.extend(column.sum(application, wide, self.look));
-            words.push(Words::raw(" "));
-        }
-        let line = Line::from(words).patch_style(self.look.style(Tone::Title));
-        self.line(row, &line);
-    }
-
-    fn row(&mut self, model: &Model, id: TaskId, row: u16, columns: &[(Column, usize)]) {
-        let Some(thread) = model.threads.get(&id) else {
-            return;
-        };
-        let mut words = Vec::new();
-        let indent = if model.application(id).is_some() {
-            INDENT
-        } else {
-            ""
-        };
-        for &(column, wide) in columns {
-            if column == Column::Thread {
-                let text = format!("{indent}{}", name(&thread.seen));
-                words.push(Words::raw(fitted(&text, wide, Align::Left)));
-            } else {
-                words.extend(column.cell(thread, wide, self.look, model.at));
-            }
-            words.push(Words::raw(" "));
-        }
-        let mut line = Line::from(words);
-        if model.view.selected == Some(id) {
-            line = line.patch_style(self.look.style(Tone::Selected));
-        }
-        self.line(row, &line);
     }
 
     fn chosen(&mut self, model: &Model) {
@@ -284,7 +250,7 @@ impl Sheet<'_> {
         let last = self.area.height.saturating_sub(1);
         for (row, (keys, does)) in (ABOVE..last).zip(HELP) {
             let line = Line::from(vec![
-                Words::styled(fitted(keys, 13, Align::Left), self.look.style(Tone::Key)),
+                Words::styled(format!("{keys:13}"), self.look.style(Tone::Key)),
                 Words::raw(does),
             ]);
             self.line(row, &line);

@@ -13,7 +13,6 @@ const MOST_WAITING: usize = 16;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WantedThreads {
     pub jobs_of: BTreeSet<u32>,
-    pub wakeups_of: Option<u32>,
 }
 
 #[derive(Debug)]

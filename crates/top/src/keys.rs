@@ -9,7 +9,7 @@ pub(crate) const HELP: [(&str, &str); 9] = [
         "up down k j",
         "select a thread; Page Up, Page Down, Home, End too",
     ),
-    ("Enter", "its histograms and spectrum; again, or Esc: back"),
+    ("Enter", "its histograms; again, or Esc: back"),
     ("< >", "sort by the column to the left or to the right"),
     ("r", "reverse the order"),
     ("/", "show threads with this in their name, number or state"),

@@ -20,7 +20,6 @@ mod once;
 mod page;
 mod screen;
 mod snapshot;
-mod spectrum;
 mod symbols;
 mod text;
 mod thread;

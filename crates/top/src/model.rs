@@ -2,16 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use onbeat_model::{Bandwidth, Instant, Span, TaskId};
+use onbeat_model::{Bandwidth, Instant, TaskId};
 
 use crate::application::ShownApplication;
 use crate::columns::{self, Column, name};
 use crate::feed::WantedThreads;
-use crate::spectrum::ThreadSpectrum;
 use crate::thread::ShownThread;
 use crate::{News, Snapshot};
-
-const SPECTRUM_EVERY: Span = Span::from_secs(1);
 
 /// A row of the table: an application stands above its threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +27,6 @@ pub struct Model {
     pub(crate) threads: BTreeMap<TaskId, ShownThread>,
     /// Those that the filter lets through, as they are sorted, those of one application together.
     pub(crate) rows: Vec<TaskId>,
-    pub(crate) spectrum: Option<ThreadSpectrum>,
     pub(crate) trouble: Option<String>,
     pub(crate) view: ViewOptions,
 }
@@ -93,22 +89,7 @@ impl Model {
             };
             self.threads.insert(id, thread);
         }
-        if let Some((tid, wakeups)) = snapshot.wakeups {
-            self.analyse(tid, &wakeups);
-        }
         self.arrange();
-    }
-
-    fn analyse(&mut self, tid: u32, wakeups: &[Instant]) {
-        let last = self.spectrum.as_ref().filter(|last| last.tid == tid);
-        if last.is_none_or(|last| self.at.since(last.at) >= SPECTRUM_EVERY) {
-            let of = self
-                .threads
-                .values()
-                .find(|thread| thread.seen.task.id.tid == tid);
-            let period = of.and_then(|thread| thread.seen.period);
-            self.spectrum = Some(ThreadSpectrum::of(tid, wakeups, period, self.at));
-        }
     }
 
     /// Filters and sorts anew, applications by the first of their threads. The selection stays with
@@ -187,6 +168,15 @@ impl Model {
         self.applications.get(&thread.seen.application)
     }
 
+    /// The thread's name, below that of its application.
+    pub(crate) fn indented(&self, thread: &ShownThread) -> String {
+        let indent = match self.application(thread.seen.task.id) {
+            Some(_) => "  ",
+            None => "",
+        };
+        format!("{indent}{}", name(&thread.seen))
+    }
+
     pub(crate) fn table(&self) -> Vec<ThreadRow> {
         let mut table = Vec::new();
         let mut last = None;
@@ -224,11 +214,6 @@ impl Model {
             });
         WantedThreads {
             jobs_of: threads.collect(),
-            wakeups_of: self
-                .view
-                .selected
-                .filter(|_| self.view.is_drilled)
-                .map(|id| id.tid),
         }
     }
 

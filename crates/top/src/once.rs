@@ -4,8 +4,7 @@ use onbeat_model::{Bandwidth, Reservation, Span};
 use serde::Serialize;
 
 use crate::application::ShownApplication;
-use crate::columns::{self, name};
-use crate::draw::INDENT;
+use crate::columns;
 use crate::model::ThreadRow;
 use crate::thread::ShownThread;
 use crate::{Model, text};
@@ -78,13 +77,8 @@ pub fn as_table(model: &Model) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let optional = |shown: Option<String>| shown.unwrap_or_else(|| "-".to_owned());
     let row = |thread: &ShownThread| {
         let seen = &thread.seen;
-        let indent = if model.application(seen.task.id).is_some() {
-            INDENT
-        } else {
-            ""
-        };
         vec![
-            format!("{indent}{}", name(seen)),
+            model.indented(thread),
             seen.task.id.to_string(),
             columns::state(seen.state).to_owned(),
             optional(seen.period.map(|period| period.to_string())),

@@ -1,5 +1,4 @@
-//! One thread: its figures, how its response times and demand are distributed, the spectrum of its
-//! wakeups, and what changed.
+//! One thread: its figures, how its response times and demand are distributed, and what changed.
 
 use onbeat_control::DoneJob;
 use onbeat_model::Span;
@@ -12,7 +11,7 @@ use crate::Model;
 use crate::columns::{self, confidence, name, responses, tone};
 use crate::draw::Sheet;
 use crate::screen::Tone;
-use crate::text::{Align, fitted, harmless};
+use crate::text::harmless;
 use crate::thread::ShownThread;
 
 const FIGURES: u16 = 5;
@@ -23,18 +22,12 @@ const SIDE_BY_SIDE: u16 = 60;
 /// So much room is left for changes where there is plenty.
 const CHANGES: u16 = 8;
 
-struct AxisMark {
-    at: f64,
-    label: String,
-}
-
 struct Chart {
     title: String,
     heights: Vec<f64>,
-    marks: Vec<AxisMark>,
+    /// A place on the axis, which the title names.
+    mark: Option<f64>,
     right: String,
-    /// Whether a bar is to be seen wherever there is more than nothing.
-    shows_all: bool,
 }
 
 pub(crate) fn draw(model: &Model, thread: &ShownThread, sheet: &mut Sheet<'_>) {
@@ -45,7 +38,7 @@ pub(crate) fn draw(model: &Model, thread: &ShownThread, sheet: &mut Sheet<'_>) {
         height: area.height.saturating_sub(FIGURES + 2),
         ..area
     };
-    let changes = if room.height >= 2 * LOWEST_CHART + CHANGES {
+    let changes = if room.height >= LOWEST_CHART + CHANGES {
         CHANGES
     } else {
         0
@@ -58,28 +51,14 @@ pub(crate) fn draw(model: &Model, thread: &ShownThread, sheet: &mut Sheet<'_>) {
     if charts.height < LOWEST_CHART {
         return;
     }
-    let gap = |left: Rect| Rect {
-        width: left.width.saturating_sub(1),
-        ..left
-    };
-    let rows = if charts.height >= 2 * LOWEST_CHART {
-        2
-    } else {
-        1
-    };
-    let parts = Layout::vertical(vec![Constraint::Fill(1); rows]).split(charts);
-    for (row, &part) in parts.iter().enumerate() {
-        let halves = [Constraint::Fill(1); 2];
-        if row > 0 {
-            spectrum(model, thread, part.width).draw(part, sheet);
-        } else if part.width >= SIDE_BY_SIDE {
-            let [left, right] = Layout::horizontal(halves).areas(part);
-            response_times(thread, gap(left).width).draw(gap(left), sheet);
-            demand(thread, right.width).draw(right, sheet);
-        } else {
-            response_times(thread, part.width).draw(part, sheet);
-        }
+    if charts.width < SIDE_BY_SIDE {
+        response_times(thread, charts.width, sheet).draw(charts, sheet);
+        return;
     }
+    let halves = Layout::horizontal([Constraint::Fill(1); 2]).spacing(1);
+    let [left, right] = halves.areas(charts);
+    response_times(thread, left.width, sheet).draw(left, sheet);
+    demand(thread, right.width, sheet).draw(right, sheet);
 }
 
 fn figures(model: &Model, thread: &ShownThread, sheet: &mut Sheet<'_>) {
@@ -139,18 +118,19 @@ fn figures(model: &Model, thread: &ShownThread, sheet: &mut Sheet<'_>) {
     sheet.line(5, &Line::from(line));
 }
 
-fn response_times(thread: &ShownThread, width: u16) -> Chart {
+fn response_times(thread: &ShownThread, width: u16, sheet: &Sheet<'_>) -> Chart {
     let period = thread.seen.period.map(|period| ("period", period));
-    histogram(thread, "response time", |done| done.response, period, width)
+    let of = |done: &DoneJob| done.response;
+    histogram(thread, "response time", of, period, width, sheet)
 }
 
-fn demand(thread: &ShownThread, width: u16) -> Chart {
+fn demand(thread: &ShownThread, width: u16, sheet: &Sheet<'_>) -> Chart {
     let period = thread.seen.period.unwrap_or_default();
     let budget = thread
         .reserved()
         .map(|reserved| ("budget", reserved.runtime_in(period)));
     let budget = budget.filter(|(_, budget)| !budget.is_zero());
-    histogram(thread, "demand", |done| done.executed, budget, width)
+    histogram(thread, "demand", |done| done.executed, budget, width, sheet)
 }
 
 /// How many of the last jobs took how long; the axis reaches to the longest of them, or to what is
@@ -161,6 +141,7 @@ fn histogram(
     of: impl Fn(&DoneJob) -> Span,
     mark: Option<(&str, Span)>,
     width: u16,
+    sheet: &Sheet<'_>,
 ) -> Chart {
     let columns = usize::from(width);
     let longest = thread.jobs.iter().map(&of).max().unwrap_or_default();
@@ -174,44 +155,17 @@ fn histogram(
             *height += 1.0;
         }
     }
-    let marks = mark.map(|(label, at)| AxisMark {
-        at: at.ratio(right),
-        label: format!("{label} {at}"),
-    });
+    let pointer = sheet.look.symbols().pointer();
+    let marked = mark.map(|(label, at)| format!(", {pointer} {label} {at}"));
     Chart {
-        title: format!("{what} of the last {} jobs", thread.jobs.len()),
+        title: format!(
+            "{what}, {} jobs{}",
+            thread.jobs.len(),
+            marked.unwrap_or_default()
+        ),
         heights,
-        marks: marks.into_iter().collect(),
+        mark: mark.map(|(_, at)| at.ratio(right)),
         right: right.to_string(),
-        shows_all: true,
-    }
-}
-
-fn spectrum(model: &Model, thread: &ShownThread, width: u16) -> Chart {
-    let of = model.spectrum.as_ref();
-    let Some(spectrum) = of.filter(|spectrum| spectrum.tid == thread.seen.task.id.tid) else {
-        return Chart {
-            title: "spectrum of the wakeups: none yet".to_owned(),
-            heights: Vec::new(),
-            marks: Vec::new(),
-            right: String::new(),
-            shows_all: false,
-        };
-    };
-    let frequency = thread.seen.period.filter(|period| !period.is_zero());
-    let mark = frequency.map(|period| {
-        let hz = 1.0 / period.as_secs_f64();
-        AxisMark {
-            at: hz / spectrum.highest_hz,
-            label: format!("{hz:.1} Hz"),
-        }
-    });
-    Chart {
-        title: format!("spectrum of the last {} wakeups", spectrum.wakeups),
-        heights: spectrum.columns(usize::from(width)),
-        marks: mark.into_iter().collect(),
-        right: format!("{:.0} Hz", spectrum.highest_hz),
-        shows_all: false,
     }
 }
 
@@ -223,17 +177,9 @@ impl Chart {
             Constraint::Length(1),
         ])
         .areas(area);
-        let wide = usize::from(area.width);
-        let head = Line::styled(
-            fitted(&self.title, wide, Align::Left),
-            sheet.look.style(Tone::Heading),
-        );
-        sheet.buffer.set_line(title.x, title.y, &head, title.width);
-        // In whole numbers, fine enough for eighths of a row on any screen.
-        let least = match bars.height {
-            rows if self.shows_all && rows > 0 => 10_000_u64.div_ceil(u64::from(rows) * 8),
-            _ => 0,
-        };
+        Line::styled(&self.title, sheet.look.style(Tone::Heading)).render(title, sheet.buffer);
+        // In whole numbers, fine enough for eighths of a row on any screen; the least is to be seen.
+        let least = 10_000_u64.div_ceil(u64::from(bars.height.max(1)) * 8);
         let highest = self
             .heights
             .iter()
@@ -249,43 +195,16 @@ impl Chart {
             .bar_set(sheet.look.symbols().upright())
             .style(sheet.look.style(Tone::Bars))
             .render(bars, sheet.buffer);
-        let axis_line = Line::styled(self.axis(wide, sheet), sheet.look.style(Tone::Faint));
-        sheet
-            .buffer
-            .set_line(axis.x, axis.y, &axis_line, axis.width);
-    }
-
-    /// Zero to the left, the end to the right, and what is marked as far as there is room between.
-    fn axis(&self, wide: usize, sheet: &Sheet<'_>) -> String {
-        let mut cells = vec![" ".to_owned(); wide];
-        let mut write = |from: usize, text: &str| {
-            let to = from + text.chars().count();
-            let free = cells
-                .get(from..to)
-                .is_some_and(|cells| cells.iter().all(|cell| cell == " "));
-            if free {
-                for (cell, c) in cells.iter_mut().skip(from).zip(text.chars()) {
-                    *cell = c.to_string();
-                }
-            }
-            free
-        };
-        for AxisMark { at, label } in &self.marks {
-            let place = (at.clamp(0.0, 1.0) * wide as f64) as usize;
-            let place = place.min(wide.saturating_sub(1));
+        let faint = sheet.look.style(Tone::Faint);
+        Line::styled("0", faint).render(axis, sheet.buffer);
+        let right = Line::styled(&self.right, faint).right_aligned();
+        right.render(axis, sheet.buffer);
+        if let Some(at) = self.mark {
+            let place = (at.clamp(0.0, 1.0) * f64::from(axis.width)) as u16;
+            let x = axis.x + place.min(axis.width.saturating_sub(1));
             let pointer = sheet.look.symbols().pointer();
-            let after = write(place, &format!("{pointer} {label}"));
-            let before = place.checked_sub(label.chars().count() + 1);
-            if !after && before.is_none_or(|from| !write(from, &format!("{label} {pointer}"))) {
-                write(place, pointer);
-            }
+            sheet.buffer.set_string(x, axis.y, pointer, faint);
         }
-        write(0, "0 ");
-        let right = wide.checked_sub(self.right.chars().count() + 1);
-        if let Some(from) = right {
-            write(from, &format!(" {}", self.right));
-        }
-        cells.concat()
     }
 }
 

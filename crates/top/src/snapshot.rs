@@ -88,8 +88,6 @@ pub struct Snapshot {
     /// The applications that the threads work for, as far as their sums are known.
     pub applications: Vec<Application>,
     pub threads: Vec<ThreadSnapshot>,
-    /// The thread whose wakeups were wanted, and when it woke in the last seconds.
-    pub wakeups: Option<(u32, Vec<Instant>)>,
 }
 
 impl Snapshot {
@@ -116,9 +114,6 @@ impl Snapshot {
             } else {
                 Vec::new()
             };
-            if wanted.wakeups_of == Some(id.tid) {
-                snapshot.wakeups = Some((id.tid, controller.wakeups(id).collect()));
-            }
             snapshot.threads.push(ThreadSnapshot::of(view, news));
         }
         snapshot

@@ -1,4 +1,4 @@
-//! Text that fits: as wide as it is to be, and harmless whatever it was.
+//! Names of other people's programs, made harmless.
 
 use ratatui::text::Span;
 
@@ -28,51 +28,13 @@ pub(crate) fn width(text: &str) -> usize {
     Span::raw(text).width()
 }
 
-/// Just `columns` wide: cut, with a mark where it was, or filled up.
-pub(crate) fn fitted(text: &str, columns: usize, align: Align) -> String {
-    let wide = width(text);
-    if wide <= columns {
-        let fill = " ".repeat(columns - wide);
-        return match align {
-            Align::Left => text.to_owned() + &fill,
-            Align::Right => fill + text,
-        };
-    }
-    let mut cut = String::new();
-    for c in text.chars() {
-        let longer = cut.clone() + c.encode_utf8(&mut [0; 4]);
-        if width(&longer) + 1 > columns {
-            break;
-        }
-        cut = longer;
-    }
-    if columns > 0 {
-        cut.push('~');
-    }
-    let missing = columns.saturating_sub(width(&cut));
-    cut + &" ".repeat(missing)
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
     fn what_would_move_the_cursor_or_turn_the_writing_is_a_dot() {
         assert_eq!(harmless("a\x1b[2Jb\n\u{202e}c\u{301}"), "a·[2Jb··c·");
         assert_eq!(harmless("mplayer/日本"), "mplayer/日本");
-    }
-
-    proptest! {
-        #[test]
-        fn text_is_as_wide_as_it_is_to_be(text in "\\PC{0,20}|.{0,20}", columns in 0_usize..24) {
-            let text = harmless(&text);
-            prop_assert!(!text.contains(char::is_control));
-            for align in [Align::Left, Align::Right] {
-                prop_assert_eq!(width(&fitted(&text, columns, align)), columns);
-            }
-        }
     }
 }

@@ -77,7 +77,6 @@ pub(crate) struct DesyncRun {
     threads: Vec<ThreadFigures>,
 }
 
-/// Plays the film in all ways, and publishes table, JSON and plot.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     machine.need_root()?;
     let facts = machine.facts();

@@ -7,21 +7,15 @@ use onbeat_sim::{Work, Workload};
 
 use crate::simulated::quantile;
 
-/// For how long each run lasts.
 pub(super) const DURATION: Span = Span::from_secs(60);
-/// When the hogs come.
 pub(super) const HOGS_FROM: Span = Span::from_secs(5);
 /// How many there are. With one program beside them its fair share is a fifth of the CPU.
 pub(super) const HOGS: usize = 4;
-/// From when on jobs count.
 const COUNT_FROM: Span = Span::from_secs(10);
-/// When the frequency falls.
 const FALL_AT: Span = Span::from_secs(30);
 
-/// One figure's programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bed {
-    /// Fig. 5: a film, groups of 12 frames.
     Film,
     /// Fig. 6: the three tasks of Table I.
     ThreeRtApps,
@@ -48,7 +42,6 @@ impl Bed {
         }
     }
 
-    /// The end of its pictures' file names.
     pub(super) fn file(self) -> &'static str {
         match self {
             Self::Film => "film",
@@ -67,7 +60,6 @@ impl Bed {
         }
     }
 
-    /// Jobs released before do not count.
     pub(super) fn counts_from(self) -> Instant {
         let from = match self {
             Self::Frequency => FALL_AT,

@@ -19,9 +19,7 @@ const STUDENT: [f64; 10] = [
 impl Interval {
     /// The interval of a figure of each run; zero if there was no run.
     pub(crate) fn of(figures: &[f64]) -> Self {
-        let Spread {
-            mean, deviation, ..
-        } = Spread::of(figures);
+        let Spread { mean, deviation } = Spread::of(figures);
         let freedom = figures.len().saturating_sub(1);
         let student = STUDENT.get(freedom.wrapping_sub(1)).copied().unwrap_or(2.0);
         let count = figures.len().max(1) as f64;
@@ -31,7 +29,6 @@ impl Interval {
         }
     }
 
-    /// As a share: `1.20% ± 0.10`.
     pub(super) fn percent(self) -> String {
         format!("{:.2}% ± {:.2}", self.mean * 100.0, self.half * 100.0)
     }

@@ -12,7 +12,6 @@ use onbeat_model::{
 #[derive(Debug, Default)]
 struct Given(BTreeMap<TaskId, (Reservation, Bandwidth)>);
 
-/// How much is reserved at the moment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reserved(Rc<RefCell<Given>>);
 
@@ -28,7 +27,6 @@ impl Reserved {
     }
 }
 
-/// Gives each budget times `factor`.
 pub(super) struct MarginActuator<A> {
     inner: A,
     factor: f64,

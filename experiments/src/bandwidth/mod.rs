@@ -78,18 +78,14 @@ fn methods(bed: Bed) -> Vec<(&'static str, Method)> {
     ]
 }
 
-/// A method on a bed at one margin.
 #[derive(Clone, Debug, Serialize)]
 struct MarginPoint {
     margin: f64,
     late: Interval,
     latest_ms: Interval,
     reserved_over_needed: Option<Interval>,
-    /// The first run alone, which a test makes again in a tenth of the time.
-    first_run: RunOutcome,
 }
 
-/// A method on a bed.
 #[derive(Clone, Debug, Serialize)]
 struct Curve {
     bed: &'static str,
@@ -101,7 +97,6 @@ struct Curve {
     runs_at_ratio: Vec<Vec<f64>>,
 }
 
-/// Runs everything, and publishes tables, JSON and plots.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let mut curves = Vec::new();
     for bed in Bed::ALL {
@@ -145,7 +140,6 @@ fn point(margin: f64, outcomes: &[RunOutcome]) -> Option<MarginPoint> {
     let of = |of: fn(&RunOutcome) -> f64| outcomes.iter().map(of).collect::<Vec<f64>>();
     let reserved: Option<Vec<f64>> = outcomes.iter().map(|outcome| outcome.reserved).collect();
     let late = of(|outcome| outcome.late);
-    let first_run = *outcomes.first()?;
     late.iter()
         .all(|late| late.is_finite())
         .then(|| MarginPoint {
@@ -153,7 +147,6 @@ fn point(margin: f64, outcomes: &[RunOutcome]) -> Option<MarginPoint> {
             late: Interval::of(&late),
             latest_ms: Interval::of(&of(|outcome| outcome.latest_ms)),
             reserved_over_needed: reserved.map(|reserved| Interval::of(&reserved)),
-            first_run,
         })
 }
 
@@ -245,7 +238,6 @@ struct Equal {
     marked: f64,
     /// Unmodified less marked, run by run.
     difference: Interval,
-    /// B3: within one point.
     holds: bool,
 }
 

@@ -19,25 +19,20 @@ const PERMILLE: u32 = 990;
 /// The most that all reservations together may take: the kernel's limit, for all methods.
 const TOTAL: f64 = 0.95;
 
-/// How the programs are scheduled.
 #[derive(Clone, Debug)]
 pub(super) enum Method {
-    /// As any program.
     Default,
     /// `chrt -r 1`.
     RoundRobin,
     /// A budget for each, known beforehand, that the share [`RHO`] of its jobs stays within.
     ByHand,
-    /// A controller of the papers.
     Written(Written),
-    /// onbeat's loop.
     Onbeat(OnbeatVariant),
 }
 
 /// onbeat's loop as it comes, but with ceilings: nothing is given that the method did not ask for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OnbeatVariant {
-    /// The programs mark their jobs.
     pub(super) marked: bool,
     pub(super) predictor: PredictorKind,
 }
@@ -74,7 +69,6 @@ pub(super) struct RunOutcome {
     pub(super) reserved: Option<f64>,
 }
 
-/// Runs `bed` under `method`, which gives `margin` more than it wants.
 pub(super) fn run(bed: Bed, method: &Method, margin: f64, seed: u64) -> RunOutcome {
     let run = BedRun {
         bed,
@@ -234,7 +228,6 @@ struct Sum {
     reserved: Reserved,
     from: Instant,
     last: Instant,
-    /// Since `last`.
     present: f64,
     cpu_seconds: f64,
 }

@@ -11,15 +11,12 @@ pub(crate) struct Codec {
     pub(crate) name: &'static str,
     /// The program of the paper in whose place it stands.
     pub(crate) paper: &'static str,
-    /// The paper's period.
     pub(crate) period_ms: u64,
-    /// How many jobs are recorded.
     pub(crate) jobs: usize,
     pub(super) material: Material,
     pub(super) pace: Pace,
     /// The program and its arguments, without the file of a [`Pace::Output`].
     program: &'static [&'static str],
-    /// Arguments behind the file.
     behind: &'static [&'static str],
 }
 

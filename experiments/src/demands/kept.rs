@@ -8,10 +8,8 @@ use onbeat_model::Span;
 
 use super::codec::{CODECS, Codec};
 
-/// The checkout's recordings.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/demands");
 
-/// The execution times of a codec's jobs.
 pub(crate) struct Kept {
     pub(crate) codec: &'static Codec,
     pub(crate) period: Span,
@@ -20,7 +18,6 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// All of them, in the order of the paper's Table 2.
     pub(crate) fn all() -> anyhow::Result<Vec<Self>> {
         CODECS
             .iter()
@@ -75,7 +72,6 @@ pub(super) fn file(folder: &Path, codec: &Codec) -> PathBuf {
     folder.join(format!("{}.csv", codec.name))
 }
 
-/// The checkout's folder.
 pub(super) fn folder() -> &'static Path {
     Path::new(FOLDER)
 }

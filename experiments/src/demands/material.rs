@@ -26,7 +26,6 @@ const SCENE: u32 = 170;
 /// How often the six kinds of scenes come, each time other ones.
 const ROUNDS: u32 = 3;
 
-/// One of the files, or what is made of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Material {
     /// The film as MPEG-1, groups of twelve pictures with two B between others.
@@ -99,7 +98,6 @@ impl Material {
     }
 }
 
-/// Bytes for a program's input.
 pub(super) struct Source {
     bytes: Box<dyn Read>,
     /// Ends with the source.
@@ -107,7 +105,6 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// The next job's input.
     pub(super) fn next(&mut self, length: usize) -> anyhow::Result<Vec<u8>> {
         let mut job = vec![0; length];
         let read = self.bytes.read_exact(&mut job);

@@ -49,7 +49,6 @@ struct Row {
     p50_ms: f64,
     p95_ms: f64,
     max_ms: f64,
-    /// The mean as a share of the period.
     share: f64,
     /// The share of the machine's time that its hypervisor took meanwhile.
     steal: f64,
@@ -192,7 +191,6 @@ fn cpuinfo(name: &str) -> anyhow::Result<String> {
         .to_owned())
 }
 
-/// The first line that a program prints.
 fn output(program: &str, arguments: &[&str]) -> anyhow::Result<String> {
     let output = Command::new(program).args(arguments).output();
     let output = output.with_context(|| format!("cannot start {program}: is it installed?"))?;
@@ -206,7 +204,6 @@ struct Ticks {
     stolen: u64,
 }
 
-/// Reads `/proc/stat`.
 fn ticks() -> anyhow::Result<Ticks> {
     let text = read("/proc/stat")?;
     let first = text.lines().next().unwrap_or_default();

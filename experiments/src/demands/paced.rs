@@ -81,7 +81,6 @@ fn room(bytes: usize) -> usize {
     1 << whole.ilog2()
 }
 
-/// The pacer's end of the pipe.
 enum End {
     Writer(PipeWriter, Source),
     Reader(PipeReader),
@@ -161,7 +160,6 @@ impl Pacer<'_> {
     }
 }
 
-/// The clock of recordings.
 fn now() -> Instant {
     let time = clock_gettime(ClockId::Monotonic);
     let seconds = Span::from_secs(time.tv_sec.unsigned_abs());

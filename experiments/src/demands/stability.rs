@@ -17,7 +17,6 @@ const NAME: &str = "demands-stability";
 /// The probability with which a job is to stay within its budget: the paper's for Tables 6 to 10.
 const RHO: f64 = 0.95;
 
-/// r, the groups of a histogram.
 const GROUPS: usize = 50;
 
 /// The paper about each codec's distribution.
@@ -29,7 +28,6 @@ const PAPER: [(&str, &str); 5] = [
     ("toast", "stable"),
 ];
 
-/// How stable one codec's is.
 #[derive(Serialize)]
 struct Row {
     name: &'static str,
@@ -51,7 +49,6 @@ struct Row {
     over_online: f64,
 }
 
-/// Computes, prints and draws it.
 pub(super) fn run(machine: &Machine) -> anyhow::Result<()> {
     let mut table = Table::new([
         "codec",

@@ -15,14 +15,11 @@ use serde::Serialize;
 
 use super::codecs::Codec;
 
-/// The Athlon's speeds.
 pub(super) const MHZ: [u64; 6] = [300, 500, 600, 700, 800, 1000];
 /// All releases come together again after this time: multiples of 25, 30 and 400 ms.
 const ROUND: Span = Span::from_ms(1200);
-/// The jobs of which the first plan is made.
 pub(super) const PROFILE: usize = 100;
 
-/// The processor.
 pub(super) fn athlon() -> Ladder {
     let speeds = MHZ
         .into_iter()
@@ -54,13 +51,10 @@ pub(super) struct SimulatedCase<'a> {
 /// The results, from the time after all first plans.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct CaseOutcome {
-    /// In seconds.
     pub(super) duration: f64,
     pub(super) jobs: usize,
     pub(super) missed: usize,
-    /// The share of each codec's jobs that were late.
     pub(super) miss_ratios: Vec<(&'static str, f64)>,
-    /// Jobs that used up a budget.
     pub(super) overran: usize,
     /// The share of the busy time at each speed, in MHz.
     pub(super) speeds: Vec<(f64, f64)>,
@@ -75,7 +69,6 @@ pub(super) struct CaseOutcome {
     /// The least energy with which each job ends by its end in this run or its deadline, if that is
     /// later.
     pub(super) least_as_late: Option<f64>,
-    /// How that one runs.
     #[serde(skip)]
     pub(super) clairvoyant: Vec<Piece>,
 }
@@ -132,7 +125,6 @@ impl Observer for SeenJobs {
 }
 
 impl<'a> SimulatedCase<'a> {
-    /// A scheme with the paper's processor and costs.
     pub(super) fn new(codecs: &'a [&'a Codec], settings: GraceSettings) -> Self {
         Self {
             codecs,

@@ -11,12 +11,9 @@ use super::Half;
 use crate::demands::kept::Kept;
 use crate::results::quantile;
 
-/// A codec as it is played here.
 pub(super) struct Codec {
-    /// The paper's name.
     pub(super) name: &'static str,
     pub(super) period: Span,
-    /// Each job's demand at 1000 MHz.
     pub(super) jobs: Arc<[Work]>,
     /// By how much the recorded times are stretched.
     pub(super) factor: f64,
@@ -99,7 +96,6 @@ impl Codec {
         ]
     }
 
-    /// The same for the JSON.
     pub(super) fn told(&self) -> Value {
         let all = self.sorted_ms();
         json!({

@@ -127,7 +127,6 @@ pub(super) fn scheduling(codecs: &[Codec]) -> Vec<SchedulingCost> {
     TASKS.iter().map(of).collect()
 }
 
-/// Both, one below the other.
 pub(super) fn table(estimation: &[EstimationCost], scheduling: &[SchedulingCost]) -> Table {
     let mut table = Table::new(["what", "of", "takes"]);
     for row in estimation {
@@ -147,7 +146,6 @@ pub(super) fn table(estimation: &[EstimationCost], scheduling: &[SchedulingCost]
     table
 }
 
-/// Both.
 pub(super) fn draw(
     out: &Path,
     estimation: &[EstimationCost],

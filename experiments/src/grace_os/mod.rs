@@ -36,18 +36,15 @@ type Set<'a> = (&'static str, Vec<&'a Codec>);
 const TOGETHER: &str = "concurrent";
 const HALVES: [&str; 2] = ["concurrent, first halves", "concurrent, second halves"];
 
-/// The four that the paper runs together.
 fn together(codecs: &[Codec]) -> Vec<&Codec> {
     codecs.iter().filter(|codec| codec.name != "tmn").collect()
 }
 
-/// Each codec alone, and the four together.
 fn sets(codecs: &[Codec]) -> Vec<Set<'_>> {
     let alone = codecs.iter().map(|codec| (codec.name, vec![codec]));
     alone.chain([(TOGETHER, together(codecs))]).collect()
 }
 
-/// Runs all, and publishes tables, JSON and plots.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let codecs = Codec::all(None)?;
     if args.costs {
@@ -145,7 +142,6 @@ fn time_costs(machine: &Machine, codecs: &[Codec]) -> anyhow::Result<()> {
     publish(machine.out(), &ran, &name, &table, &ours, paper)
 }
 
-/// The paper's figures, as far as its text has them.
 fn paper() -> Value {
     json!({
         "table_5_changes_per_job": { "mpgplay": 2.14, "madplay": 0.0, "tmn": 1.28, "tmndec": 0.94, "toast": 0.0, "concurrent": 0.8 },

@@ -12,7 +12,6 @@ use super::case::{CaseOutcome, SimulatedCase};
 use super::codecs::Codec;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 
-/// One line of the table.
 #[derive(Serialize)]
 pub(super) struct SchemeRun<'a> {
     pub(super) codecs: &'a str,
@@ -23,10 +22,8 @@ pub(super) struct SchemeRun<'a> {
     pub(super) over_optimum: Option<f64>,
 }
 
-/// New budgets after this many jobs.
 pub(super) const UPDATE_EVERY: Option<usize> = Some(10);
 
-/// The variants: the paper's six, the bounds of this machine, and what is beyond.
 pub(super) fn variants() -> Vec<(String, GraceSettings, bool)> {
     let settings = |scheme, rounding| GraceSettings {
         scheme,

@@ -31,7 +31,6 @@ pub(super) struct SweepPoint {
     pub(super) missed: f64,
 }
 
-/// The mean power of one scheme with one static part.
 #[derive(Serialize)]
 pub(super) struct Static {
     pub(super) scheme: &'static str,
@@ -69,7 +68,6 @@ fn sweep(
         .collect()
 }
 
-/// Fig. 13.
 pub(super) fn rho(sets: &[Set]) -> Vec<SweepPoint> {
     sweep(sets, &RHO, false, |scheme, rho| GraceSettings {
         scheme,
@@ -126,7 +124,6 @@ pub(super) fn fixed_power(codecs: &[&Codec]) -> Vec<Static> {
     all
 }
 
-/// Fig. 13, Fig. 14 and the static part.
 pub(super) fn draw(
     out: &Path,
     rho: &[SweepPoint],

@@ -17,7 +17,6 @@ fn of<'a>(runs: &'a [SchemeRun<'a>], codecs: &str) -> impl Iterator<Item = &'a S
     runs.iter().filter(move |run| run.codecs == codecs)
 }
 
-/// A run's figures in the tables.
 #[derive(Debug, Serialize)]
 pub(super) struct Figures<'a> {
     codecs: &'a str,
@@ -192,7 +191,6 @@ const fn played(energy_s: f64, missed: f64, at_lowest: Option<f64>) -> PlayedLin
     }
 }
 
-/// A scheme in the paper's run.
 #[derive(Debug, Serialize)]
 pub(super) struct AsPlayed {
     scheme: String,

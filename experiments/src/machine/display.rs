@@ -48,12 +48,10 @@ impl Display {
         bail!("no X server starts: Xvfb's messages are in display.stderr among the figures")
     }
 
-    /// The value for DISPLAY.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The server's process.
     pub(crate) fn pid(&self) -> u32 {
         self.server.pid()
     }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::{Machine, Program};
 
-/// Running hogs; dropping them ends them.
 pub(crate) struct Hogs {
     /// None for no hogs: to stress-ng, 0 means one for each CPU.
     _program: Option<Program>,

@@ -25,7 +25,6 @@ pub(crate) use program::Program;
 /// How often everything that waits looks whether it is to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// The error of an experiment that was interrupted.
 #[derive(Debug)]
 struct Interrupted;
 
@@ -37,18 +36,15 @@ impl std::fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// Whether the experiment ended because of Ctrl-C or a TERM signal.
 pub(crate) fn was_interrupted(error: &anyhow::Error) -> bool {
     error.is::<Interrupted>()
 }
 
-/// Where figures go, and whether to go on.
 pub(crate) struct Machine {
     out: PathBuf,
     interrupted: Arc<AtomicBool>,
 }
 
-/// The machine on which the figures were measured.
 #[derive(Debug, Serialize)]
 pub(crate) struct MachineFacts {
     kernel: String,
@@ -58,7 +54,6 @@ pub(crate) struct MachineFacts {
 }
 
 impl MachineFacts {
-    /// The kernel's release.
     pub(crate) fn kernel(&self) -> &str {
         &self.kernel
     }
@@ -114,12 +109,10 @@ impl Machine {
         Ok(())
     }
 
-    /// The folder of the figures.
     pub(crate) fn out(&self) -> &Path {
         &self.out
     }
 
-    /// A file among the figures.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.out.join(name)
     }
@@ -128,7 +121,6 @@ impl Machine {
         std::thread::available_parallelism().map_or(1, usize::from)
     }
 
-    /// Describes the machine, and how busy it is before anything is started.
     pub(crate) fn facts(&self) -> MachineFacts {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let cpuinfo = read("/proc/cpuinfo");

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Machine;
 
-/// Where the binary is, and where its report and log go.
 pub(crate) struct Onbeat {
     binary: PathBuf,
     report: PathBuf,
@@ -19,9 +18,7 @@ pub(crate) struct Onbeat {
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct ThreadFigures {
-    /// The thread.
     pub(crate) tid: u32,
-    /// Its name.
     pub(crate) comm: String,
     pub(crate) period_ns: u64,
     pub(crate) jobs: u64,
@@ -29,17 +26,14 @@ pub(crate) struct ThreadFigures {
     pub(crate) missed: u64,
     /// From when it was first heard of to its first reservation.
     pub(crate) reserved_after_ns: Option<u64>,
-    /// For how long it held a reservation.
     pub(crate) held_ns: u64,
     /// The share of a CPU that it used while reserved.
     pub(crate) bandwidth_used: f64,
     /// The share that was reserved for it meanwhile.
     pub(crate) bandwidth_reserved: f64,
-    /// How often the reservation was set.
     pub(crate) changes: u64,
     /// How often its budget ran out, as far as that was heard.
     pub(crate) exhaustions: Option<u64>,
-    /// How often it said something of its own work.
     pub(crate) marks: u64,
 }
 
@@ -93,7 +87,6 @@ impl Onbeat {
         command
     }
 
-    /// The report's threads, once the run is over.
     pub(crate) fn threads(&self) -> anyhow::Result<Vec<ThreadFigures>> {
         OnbeatReport::read(&self.report)
     }

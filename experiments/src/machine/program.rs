@@ -47,7 +47,6 @@ impl Program {
         Ok(Self { name, child, group })
     }
 
-    /// Its process.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -37,7 +37,6 @@ impl Args {
     }
 }
 
-/// By whom the programs are scheduled.
 const SCHEDULERS: [Scheduler; 7] = [
     Scheduler::Linux24,
     Scheduler::Best,
@@ -58,7 +57,6 @@ const SECONDS: u64 = 30;
 const CHANGE: u64 = 15;
 const SETTLED: usize = 20;
 
-/// The cheater, and how it cheats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Case {
@@ -97,7 +95,6 @@ impl Case {
         }
     }
 
-    /// How many cheat, and how many CPU-bound programs are beside them.
     const fn programs(self) -> (usize, usize) {
         match self {
             Self::Fig7a | Self::Flood | Self::WithoutAPeriod => (1, 1),
@@ -189,12 +186,10 @@ impl Case {
 struct Gain {
     case: Case,
     scheduler: Scheduler,
-    /// An equal part for each program.
     fair: f64,
     /// In the five seconds after it began to cheat, without a notification and with them.
     honest_at_first: Spread,
     lying_at_first: Spread,
-    /// From then on.
     honest: Spread,
     lying: Spread,
 }
@@ -202,7 +197,6 @@ struct Gain {
 /// The outcomes of the programs of a case in one run without a notification, and in one with them.
 type Ways = (Vec<Outcome>, Vec<Outcome>);
 
-/// Runs each case with and without the notifications, and publishes what they were good for.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     if args.guest {
         return on_a_kernel(machine, args);
@@ -230,7 +224,6 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
 
 const FIGURES: [(char, Case); 2] = [('a', Case::Fig7a), ('b', Case::Fig7b)];
 
-/// The same where a kernel runs it.
 fn on_a_kernel(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let name = format!("{NAME}-guest");
     let mut all: Vec<(Case, Scheduler, Vec<[Run; 2]>)> = Vec::new();
@@ -294,7 +287,6 @@ fn gain(case: Case, scheduler: Scheduler, runs: &[Ways]) -> Gain {
     }
 }
 
-/// The first film under Linux 2.4, if it is a part of Fig. 7.
 fn draw_first(
     machine: &Machine,
     name: &str,
@@ -357,9 +349,7 @@ fn table(gains: &[Gain]) -> Table {
         "s 20-30, silent",
         "lying",
     ]);
-    let part = |Spread {
-                    mean, deviation, ..
-                }| format!("{mean:.1} ±{deviation:.1}%");
+    let part = |Spread { mean, deviation }| format!("{mean:.1} ±{deviation:.1}%");
     for gain in gains {
         table.row([
             gain.case.name().to_owned(),

@@ -95,7 +95,6 @@ struct Result {
 /// The outcomes of the programs of a mix in one run without MDN, and in one with it.
 pub(super) type Ways = (Vec<Outcome>, Vec<Outcome>);
 
-/// Runs every mix under every scheduler, and publishes the paper's tables and the comparison.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let guests = match args.guest {
         Some(seconds) => boot(machine, args, seconds)?,
@@ -176,7 +175,6 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     )
 }
 
-/// Where the figures come from that no kernel gave.
 fn simulated(args: &Args) -> Ran {
     Ran::Computed(format!(
         "the simulated machine: {} runs of {} s for each figure, srtgen's frames with variation {}, timers that fire {}",
@@ -237,7 +235,6 @@ const fn listens(scheduler: Scheduler) -> bool {
     !matches!(scheduler, Scheduler::Eevdf | Scheduler::EevdfShort)
 }
 
-/// A run without notifications, and one with them, for each setting.
 pub(super) fn both(
     scheduler: Scheduler,
     mix: Mix,
@@ -288,17 +285,11 @@ fn percent(figure: f64) -> String {
     format!("{figure:.1}%")
 }
 
-/// Few missed deadlines tell more in hundredths.
-pub(super) fn missed(
-    Spread {
-        mean, deviation, ..
-    }: Spread,
-) -> String {
+pub(super) fn missed(Spread { mean, deviation }: Spread) -> String {
     let digits = if mean < 1.0 { 2 } else { 1 };
     format!("{mean:.digits$} ±{deviation:.digits$}%")
 }
 
-/// The paper's tables, its figures beside ours.
 fn the_papers(results: &[Result]) -> Table {
     let mut table = Table::new([
         "processes",

@@ -15,18 +15,14 @@ use crate::machine::Machine;
 use crate::results::Ran;
 use crate::vm::{Ended, Guest};
 
-/// Programs under a scheduler.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
-    /// The folder of its results.
     pub(super) name: String,
     pub(super) scheduler: Scheduler,
-    /// Whether the scheduler listens to notifications.
     pub(super) mdn: bool,
     pub(super) programs: Vec<Told>,
 }
 
-/// A program, and what srtgen is told of it.
 #[derive(Clone, Debug)]
 pub(super) struct Told {
     program: Program,
@@ -59,7 +55,6 @@ impl Told {
 }
 
 impl Run {
-    /// A mix of the paper's.
     pub(super) fn of_mix(scheduler: Scheduler, mix: Mix, setting: Setting, mdn: bool) -> Self {
         let programs = (0..).zip(mix.programs);
         Self {
@@ -107,13 +102,11 @@ const fn word(scheduler: Scheduler) -> &'static str {
     }
 }
 
-/// The results of a guest's runs.
 #[derive(Debug)]
 pub(super) struct Guested {
     ended: Ended,
 }
 
-/// A line of srtgen's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Job {
     release: Instant,
@@ -122,7 +115,6 @@ struct Job {
     used: Span,
 }
 
-/// A line of what `onbeat scheduler start --json` told.
 #[derive(Deserialize)]
 struct Turn {
     at_ns: u64,
@@ -144,7 +136,6 @@ pub(super) struct Known {
     pub(super) confidence: u64,
 }
 
-/// Boots the guest's image of this number for these runs, of `seconds` each.
 pub(super) fn boot(
     machine: &Machine,
     image: u64,
@@ -161,7 +152,6 @@ pub(super) fn boot(
 }
 
 impl Guested {
-    /// Where the figures come from.
     pub(super) fn ran(&self) -> Ran {
         self.ended.ran()
     }
@@ -177,7 +167,6 @@ impl Guested {
             .collect())
     }
 
-    /// BEST's knowledge of the program at this place, by time.
     pub(super) fn known(&self, run: &Run, place: usize) -> anyhow::Result<Vec<(Instant, Known)>> {
         let path = self.ended.folder.join(&run.name).join("told.jsonl");
         let text = fs::read_to_string(&path).with_context(|| format!("no {}", path.display()))?;

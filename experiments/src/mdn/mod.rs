@@ -99,23 +99,19 @@ const VARIATION: u32 = 1400;
 /// How often the CPU time of each program is noted.
 const SAMPLE: Span = Span::from_ms(100);
 
-/// A program's results.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     /// When each job was due, and when it was done.
     pub(crate) jobs: Vec<(Instant, Instant)>,
-    /// The CPU time it had in each [`SAMPLE`] of the run.
     pub(crate) cpu: Vec<Span>,
 }
 
 impl Outcome {
-    /// The jobs that were late, in percent.
     pub(crate) fn missed_percent(&self) -> f64 {
         let missed = self.jobs.iter().filter(|(due, done)| done > due).count();
         100.0 * missed as f64 / self.jobs.len().max(1) as f64
     }
 
-    /// Its part of the CPU from one second to another, in percent.
     pub(crate) fn cpu_percent(&self, from_s: usize, to_s: usize) -> f64 {
         let samples = |seconds: usize| seconds * 10;
         let (from, to) = (samples(from_s), samples(to_s).min(self.cpu.len()));

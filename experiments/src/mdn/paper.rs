@@ -8,7 +8,6 @@ use super::Scheduler;
 pub(crate) enum Program {
     /// The soft real-time one: frames a second, and the permille of a CPU that they need.
     Srt(u64, u64),
-    /// Computes all the time.
     CpuBound,
 }
 
@@ -33,7 +32,6 @@ impl Program {
     }
 }
 
-/// Programs that run together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mix {
     pub(crate) name: &'static str,

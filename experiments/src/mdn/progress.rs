@@ -43,12 +43,10 @@ const FIGURES: [(u32, Scheduler, Mix); 5] = [
 /// The program of the overload whose period Fig. 9 shows: the other has no period most of the time,
 /// as EDF starves it.
 const FASTER: usize = 1;
-/// How long a figure's run is.
 const SECONDS: u64 = 30;
 /// Each figure's two halves.
 const WAYS: [(char, Notifies); 2] = [('a', Notifies::Never), ('b', Notifies::WhenLate)];
 
-/// Runs over which BEST's knowledge of a period is judged.
 const RUNS: u64 = 20;
 
 /// How steady the progress of a program is, and how well BEST knows its period.
@@ -75,11 +73,9 @@ struct Knowledge {
     right_percent: f64,
     /// The part of the time in which the program is taken to be periodic.
     well_behaved_percent: f64,
-    /// How far the measured period is from the true one, in the mean.
     off_ms: f64,
 }
 
-/// Runs what the figures show, draws them, and publishes how steady the progress is.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let setting = Setting::of_seed(args.seed);
     let guested = match args.guest {
@@ -190,7 +186,6 @@ fn steady(
     })
 }
 
-/// The guest's runs for all figures.
 fn runs(setting: Setting) -> Vec<Run> {
     let figures = FIGURES.into_iter();
     figures
@@ -242,7 +237,6 @@ fn draw(
     figure_of.draw(machine.out(), name)
 }
 
-/// The CPU time it has had by each moment.
 pub(super) fn progress(outcome: &Outcome) -> Vec<(f64, f64)> {
     let mut sum = Span::ZERO;
     let each = (1..).zip(&outcome.cpu).map(|(sample, had)| {
@@ -271,7 +265,6 @@ fn overload(notifies: Notifies, setting: Setting) -> Vec<onbeat_sim::Workload> {
         .collect()
 }
 
-/// BEST's knowledge of the program at this place, by time.
 fn seen_of(
     (scheduler, notifies): (Scheduler, Notifies),
     setting: Setting,
@@ -322,7 +315,6 @@ fn draw_periods(
     figure.draw(machine.out(), name)
 }
 
-/// The mean of many runs, as one film is luck.
 fn knowledge(
     (scheduler, notifies): (Scheduler, Notifies),
     place: usize,

@@ -14,10 +14,8 @@ use super::paper::Program;
 use super::{Outcome, SAMPLE, Scheduler, VARIATION};
 use crate::simulated::{one_cpu, tasks};
 
-/// How the programs differ from run to run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
-    /// Another film for each program of each run.
     pub(crate) seed: u64,
     /// How different its frames are, in permille of srtgen's.
     pub(crate) variation: u32,
@@ -64,11 +62,7 @@ pub(crate) fn workload(
     Workload::new(arrival, Demand::Decoder(mean, frames)).notifying(notifies)
 }
 
-pub(crate) fn run(
-    scheduler: Scheduler,
-    programs: Vec<Workload>,
-    duration: Span,
-) -> Vec<Outcome> {
+pub(crate) fn run(scheduler: Scheduler, programs: Vec<Workload>, duration: Span) -> Vec<Outcome> {
     let count = programs.len();
     let run = Run { programs, duration };
     let fair = |slice| fair(slice, count);
@@ -99,7 +93,6 @@ fn fair(slice: Span, count: usize) -> Linux {
     Linux::new(Config::global(1), vec![(Class::Fair(fair), 0); count])
 }
 
-/// BEST with onbeat's rule for notifications that come too late.
 pub(crate) fn measuring() -> Best {
     let mut rules = Best::default();
     rules.params.discard_late = 0;

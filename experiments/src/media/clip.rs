@@ -13,13 +13,11 @@ use crate::machine::Machine;
 /// The name tells what is inside, so that a clip made otherwise is never taken for it.
 const NAME: &str = "film-1080p25-h264-16M-grain20";
 
-/// A film in a file.
 pub(crate) struct Clip {
     path: PathBuf,
 }
 
 impl Clip {
-    /// The film of `seconds`, from the cache if it was made before.
     pub(crate) fn of(machine: &Machine, seconds: u64) -> anyhow::Result<Self> {
         let picture = "testsrc2=size=1920x1080:rate=25,noise=alls=20:allf=t";
         let sound = "sine=frequency=440:sample_rate=48000";
@@ -41,7 +39,6 @@ impl Clip {
         Ok(Self { path })
     }
 
-    /// Its file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -27,7 +27,6 @@ pub(crate) struct Frame {
     pub(crate) desync_s: f64,
 }
 
-/// The frames shown in the time it was watched for.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Played {
     pub(crate) frames: Vec<Frame>,
@@ -40,7 +39,6 @@ impl Played {
         quantile(&absolute, p)
     }
 
-    /// The frames from `time` after the first one on.
     pub(crate) fn since(&self, time: Duration) -> Self {
         let frames = self.frames.iter().copied();
         Self {
@@ -141,7 +139,6 @@ fn status_lines(mut output: ChildStdout) -> Receiver<(Instant, f64)> {
     receiver
 }
 
-/// The number after `A-V:`.
 fn desync_in(line: &str) -> Option<f64> {
     let (_, after) = line.split_once("A-V:")?;
     after.split_whitespace().next()?.parse().ok()

@@ -20,7 +20,6 @@ pub(super) struct FilmRun {
     desync_p50_s: f64,
     desync_p95_s: f64,
     desync_max_s: f64,
-    /// The same once the player has been going for [`STARTED`].
     desync_p95_once_started_s: f64,
     played: Played,
     threads: Vec<ThreadFigures>,

@@ -40,7 +40,6 @@ enum PipelineHalf {
     Sound,
 }
 
-/// The threads with reservations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum PipelineWay {
@@ -84,7 +83,6 @@ struct Figures {
     sound: Vec<sound::SoundRun>,
 }
 
-/// Plays in all ways, and publishes table and JSON.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     machine.need_root()?;
     let facts = machine.facts();
@@ -106,7 +104,6 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     )
 }
 
-/// The threads that held a reservation, by their names.
 fn served(threads: &[ThreadFigures]) -> String {
     let held = threads.iter().filter(|thread| thread.held_ns > 0);
     let names: Vec<&str> = held.map(|thread| thread.comm.as_str()).collect();

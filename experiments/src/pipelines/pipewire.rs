@@ -40,7 +40,6 @@ context.modules = [
 ]
 ";
 
-/// The length of a cycle, in microseconds.
 const CYCLE_US: f64 = 512e6 / 48e3;
 /// How long the server may take to pass cycles on.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -56,7 +55,6 @@ const STATE_COLUMN: usize = 6;
 pub(crate) struct Pipewire {
     _manager: Program,
     _server: Program,
-    /// The last to go.
     home: TempDir,
 }
 
@@ -72,7 +70,6 @@ pub(crate) struct Cycle {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub(super) struct Cycles {
-    /// How many there were.
     pub(super) all: usize,
     /// In which a player was not done when the next one began.
     pub(super) not_finished: usize,
@@ -111,7 +108,6 @@ impl Pipewire {
         })
     }
 
-    /// Starts to play `sound`.
     pub(super) fn play(
         &self,
         machine: &Machine,
@@ -133,7 +129,6 @@ impl Pipewire {
         player
     }
 
-    /// Listens to its cycles from now on.
     pub(crate) fn profile(&self, machine: &Machine) -> anyhow::Result<Profile> {
         let home = self.home.path();
         let log = home.join("profile");

@@ -7,10 +7,8 @@
 use crate::machine::Machine;
 use crate::media::Clip;
 
-/// Width and height in pixels.
 pub(crate) const SIZE: (usize, usize) = (592, 336);
 
-/// How long it is.
 pub(crate) const SECONDS: u64 = 10;
 
 pub(crate) const FRAMES: usize = 250;
@@ -25,7 +23,6 @@ const SCENES: &str = "testsrc2=s=592x336:r=25:d=2,noise=alls=12:allf=t[a];\
     mandelbrot=s=592x336:r=25:start_scale=0.01,trim=duration=2[e];\
     [a][b][c][d][e]concat=n=5,format=yuv420p[v]";
 
-/// Makes it, or takes it from the cache.
 pub(crate) fn film(machine: &Machine) -> anyhow::Result<Clip> {
     let sound = "sine=frequency=440:sample_rate=48000:duration=10";
     let pictures = "slices=8:bframes=2:b-adapt=0:b-pyramid=none:keyint=50:scenecut=0:threads=1";

@@ -41,7 +41,6 @@ pub(crate) struct Args {
     kernel: Kernel,
 }
 
-/// All playings under one policy by one rule.
 #[derive(Debug, Serialize)]
 struct PlayingWay {
     policy: &'static str,
@@ -52,7 +51,6 @@ struct PlayingWay {
     playings: Vec<Playing>,
 }
 
-/// Plays the film in all ways in one guest, and publishes tables, JSON and plots.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let film = film::film(machine)?;
     let player = build_player(machine)?;

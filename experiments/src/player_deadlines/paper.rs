@@ -37,7 +37,6 @@ const fn line(
     }
 }
 
-/// In the order in which they are published.
 #[rustfmt::skip]
 pub(crate) const PAPER: [Paper; 8] = [
     line("other", "heuristic", of(-83.805, 4.072), of(44.032, 4.76), of(172_100.0, 34_963.0)),
@@ -50,7 +49,6 @@ pub(crate) const PAPER: [Paper; 8] = [
     line("cbs", "deadline", of(23.25, 3.16), of(6.39, 1.42), of(27_388.0, 5_587.80)),
 ];
 
-/// The same for the JSON of figures.
 pub(crate) fn as_json() -> Value {
     json!({
         "source": "Cucinotta and Faggioli, Handling Timing Constraints Violations, Tables 3 and 4: \

@@ -31,7 +31,6 @@ pub(crate) struct Playing {
     /// A/V delay of the frames shown, positive while the picture lags: mean and standard deviation.
     pub(crate) delay_mean_ms: f64,
     pub(crate) delay_deviation_ms: f64,
-    /// Frames that were due and not shown.
     pub(crate) dropped: u64,
     /// The sum over the dropped frames, filled in when the film has been decoded.
     pub(crate) rmse: f64,
@@ -40,7 +39,6 @@ pub(crate) struct Playing {
     /// The slack of the rt-app with the short period, and of the other.
     pub(crate) first: Slack,
     pub(crate) second: Slack,
-    /// Whether each frame was shown, in the order of presentation.
     #[serde(skip)]
     pub(crate) shown: Vec<bool>,
 }
@@ -60,7 +58,6 @@ pub(crate) struct Slack {
 }
 
 impl Playing {
-    /// Reads the folder of a playing; the rt-apps' jobs of the first `leave_out_s` are not counted.
     pub(crate) fn read(folder: &Path, leave_out_s: f64) -> anyhow::Result<Self> {
         let path = folder.join("player.json");
         let text = fs::read_to_string(&path)

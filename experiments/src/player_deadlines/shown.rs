@@ -15,7 +15,6 @@ use anyhow::{Context, bail};
 use super::film::{FRAMES, SIZE};
 use crate::machine::{Machine, Program};
 
-/// A picture: red, green and blue of each pixel in turn.
 type Picture = Vec<u8>;
 
 /// From eight bits a colour to 16.

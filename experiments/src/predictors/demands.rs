@@ -13,10 +13,8 @@ use onbeat_sense::recording;
 use super::simulation::Noise;
 use crate::demands::kept::Kept;
 
-/// The checkout's demands.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/predictors/demands");
 
-/// The jobs of one program.
 pub(super) struct Demands {
     pub(super) name: &'static str,
     pub(super) period: Span,
@@ -30,7 +28,6 @@ const RECORDED: [(&str, u64); 3] = [("mpeg2", 40), ("h264", 40), ("mpeg4", 40)];
 const VIDEO: [&str; 3] = ["mpeg1-decode", "h263-encode", "h263-decode"];
 
 impl Demands {
-    /// All of them: what was recorded, and the made-up one.
     pub(super) fn all() -> anyhow::Result<Vec<Self>> {
         let recorded = RECORDED.into_iter().map(|(name, period_ms)| {
             let file = Path::new(FOLDER).join(format!("{name}.txt"));

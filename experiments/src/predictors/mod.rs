@@ -30,7 +30,6 @@ pub(crate) struct Args {
     thread: Option<String>,
 }
 
-/// How one of them did on one program.
 #[derive(Clone, Debug, Serialize)]
 struct PredictorPoint {
     demands: &'static str,
@@ -46,7 +45,6 @@ struct PredictorPoint {
     changes: usize,
 }
 
-/// Plays everything on everything, and publishes table, JSON and plots.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     if let (Some(recording), Some(thread)) = (&args.cut, &args.thread) {
         for job in demands::cut(recording, thread)? {
@@ -77,7 +75,6 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     publish(out, &ran, NAME, &table(&rows), &rows, paper)
 }
 
-/// The mean of each tuning over all programs.
 fn means(points: &[Vec<PredictorPoint>]) -> Vec<PredictorPoint> {
     let count = points.len().max(1);
     let Some(first) = points.first() else {
@@ -104,7 +101,6 @@ fn means(points: &[Vec<PredictorPoint>]) -> Vec<PredictorPoint> {
         .collect()
 }
 
-/// The families in the order of the table.
 fn families() -> Vec<&'static str> {
     let mut families: Vec<&'static str> = Vec::new();
     for tuned in Tuned::all() {

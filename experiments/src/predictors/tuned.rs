@@ -42,7 +42,6 @@ impl Predictor for ByHand {
 }
 
 impl Tuned {
-    /// Every predictor with every tuning that is tried.
     pub(super) fn all() -> Vec<Self> {
         let usual = Parameters::default();
         let of = |family, kind, parameters| Self {
@@ -204,7 +203,6 @@ impl Tuned {
         }
     }
 
-    /// How it does on one program's jobs.
     pub(super) fn on(&self, demands: &Demands) -> PredictorPoint {
         let scene = Scene {
             window: self.parameters.window,

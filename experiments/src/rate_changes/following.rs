@@ -32,7 +32,6 @@ impl FollowTimes {
     }
 }
 
-/// Jobs, and how many of them were late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Late {
     pub(super) late: u32,

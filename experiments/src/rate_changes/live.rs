@@ -22,7 +22,6 @@ const NAME: &str = "rate-changes-live";
 const CHANGE_MS: u64 = 2000;
 const LATER_MS: u64 = 53;
 const SECONDS: u64 = 4;
-/// For how long jobs count after the reservation has followed.
 const AFTER: Span = Span::from_secs(1);
 /// On each CPU, as on the simulated machine.
 const HOGS_PER_CPU: usize = 4;
@@ -46,7 +45,6 @@ const METHODS: [ProgramMethod; 3] = [
 /// The jobs of the program: the release of each, and whether it was in time.
 type Judged = Vec<(Instant, bool)>;
 
-/// Runs each program under each method beside hogs; publishes table and JSON.
 pub(super) fn run(machine: &Machine, runs: u64) -> anyhow::Result<()> {
     machine.need_root()?;
     let facts = machine.facts();
@@ -152,7 +150,6 @@ fn run_one(
     Ok((following, changed, jobs))
 }
 
-/// The fields of a decision that are used.
 #[derive(Deserialize)]
 struct LoggedDecision {
     at_ns: u64,

@@ -34,7 +34,6 @@ pub(crate) struct Args {
     live: bool,
 }
 
-/// The figures of a program's runs under a method.
 #[derive(Debug, Serialize)]
 struct Row {
     program: &'static str,
@@ -50,7 +49,6 @@ struct Row {
     jobs_after: f64,
 }
 
-/// Runs everything, and publishes table and JSON.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     if args.live {
         return live::run(machine, args.runs.unwrap_or(5));

@@ -6,9 +6,7 @@ use onbeat_sim::{Work, Workload};
 
 use crate::simulated::quantile;
 
-/// For how long each run lasts.
 pub(super) const DURATION: Span = Span::from_secs(20);
-/// When the first run's program changes its rate.
 const CHANGE: Span = Span::from_secs(10);
 /// By how much later each further run's does: runs differ in how long ago the last analysis was.
 const LATER: Span = Span::from_ms(53);
@@ -30,7 +28,6 @@ pub(super) enum ProgramKind {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProgramRate {
     pub(super) period: Span,
-    /// The mean execution time of a job.
     pub(super) mean: Span,
 }
 
@@ -117,10 +114,8 @@ impl ProgramKind {
 /// A program whose jobs are drawn beforehand, so that each way to schedule it has the same.
 #[derive(Clone, Debug)]
 pub(super) struct ChangingProgram {
-    /// Before the change and after it.
     pub(super) periods: [Span; 2],
     pub(super) jobs: Vec<JobSpec>,
-    /// The release of the first job at the new rate.
     pub(super) changed: Instant,
 }
 

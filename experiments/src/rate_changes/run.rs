@@ -10,23 +10,19 @@ use super::following::{FollowTimes, is_same};
 use super::programs::{ChangingProgram, DURATION};
 use crate::simulated::{JobEnds, tasks};
 
-/// When the hogs come. By then the program has its reservation.
 const HOGS_FROM: Span = Span::from_secs(3);
 /// How many there are. With the program beside them its fair share is a fifth of the CPU.
 const HOGS: usize = 4;
-/// The share of jobs that a reservation by hand provides for.
 const RHO: f64 = 0.99;
 /// By how much a reservation by hand changes before the first job at the new rate.
 const JUST_BEFORE: Span = Span::from_us(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProgramMethod {
-    /// As any program.
     Default,
     /// A budget for 99% of its jobs, known beforehand, that changes just before the first job at
     /// the new rate. A ceiling.
     ByHand,
-    /// onbeat's loop.
     Onbeat,
     /// The same with reservations that are ceilings.
     OnbeatHard,
@@ -44,7 +40,6 @@ impl ProgramMethod {
         }
     }
 
-    /// Whether a loop follows the change.
     pub(super) const fn is_onbeat(self) -> bool {
         matches!(self, Self::Onbeat | Self::OnbeatHard)
     }
@@ -114,7 +109,6 @@ fn under_onbeat(program: &ChangingProgram, is_hard: bool) -> (FollowTimes, JobEn
     (following, jobs)
 }
 
-/// One CPU, the program and the hogs.
 fn machine<O: Observer>(program: &ChangingProgram, class: Class, observer: O) -> Machine<Linux, O> {
     let workload = Workload::listed(program.jobs.clone().into(), Some(program.periods[0]));
     crate::simulated::machine([(class, workload)], (HOGS, HOGS_FROM), observer)

@@ -13,7 +13,6 @@ pub(crate) struct Log {
     rows: Vec<Row>,
 }
 
-/// One line of it: one job.
 #[derive(Clone, Debug)]
 struct Row {
     ran_us: f64,
@@ -22,7 +21,6 @@ struct Row {
     slack_us: f64,
 }
 
-/// Figures of a thread's jobs.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Jobs {
     /// Jobs after the time that was left out.
@@ -30,16 +28,13 @@ pub(crate) struct Jobs {
     /// Those that ended after the next release.
     pub(crate) missed: usize,
     pub(crate) response_mean_ms: f64,
-    /// The median.
     pub(crate) response_p50_ms: f64,
     /// 99% took no longer.
     pub(crate) response_p99_ms: f64,
-    /// The longest.
     pub(crate) response_max_ms: f64,
 }
 
 impl Jobs {
-    /// The share of jobs that were late.
     pub(crate) fn miss_ratio(&self) -> f64 {
         self.missed as f64 / self.jobs.max(1) as f64
     }
@@ -69,7 +64,6 @@ impl Log {
         Ok(Self { rows })
     }
 
-    /// The logs of several runs of a thread as one.
     pub(crate) fn joined(logs: &[Self]) -> Self {
         let rows = logs.iter().flat_map(|log| log.rows.iter().cloned());
         Self {

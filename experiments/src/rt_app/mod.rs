@@ -18,16 +18,13 @@ use crate::machine::{Hogs, Machine, Program, cpu_ns};
 
 pub(crate) use log::{Jobs, Log};
 
-/// One of its threads, or `instances` equal ones.
 #[derive(Clone, Debug)]
 pub(crate) struct RtAppTask {
     /// Its name; at most 12 characters, so that its thread's name is it.
     pub(crate) name: &'static str,
     /// From one release to the next.
     pub(crate) period_us: u64,
-    /// The CPU time of each job.
     pub(crate) run_us: u64,
-    /// How many of them.
     pub(crate) instances: u32,
     /// The SCHED_DEADLINE runtime that it sets for itself; the kernel's default scheduler if none.
     pub(crate) reserved_us: Option<u64>,
@@ -72,7 +69,6 @@ impl Calibration {
     }
 }
 
-/// A run of rt-app: its configuration on disk, and its logs afterwards.
 pub(crate) struct RtApp {
     folder: tempfile::TempDir,
     file: PathBuf,
@@ -94,7 +90,6 @@ impl RtApp {
         Ok(Self { folder, file, time })
     }
 
-    /// Its configuration: what is to be given to rt-app.
     pub(crate) fn configuration(&self) -> &Path {
         &self.file
     }

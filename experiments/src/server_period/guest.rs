@@ -31,7 +31,6 @@ pub(super) struct Needed {
     pub(super) measured_ms: f64,
 }
 
-/// The jobs of Fig. 2's task under LFS.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Lfs {
     pub(super) server_period_ms: u64,
@@ -71,7 +70,6 @@ pub(super) fn measure_needed(file: &Path, short: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Plays Fig. 2 on this machine.
 pub(super) fn play_lfs(file: &Path) -> anyhow::Result<()> {
     let runs = LFS_PERIODS_MS.iter().map(|ms| under_lfs(*ms));
     write(file, &runs.collect::<anyhow::Result<Vec<_>>>()?)

@@ -10,7 +10,6 @@ use crate::clock::{execute, now, sleep_until};
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(super) struct LfsJob {
-    /// From its release to its end.
     pub(super) response_ms: f64,
     /// The share of the CPU that its server had when it ended.
     pub(super) bandwidth: f64,

@@ -58,7 +58,6 @@ const SERVER_PERIODS_MS: [u64; 17] = [
     10, 20, 25, 30, 33, 36, 40, 45, 50, 55, 60, 75, 90, 100, 110, 150, 200,
 ];
 
-/// One server period of Fig. 1: the runtimes needed.
 #[derive(Debug, Serialize)]
 struct Row {
     server_period_ms: u64,
@@ -83,7 +82,6 @@ fn curve() -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Computes and measures, and publishes table, JSON and plots.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     if let Some(file) = &args.needed {
         return guest::measure_needed(file, args.short);
@@ -209,7 +207,6 @@ fn fig_1(rows: &[Row]) -> Figure {
     }
 }
 
-/// The distribution of response times for each server period (Fig. 2a).
 fn responses(lfs: &[Lfs]) -> Figure {
     let line = |run: &Lfs| {
         let responses: Vec<f64> = run.settled().iter().map(|job| job.response_ms).collect();

@@ -21,7 +21,6 @@ const LEAD: Span = Span::from_us(200);
 /// It gives up this time before the next release.
 const REST: Span = Span::from_us(500);
 
-/// A task: so much CPU time, once a period.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task {
     pub(super) execution: Span,

@@ -57,7 +57,6 @@ const PROGRAMS: u32 = 4;
 
 /// The share of one CPU that can be reserved: 95%, less the 5% of the kernel's fair server.
 const ROOM: f64 = 0.90;
-/// The most that one program may have.
 const LARGEST: f64 = 0.85;
 
 /// The loads looked at, as shares of what all CPUs have to hand out.
@@ -80,7 +79,6 @@ struct Figures {
     moves: f64,
 }
 
-/// Draws the sets, tries them, and publishes table, JSON and plots; then those of the guests.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let drawn = (args.sets, args.programs);
     let mut random = Noise(1);

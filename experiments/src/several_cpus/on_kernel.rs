@@ -28,7 +28,6 @@ const LOADS: [f64; 6] = [0.6, 0.7, 0.8, 0.9, 1.0, 1.1];
 const SMALLEST: f64 = 0.04;
 /// The reservation by hand for each unit of demand: the spread that onbeat begins with.
 const SPREAD: f64 = 1.1;
-/// The options of onbeat: as much as the kernel admits.
 const ONBEAT: &str = "--cap 90% --config limits.per-task=\"90%\"";
 
 /// Each way: the guest's folder, and its name.
@@ -47,7 +46,6 @@ struct SetProgram {
     cpu: Option<usize>,
 }
 
-/// All sets of one load in one way.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Figures {
     cpus: usize,
@@ -60,17 +58,12 @@ struct Figures {
     jobs: usize,
     /// Those that ended after the next release, or were left out since it came before they began.
     late: usize,
-    /// Programs with such jobs.
     programs_late: usize,
-    /// How much the latest of them was late, in periods.
     latest_periods: f64,
-    /// The share of all CPUs that was reserved for them.
     reserved: f64,
-    /// The CPU time of their jobs, over what it is when nothing else has the CPU: the mean.
     stretch: f64,
 }
 
-/// Boots a guest for each number of CPUs, and publishes table, JSON and plots.
 pub(super) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let (mut figures, mut ran) = (Vec::new(), None);
     for &cpus in &args.cpus {
@@ -183,12 +176,10 @@ fn word(program: &SetProgram) -> String {
 #[derive(Clone, Copy, Debug)]
 struct GuestJob {
     released: f64,
-    /// None if it was left out.
     ended: Option<f64>,
     used: f64,
 }
 
-/// The jobs in a program's log; none if it could not begin.
 fn jobs(path: &Path) -> Vec<GuestJob> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let job = |line: &str| {

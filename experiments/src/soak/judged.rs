@@ -11,7 +11,6 @@ const GROWTH: (f64, f64) = (0.05, 512.0);
 /// Fewer looks at the memory, one a minute, tell nothing of its growth.
 const FEW: usize = 8;
 
-/// In words, one each.
 pub(super) fn shortcomings(figures: &Figures) -> Vec<String> {
     let mut all = Vec::new();
     let mut wanted = |is_so: bool, what: String| {
@@ -63,7 +62,6 @@ pub(super) fn shortcomings(figures: &Figures) -> Vec<String> {
     all
 }
 
-/// The median of the second quarter and of the last.
 fn quarters(memory_kb: &[u64]) -> (f64, f64) {
     let quarter = memory_kb.len() / 4;
     if memory_kb.len() < FEW {

@@ -35,20 +35,17 @@ pub(crate) struct Args {
     hogs: Option<usize>,
 }
 
-/// How many programs run side by side.
 const PROGRAMS: usize = 6;
 /// The first program lives for this time, each next one a second longer, up to four times that;
 /// then from the beginning.
 const SHORTEST_LIFE: Duration = Duration::from_secs(5);
 const LIVES: u64 = 16;
-/// How often it is looked.
 const EVERY: Duration = Duration::from_secs(1);
 /// Until then everything that is kept from then on is there.
 const WARM: Duration = Duration::from_secs(30);
 /// A thread that blocks this many times between two looks is at work; one of a program has a job 25
 /// times a second or more.
 const AT_WORK: u64 = 10;
-/// How long what is over may take to be forgotten.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often the service is started, for the time that takes.
 const STARTS: usize = 10;
@@ -67,7 +64,6 @@ struct Figures {
     entries_before: usize,
     warm: Taken,
     end: Taken,
-    /// Once a minute.
     memory_kb: Vec<u64>,
     tracked_at_end: f64,
     reserved_at_end: f64,
@@ -77,14 +73,12 @@ struct Figures {
     events_lost: f64,
 }
 
-/// A program and its folder.
 struct Visitor {
     program: Program,
     _files: RtApp,
     until: Instant,
 }
 
-/// Runs it, and publishes table and JSON.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     machine.need_root()?;
     let facts = machine.facts();
@@ -234,7 +228,6 @@ fn visit(machine: &Machine, calibration: Calibration, number: usize) -> anyhow::
     })
 }
 
-/// Each periodic thread, and whether the kernel has it under SCHED_DEADLINE.
 fn policies(visitors: &[Visitor]) -> BTreeMap<u32, bool> {
     let threads = visitors.iter().flat_map(|visitor| {
         let folder = fs::read_dir(format!("/proc/{}/task", visitor.program.pid()));
@@ -258,12 +251,10 @@ fn policies(visitors: &[Visitor]) -> BTreeMap<u32, bool> {
     .collect()
 }
 
-/// How often the thread has blocked; none if it has ended.
 fn blocked(tid: u32) -> Option<u64> {
     status(tid, "voluntary_ctxt_switches")
 }
 
-/// The path of a program, as the service sees it.
 pub(crate) fn which(name: &str) -> anyhow::Result<String> {
     let found = find_program(name)
         .with_context(|| format!("no {name}: scripts/setup.sh experiments installs it"))?;

@@ -15,7 +15,6 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::machine::{Machine, Program, binary, status};
 
-/// How long it may take to serve, on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A file descriptor of one thread (O_EXCL).
@@ -39,7 +38,6 @@ const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus C
 /// Tracks the programs of this name by itself, wherever they lie.
 const RULE: &str = "scan = \"500ms\"\n[[rule]]\nname = \"soak\"\nprogram = \"@PROGRAM@\"\n";
 
-/// A bus, on which the service is started and ended.
 pub(crate) struct Bus {
     folder: tempfile::TempDir,
     _bus: Program,
@@ -126,7 +124,6 @@ impl Bus {
 }
 
 impl RunningService {
-    /// Its process.
     pub(crate) fn pid(&self) -> u32 {
         self.program.pid()
     }
@@ -144,7 +141,6 @@ impl RunningService {
         })
     }
 
-    /// The metrics; asked for again if the machine keeps the loop from answering at once.
     fn page(&self) -> anyhow::Result<String> {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -168,7 +164,6 @@ impl RunningService {
         }
     }
 
-    /// A metric without labels.
     pub(crate) fn metric(&self, name: &str) -> anyhow::Result<f64> {
         let page = self.page()?;
         let mut lines = page.lines();
@@ -177,7 +172,6 @@ impl RunningService {
         value.with_context(|| format!("no metric {name}"))
     }
 
-    /// The threads that hold a reservation, as the service has it.
     pub(crate) fn reserved(&self) -> anyhow::Result<BTreeSet<u32>> {
         let page = self.page()?;
         let tids = page.lines().filter_map(|line| {

@@ -10,7 +10,6 @@ use crate::results::Ran;
 use crate::rt_app::{Log, RtAppTask};
 use crate::vm::{Ended, Guest};
 
-/// Each way: the guest's folder, and its name.
 const WAYS: [(&str, &str); 6] = [
     ("default", "default scheduler"),
     ("by-hand", "set by hand"),
@@ -83,7 +82,6 @@ fn boot(machine: &Machine, args: &Args, image: u64) -> anyhow::Result<Ended> {
         .boot(machine)
 }
 
-/// The figures of a task in the report of a run, if there is one.
 fn seen(folder: &Path, task: &RtAppTask) -> anyhow::Result<Option<ThreadFigures>> {
     let report = folder.join("report.json");
     if !report.exists() {

@@ -11,7 +11,6 @@ use crate::rt_app::{Calibration, RtApp};
 
 const HOGS: usize = 4;
 
-/// How the tasks are scheduled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum RtAppsWay {
     Default,
@@ -33,7 +32,6 @@ impl RtAppsWay {
     }
 }
 
-/// Runs the tasks in all ways.
 pub(super) fn run(
     machine: &Machine,
     args: &Args,

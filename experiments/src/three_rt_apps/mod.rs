@@ -75,7 +75,6 @@ const PAPER_IN_TIME: [(&str, &str, f64); 2] = [
     ("LFS++", "short", 0.95),
 ];
 
-/// The figures of one task in one run.
 #[derive(Debug, Serialize)]
 struct Figures {
     run: &'static str,
@@ -132,7 +131,6 @@ fn responses_ms(log: &Log, leave_out_s: f64) -> Vec<f64> {
     responses.iter().map(|(_, ms)| *ms).collect()
 }
 
-/// Runs the tasks in all ways, and publishes table, JSON and plot.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let (ran, figures, responses) = match args.place {
         RunPlace::Live => live::run(machine, args)?,

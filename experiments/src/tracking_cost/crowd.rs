@@ -23,7 +23,6 @@ const PERIODS: [(&str, u64); 4] = [
     ("p100", 100_000),
 ];
 
-/// The tracked threads.
 pub(super) struct Crowd {
     pub(super) threads: u32,
     pub(super) jobs_per_s: f64,

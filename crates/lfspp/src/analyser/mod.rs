@@ -59,19 +59,14 @@ pub enum ParameterError {
         "the range from {lowest_hz} Hz to {highest_hz} Hz is none: f_min must be at least 0 and \
          f_max above it"
     )]
-    Range {
-        lowest_hz: f64,
-        highest_hz: f64,
-    },
+    Range { lowest_hz: f64, highest_hz: f64 },
     /// The step is no step, or the spectrum would have more than [`Config::MOST_BINS`] amplitudes.
     #[error(
         "a step of {step_hz} Hz does not divide the range into 3 to {most} amplitudes: choose \
          another step or range",
         most = Config::MOST_BINS
     )]
-    Step {
-        step_hz: f64,
-    },
+    Step { step_hz: f64 },
     /// No event would ever count.
     #[error("an observation window of zero length holds no event: choose a longer one")]
     Horizon,

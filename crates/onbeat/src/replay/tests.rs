@@ -47,14 +47,8 @@ fn replay() -> TopReplay {
 }
 
 fn seen(replay: &mut TopReplay, ms: u64) -> ThreadSnapshot {
-    let wanted = WantedThreads {
-        wakeups_of: Some(7),
-        ..WantedThreads::default()
-    };
-    let snapshot = replay.after(Span::from_ms(ms), &wanted);
+    let snapshot = replay.after(Span::from_ms(ms));
     let seen = snapshot.threads.into_iter().next().unwrap();
-    let (tid, wakeups) = snapshot.wakeups.unwrap();
-    assert_eq!((tid, wakeups.len() as u64), (7, seen.bursts));
     let held = seen.held.map_or(Bandwidth::ZERO, |held| held.bandwidth());
     assert_eq!(snapshot.reserved, held);
     seen
@@ -89,10 +83,9 @@ fn at_each_moment_it_is_told_what_had_happened_by_then() {
 #[test]
 fn the_sums_of_an_application_are_told_at_the_end() {
     let mut replay = replay();
-    let wanted = WantedThreads::default();
-    let early = replay.after(Span::from_ms(1000), &wanted);
+    let early = replay.after(Span::from_ms(1000));
     assert!(early.applications.is_empty());
-    let end = replay.after(replay.length(), &wanted);
+    let end = replay.after(replay.length());
     assert_eq!(end.threads[0].application, end.applications[0].pid);
     assert_eq!(end.applications[0].jobs, 50);
 }
@@ -104,7 +97,7 @@ fn a_report_without_history_or_of_nonsense_is_shown_as_far_as_it_goes() {
     assert_eq!(replay.length(), Span::ZERO);
     assert!(
         replay
-            .after(Span::MAX, &WantedThreads::default())
+            .after(Span::MAX)
             .threads
             .is_empty()
     );
@@ -118,6 +111,6 @@ fn a_report_without_history_or_of_nonsense_is_shown_as_far_as_it_goes() {
             "new": {"runtime_ns": 9, "deadline_ns": 0, "period_ns": 0}}],
     });
     let mut replay = TopReplay::new(&serde_json::from_value(wild).unwrap());
-    let seen = replay.after(Span::MAX, &WantedThreads::default()).threads;
+    let seen = replay.after(Span::MAX).threads;
     assert_eq!((seen[0].state, seen[0].held), (State::Kept, None));
 }
