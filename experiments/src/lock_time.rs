@@ -80,7 +80,6 @@ fn starts(
         name: "locked",
         period_us,
         run_us: (period_us as f64 * LOAD) as u64,
-        instances: 1,
         reserved_us: None,
     };
     let time = Duration::from_secs(if period_us > 50_000 { 4 } else { 2 });

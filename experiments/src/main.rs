@@ -20,7 +20,6 @@ mod mdn_main_loop;
 mod media;
 mod notification_latency;
 mod period_detection;
-mod pipelines;
 mod player_deadlines;
 mod plot;
 mod predictors;
@@ -38,7 +37,6 @@ mod simulated;
 mod soak;
 mod spread;
 mod srtgen;
-mod supervisor;
 mod three_rt_apps;
 mod tracking_cost;
 mod vm;
@@ -88,9 +86,6 @@ enum Experiment {
     /// Real programs, idle and beside load, by nothing, nice, chrt, cgroup weights, RealtimeKit and
     /// onbeat
     Programs(programs::Args),
-    /// A film on a display server and sound on PipeWire beside hogs: the players alone, and with
-    /// their whole path
-    Pipelines(pipelines::Args),
     /// Two tasks under SCHED_RR, reserved, and under onbeat (AQuoSA, experiment 1); in virtual time
     ReservationsVsRr(reservations_vs_rr::Args),
     /// The same two tasks by rate-monotonic priorities, alone, and with a peak of the short one
@@ -102,14 +97,11 @@ enum Experiment {
     /// A player that drops frames by two rules, beside two rt-apps (timing exceptions, Tables 3 and
     /// 4); in virtual time
     PlayerDeadlines(player_deadlines::Args),
-    /// Three players that do not fit, under the supervisor: weights, a minimum and a cap (LFS++,
-    /// section 4.2)
-    Supervisor(supervisor::Args),
     /// The three tasks of LFS++'s Table I beside 4 hogs
     ThreeRtApps(three_rt_apps::Args),
     /// onbeat's own CPU time and memory while it tracks 200 periodic threads, or more
     TrackingCost(tracking_cost::Args),
-    /// No experiment: the program that tracking-cost --plain tracks
+    /// No experiment: the program that tracking-cost tracks
     #[command(hide = true)]
     Beats(tracking_cost::beats::Args),
     /// No experiment: a program under LFS++ as written, on this kernel
@@ -194,12 +186,10 @@ fn start(machine: &Machine, experiment: Experiment) -> anyhow::Result<()> {
         Experiment::AdaptiveReservations(args) => adaptive_reservations::run(machine, &args),
         Experiment::AvDesync(args) => av_desync::run(machine, &args),
         Experiment::Programs(args) => programs::run(machine, &args),
-        Experiment::Pipelines(args) => pipelines::run(machine, &args),
         Experiment::ReservationsVsRr(args) => reservations_vs_rr::run(machine, &args),
         Experiment::RateMonotonic(args) => rate_monotonic::run(machine, &args),
         Experiment::MdnMainLoop(args) => mdn_main_loop::run(machine, &args),
         Experiment::PlayerDeadlines(args) => player_deadlines::run(machine, &args),
-        Experiment::Supervisor(args) => supervisor::run(machine, &args),
         Experiment::ThreeRtApps(args) => three_rt_apps::run(machine, &args),
         Experiment::TrackingCost(args) => tracking_cost::run(machine, &args),
         Experiment::Soak(args) => soak::run(machine, &args),

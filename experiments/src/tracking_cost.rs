@@ -19,7 +19,6 @@ use serde_json::json;
 
 use crate::machine::{Machine, Onbeat, Program, ThreadFigures, cpu_ns, status};
 use crate::results::{Ran, Table, or_dash, percent, publish};
-use crate::rt_app::Calibration;
 use crate::soak::service::{Bus, RunningService};
 use crowd::Crowd;
 
@@ -30,7 +29,7 @@ pub(crate) struct Args {
           value_parser = clap::value_parser!(u64).range(5..=600))]
     seconds: u64,
     /// How many periodic threads, a quarter each with 20, 33.3, 40 and 100 ms, one run after
-    /// another; rounded up to a multiple of 4 for each program of a hundred
+    /// another; rounded up to a multiple of 4
     #[arg(long, value_name = "N,N...", value_delimiter = ',', default_values_t = [200],
           value_parser = clap::value_parser!(u32).range(4..=4000))]
     threads: Vec<u32>,
@@ -44,10 +43,6 @@ pub(crate) struct Args {
     /// Measure the system service, which finds the programs by a rule, instead of `onbeat run`
     #[arg(long)]
     service: bool,
-    /// Track a program that does nothing but sleep and compute, instead of rt-app, which does as
-    /// much again around each job
-    #[arg(long)]
-    plain: bool,
 }
 
 /// The time onbeat gets to find the periods: that costs more, and happens once.
@@ -93,7 +88,7 @@ impl Keeping {
     fn start(machine: &Machine, crowd: &Crowd, service: bool) -> anyhow::Result<Self> {
         let messages = machine.file("tracking-cost.stderr");
         if service {
-            let bus = Bus::start(machine, &crowd.executable()?)?;
+            let bus = Bus::start(machine, &crowd.executable())?;
             let service = Box::new(bus.service(machine)?);
             let program = Program::start(crowd.command(Command::new("sh")), &messages)?;
             return Ok(Self::Service(service, program, bus));
@@ -150,17 +145,11 @@ impl Keeping {
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     machine.need_root()?;
     let facts = machine.facts();
-    let calibration = if args.plain {
-        None
-    } else {
-        println!("measuring rt-app's busy loop ...");
-        Some(Calibration::measure(machine)?)
-    };
     let _statistics = BpfStatistics::on()?;
     let figures: Vec<Figures> = args
         .threads
         .iter()
-        .map(|&threads| track(machine, args, threads, calibration))
+        .map(|&threads| track(machine, args, threads))
         .collect::<anyhow::Result<_>>()?;
     let paper = json!({ "none": "LFS++ gives no figure for many tasks; wanted: below 2%; for 1,000 threads at 50 Hz below 5%, and 40 MB" });
     publish(
@@ -173,14 +162,9 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     )
 }
 
-fn track(
-    machine: &Machine,
-    args: &Args,
-    threads: u32,
-    calibration: Option<Calibration>,
-) -> anyhow::Result<Figures> {
+fn track(machine: &Machine, args: &Args, threads: u32) -> anyhow::Result<Figures> {
     let time = SETTLE + Duration::from_secs(args.seconds);
-    let crowd = Crowd::new(args, threads, calibration, time + Duration::from_secs(5))?;
+    let crowd = Crowd::new(args, threads, time + Duration::from_secs(5))?;
     let threads = crowd.threads;
     println!("tracking {threads} threads for {} s ...", time.as_secs());
     let keeping = Keeping::start(machine, &crowd, args.service)?;

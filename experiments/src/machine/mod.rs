@@ -3,6 +3,7 @@
 mod display;
 mod hogs;
 mod onbeat;
+mod pipewire;
 mod proc;
 mod program;
 
@@ -19,6 +20,7 @@ use serde::Serialize;
 pub(crate) use display::Display;
 pub(crate) use hogs::Hogs;
 pub(crate) use onbeat::{Onbeat, OnbeatReport, ThreadFigures, binary};
+pub(crate) use pipewire::Pipewire;
 pub(crate) use proc::{cpu_ns, find_program, status};
 pub(crate) use program::Program;
 

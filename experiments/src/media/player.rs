@@ -38,29 +38,12 @@ impl Played {
         let absolute: Vec<f64> = self.frames.iter().map(|f| f.desync_s.abs()).collect();
         quantile(&absolute, p)
     }
-
-    pub(crate) fn since(&self, time: Duration) -> Self {
-        let frames = self.frames.iter().copied();
-        Self {
-            frames: frames.filter(|f| f.at_s >= time.as_secs_f64()).collect(),
-        }
-    }
 }
 
 /// The arguments that make mplayer play `film` on a display without sound card, keyboard or remote
 /// control, telling about every frame.
 pub(crate) fn arguments(film: &Path) -> Vec<std::ffi::OsString> {
-    arguments_for("x11", film)
-}
-
-/// The same without a display: frames are decoded in time, and thrown away.
-pub(crate) fn arguments_without_display(film: &Path) -> Vec<std::ffi::OsString> {
-    arguments_for("null", film)
-}
-
-fn arguments_for(video: &str, film: &Path) -> Vec<std::ffi::OsString> {
-    let options = "-ao null -nolirc -noautosub -noconsolecontrols -nojoystick".split(' ');
-    let options = ["-vo", video].into_iter().chain(options);
+    let options = "-vo x11 -ao null -nolirc -noautosub -noconsolecontrols -nojoystick".split(' ');
     options.map(Into::into).chain([film.into()]).collect()
 }
 

@@ -12,9 +12,8 @@ use super::done::{Done, spread};
 use super::program::{Around, Measure, TestedProgram};
 use super::situation::{Load, Situation};
 use super::way::{Plain, ProgramWay};
-use crate::machine::{Display, Machine, Program as Running, find_program};
+use crate::machine::{Display, Machine, Pipewire, Program as Running, find_program};
 use crate::media::Clip;
-use crate::pipelines::Pipewire;
 
 /// How long a program that ends by itself may take for that beyond its time.
 const GRACE: Duration = Duration::from_secs(4);

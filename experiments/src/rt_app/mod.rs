@@ -25,7 +25,6 @@ pub(crate) struct RtAppTask {
     /// From one release to the next.
     pub(crate) period_us: u64,
     pub(crate) run_us: u64,
-    pub(crate) instances: u32,
     /// The SCHED_DEADLINE runtime that it sets for itself; the kernel's default scheduler if none.
     pub(crate) reserved_us: Option<u64>,
 }
@@ -45,7 +44,6 @@ impl Calibration {
             name: "probe",
             period_us: 4000,
             run_us: 1000,
-            instances: 1,
             reserved_us: None,
         };
         let guess = Self { ns_per_loop: GUESS };
@@ -171,7 +169,7 @@ fn configuration(
         .map(|task| {
             let timer = json!({ "ref": "unique", "period": task.period_us, "mode": "absolute" });
             let mut value = json!({
-                "instance": task.instances,
+                "instance": 1,
                 "loop": -1,
                 "run": task.run_us,
                 "timer": timer,

@@ -207,7 +207,6 @@ fn visit(machine: &Machine, calibration: Calibration, number: usize) -> anyhow::
         name,
         period_us,
         run_us,
-        instances: 1,
         reserved_us: None,
     };
     let tasks = [task("film", 40_000, 1500), task("sound", 20_000, 400)];

@@ -160,7 +160,6 @@ fn tasks(args: &Args, by_hand: bool) -> Vec<RtAppTask> {
                 name,
                 period_us,
                 run_us: run_us.round() as u64,
-                instances: 1,
                 reserved_us: by_hand.then_some(reserved_us),
             }
         })

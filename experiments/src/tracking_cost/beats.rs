@@ -1,8 +1,4 @@
 //! A program of many periodic threads and nothing else: one sleep and one busy loop a job.
-//!
-//! rt-app does as much again around each job as what it is told to do, and crashes now and then
-//! when it starts hundreds of threads; where a thousand threads are to be there, and as little else
-//! as possible, this one is run.
 
 use std::thread;
 

@@ -19,10 +19,7 @@ pub enum Unusable {
     Recording(#[from] ReadError),
     /// It is CSV of jobs, and something is wrong with it.
     #[error("{path}:{problem}")]
-    Csv {
-        path: PathBuf,
-        problem: String,
-    },
+    Csv { path: PathBuf, problem: String },
     #[error("cannot read {path}: {source}")]
     Unreadable {
         path: PathBuf,
@@ -33,9 +30,7 @@ pub enum Unusable {
         "{path} tells when threads woke and not what CPU time they took: record with `onbeat record`, with the switches \
          (sched_switch) in ftrace and perf, or with a column demand_ns in CSV"
     )]
-    NoExecution {
-        path: PathBuf,
-    },
+    NoExecution { path: PathBuf },
 }
 
 /// The threads of one recording, or of several that begin together.

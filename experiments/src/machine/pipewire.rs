@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, bail};
 use tempfile::TempDir;
 
-use crate::machine::{Machine, Program};
+use super::{Machine, Program};
 
 /// The server: 512 samples at 48 kHz a cycle.
 const SERVER: &str = "\
@@ -64,16 +64,6 @@ pub(crate) struct Cycle {
     pub(crate) at_s: f64,
     /// Every player was done before the next one began: else PipeWire counts an xrun.
     pub(crate) finished: bool,
-    /// It began more than half a cycle late: a sound card would have run dry.
-    late: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
-pub(super) struct Cycles {
-    pub(super) all: usize,
-    /// In which a player was not done when the next one began.
-    pub(super) not_finished: usize,
-    pub(super) late: usize,
 }
 
 impl Pipewire {
@@ -91,14 +81,14 @@ impl Pipewire {
         }
         let mut server = in_home(home, "pipewire");
         server.arg("-c").arg(home.join("pipewire.conf"));
-        let server = Program::start(server, &machine.file("pipelines.pipewire.stderr"))?;
+        let server = Program::start(server, &machine.file("programs.pipewire.stderr"))?;
         let socket = home.join("pipewire-0");
         if !machine.wait_for(Duration::from_secs(30), || socket.exists())? {
-            bail!("PipeWire does not start: its messages are in pipelines.pipewire.stderr");
+            bail!("PipeWire does not start: its messages are in programs.pipewire.stderr");
         }
         let mut manager = in_home(home, "dbus-run-session");
         manager.args(["--", "wireplumber"]);
-        let manager = Program::start(manager, &machine.file("pipelines.wireplumber.stderr"))?;
+        let manager = Program::start(manager, &machine.file("programs.wireplumber.stderr"))?;
         // It looks for devices that there are none of, and then links players.
         machine.wait(Duration::from_secs(6))?;
         Ok(Self {
@@ -106,18 +96,6 @@ impl Pipewire {
             _server: server,
             home: folder,
         })
-    }
-
-    pub(super) fn play(
-        &self,
-        machine: &Machine,
-        number: usize,
-        sound: &Path,
-    ) -> anyhow::Result<Program> {
-        Program::start(
-            self.player(sound),
-            &machine.file(&format!("pipelines.pw-cat.{number}.stderr")),
-        )
     }
 
     pub(crate) fn player(&self, sound: &Path) -> Command {
@@ -135,7 +113,7 @@ impl Pipewire {
         let _ = fs::remove_file(&log);
         let mut command = in_home(home, "pw-profiler");
         command.arg("--output").arg(&log).current_dir(home);
-        let messages = machine.file("pipelines.pw-profiler.stderr");
+        let messages = machine.file("programs.pw-profiler.stderr");
         let profiler = Program::start(command, &messages)?;
         // Other versions may not say it: they had time to attach.
         machine.wait_for(Duration::from_secs(2), || {
@@ -191,7 +169,7 @@ fn cycles(profile: &str, heard_s: f64) -> Vec<Cycle> {
 impl Cycle {
     fn of(line: &str) -> Option<Self> {
         let columns: Vec<&str> = line.split('\t').collect();
-        let period_us: f64 = columns.first()?.trim().parse().ok()?;
+        columns.first()?.trim().parse::<f64>().ok()?;
         let players = columns.get(DRIVER_COLUMNS..).unwrap_or_default();
         let mut states = players
             .chunks_exact(PLAYER_COLUMNS)
@@ -201,20 +179,7 @@ impl Cycle {
         Some(Self {
             at_s: 0.0,
             finished: states.all(|state| state == FINISHED),
-            late: period_us > CYCLE_US * 1.5,
         })
-    }
-}
-
-impl Cycles {
-    /// How many of these are what.
-    pub(super) fn of(cycles: &[Cycle]) -> Self {
-        let count = |is: fn(&Cycle) -> bool| cycles.iter().filter(|cycle| is(cycle)).count();
-        Self {
-            all: cycles.len(),
-            not_finished: count(|cycle| !cycle.finished),
-            late: count(|cycle| cycle.late),
-        }
     }
 }
 
@@ -233,19 +198,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cycle_with_an_unfinished_player_and_one_that_began_late_are_counted() {
+    fn a_cycle_with_a_player_that_was_not_done_is_told() {
         let lines = [
             "10666\t130\t0\t10666\t29\t2\t96\t110\t94\t14\t3\t0\t30\t11\t37\t56\t26\t19\t3\t0\t \t \t ",
             "10700\t130\t0\t10666\t29\t2\t96\t110\t94\t14\t2\t0\t30\t11\t37\t56\t26\t19\t1\t0\t \t \t ",
             "16700\t130\t0\t10666\t29\t2\t96\t110\t94\t14\t3\t0\t \t \t \t \t \t \t \t \t ",
         ];
         let cycles = cycles(&lines.join("\n"), 6.0);
-        let expected = Cycles {
-            all: 3,
-            not_finished: 1,
-            late: 1,
-        };
-        assert_eq!(Cycles::of(&cycles), expected);
+        let finished: Vec<bool> = cycles.iter().map(|cycle| cycle.finished).collect();
+        assert_eq!(finished, [true, false, true]);
         let at_ms: Vec<_> = cycles.iter().map(|c| (c.at_s * 1e3).round()).collect();
         assert_eq!(
             at_ms,
