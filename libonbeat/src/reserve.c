@@ -23,6 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define IS_OF_KERNEL 0x00200000 /* PF_KTHREAD in /proc/PID/stat */
+
 struct member {
 	struct onbeat_guarded guarded;
 	pid_t process;   /* it was attached with this whole process; 0: by itself */
@@ -162,6 +164,30 @@ static bool belongs(pid_t tid, pid_t process)
 	return access(path, F_OK) == 0;
 }
 
+/* Whether every program depends on `process`: it is the kernel's, or init. */
+static bool is_off_limits(pid_t process)
+{
+	char line[512] = "", path[64];
+	unsigned flags = 0;
+	const char *rest;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", process);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	/* A name may have spaces and brackets. */
+	rest = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+	fclose(file);
+	if (rest)
+		sscanf(rest, ") %*c %*d %*d %*d %*d %*d %u", &flags);
+	if (flags & IS_OF_KERNEL)
+		return true;
+	/* In a container's own namespace, process 1 is an ordinary program. */
+	return process == 1 && readlink("/proc/self/ns/pid", line, sizeof(line)) > 0 &&
+	       strncmp(line, "pid:[4026531836]", 16) == 0;
+}
+
 static int put_under_guard(const struct onbeat_guarded *guarded)
 {
 	int error = onbeat_guard_(guarded);
@@ -279,6 +305,11 @@ int onbeat_reservation_attach_process(struct onbeat_reservation *reservation, pi
 	DIR *tasks;
 
 	process = process ? process : getpid();
+	if (process != getpid() && is_off_limits(process))
+		return onbeat_refuse_(
+			-EPERM,
+			"process %d is init or a thread of the kernel, on which every program depends",
+			process);
 	snprintf(path, sizeof(path), "/proc/%d/task", process);
 	tasks = opendir(path);
 	if (!tasks)

@@ -33,6 +33,18 @@ static void unprivileged(struct onbeat_reservation *reservation)
 	expect(onbeat_reservation_attach_process(reservation, 0), -EPERM, "needs CAP_SYS_NICE", "start onbeat's service");
 }
 
+/* In a container of its own, processes 1 and 2 are ordinary programs. */
+static void of_the_machine(struct onbeat_reservation *reservation)
+{
+	char namespace[32] = "";
+
+	if (readlink("/proc/self/ns/pid", namespace, sizeof(namespace) - 1) < 0 || strcmp(namespace, "pid:[4026531836]"))
+		return;
+	for (int process = 1; process <= 2; process++)
+		expect(onbeat_reservation_attach_process(reservation, process), -EPERM, "is init or a thread of the kernel",
+		       "every program");
+}
+
 static void pinned(struct onbeat_reservation *reservation)
 {
 	cpu_set_t allowed;
@@ -63,14 +75,14 @@ static void without_descriptors(struct onbeat_reservation *reservation)
 
 int main(void)
 {
-	void (*const refused[])(struct onbeat_reservation *) = { unprivileged, pinned, without_descriptors };
+	void (*const refused[])(struct onbeat_reservation *) = { unprivileged, of_the_machine, pinned, without_descriptors };
 	struct onbeat_reservation *reservation;
 	int status;
 
 	/* Nor is there a service that could be asked. */
 	check(setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent", 1) == 0);
 	check(onbeat_reservation_create(&reservation, 2000000, 100000000, 100000000) == 0);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		pid_t child = fork();
 
 		check(child >= 0);

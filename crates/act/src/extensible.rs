@@ -72,6 +72,9 @@ impl Chooser {
     pub fn choose(&mut self, pid: u32) -> Result<(), NotChosen> {
         let system = |tid| move |source| NotChosen::System { tid, source };
         task::identify(pid).map_err(system(pid))?;
+        if let Some(why) = task::off_limits(pid) {
+            return Err(system(pid)(io::Error::other(why)));
+        }
         // A thread that starts another between two looks is found by the second.
         loop {
             let mut found = false;

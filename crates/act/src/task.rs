@@ -50,6 +50,22 @@ pub fn is_of_kernel(tid: u32) -> bool {
     stat(tid).is_some_and(|stat| stat.is_of_kernel)
 }
 
+/// Why onbeat never changes the task `tid`, if it is one that every other program depends on.
+#[must_use]
+pub fn off_limits(tid: u32) -> Option<String> {
+    if is_of_kernel(tid) {
+        return Some(format!(
+            "task {tid} is a thread of the kernel: onbeat serves programs alone"
+        ));
+    }
+    // In a container's own namespace, process 1 is an ordinary program.
+    let is_machines_own = fs::read_link("/proc/self/ns/pid")
+        .is_ok_and(|namespace| namespace.as_os_str() == "pid:[4026531836]");
+    (is_machines_own && proc::process_of(tid) == Some(1)).then(|| {
+        format!("task {tid} is init, on which every other program depends: onbeat leaves it alone")
+    })
+}
+
 /// Whether the process no longer does anything, even if its parent has not asked yet how it ended.
 pub(crate) fn has_ended(process: TaskId) -> bool {
     !is_alive(process) || stat(process.tid).is_some_and(|stat| stat.is_dead())

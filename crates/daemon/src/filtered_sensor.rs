@@ -209,13 +209,13 @@ impl<S: Sensor> Sensor for FilteredSensor<S> {
     /// users, and is no user's.
     fn track_partner(&mut self, tid: u32, of: TaskId) -> Result<(), Self::Error> {
         let target = Target::find(tid, None);
-        let is_nobodys = onbeat_act::task::is_of_kernel(tid);
         let mut registry = self.registry.borrow_mut();
         let admitted = match target {
-            Ok(target) if !is_nobodys => registry
+            Ok(target) => registry
                 .admit_partner(&target.task, target.uid, of)
                 .map(|()| target.task.id),
-            Ok(_) | Err(Fault::NoSuchTask(_)) => Err(None),
+            Err(Fault::NoSuchTask(_)) => Err(None),
+            Err(_) if onbeat_act::task::is_of_kernel(tid) => Err(None),
             Err(fault) => Err(Some(fault.to_string())),
         };
         match admitted {

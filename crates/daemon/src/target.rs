@@ -32,12 +32,15 @@ impl Target {
     /// The thread `tid`; if `process` is told, it must be one of that process.
     ///
     /// # Errors
-    /// If there is no such task, it is changing hands (a set-user-ID program), or its number went
-    /// to another one meanwhile.
+    /// If there is no such task, it is the kernel's or init's, it is changing hands (a set-user-ID
+    /// program), or its number went to another one meanwhile.
     pub fn find(tid: u32, process: Option<u32>) -> Result<Self, Fault> {
         let gone = || Fault::NoSuchTask(format!("there is no task {tid}"));
         if tid == 0 || i32::try_from(tid).is_err() {
             return Err(gone());
+        }
+        if let Some(why) = task::off_limits(tid) {
+            return Err(Fault::NotPermitted(why));
         }
         let status = Status::read(tid).ok_or_else(gone)?;
         if process.is_some_and(|process| process != status.process) {
@@ -172,6 +175,17 @@ mod tests {
                 Target::find(none, None),
                 Err(Fault::NoSuchTask(_))
             ));
+        }
+    }
+
+    #[test]
+    fn init_and_the_kernels_threads_are_refused_with_the_reason() {
+        for (tid, reason) in [(1, "is init"), (2, "of the kernel")] {
+            match Target::find(tid, None) {
+                Err(Fault::NotPermitted(why)) => assert!(why.contains(reason), "{why}"),
+                // In a container's own namespace they are ordinary programs, if there are any.
+                found => assert!(task::off_limits(tid).is_none(), "{found:?}"),
+            }
         }
     }
 

@@ -43,10 +43,7 @@ pub struct Speeds {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("no room for {wanted}: {advice}")]
-    NoRoom {
-        wanted: Bandwidth,
-        advice: String,
-    },
+    NoRoom { wanted: Bandwidth, advice: String },
     /// The owner of the task may not have that much.
     #[error("no more than {left} is left of what its owner may have: {advice}")]
     OverQuota {
@@ -56,32 +53,22 @@ pub enum Refusal {
     },
     /// Possible, but not before the given time: the kernel has not let go of earlier bandwidth.
     #[error("not before {until:?}: the task's earlier reservation is still being counted")]
-    Settling {
-        until: Instant,
-    },
+    Settling { until: Instant },
     /// The task may not run on all CPUs that reservations live on.
     #[error("its CPU affinity is narrower than its root domain: {advice}")]
-    NarrowAffinity {
-        advice: String,
-    },
+    NarrowAffinity { advice: String },
     #[error("not permitted: {advice}")]
-    NotPermitted {
-        advice: String,
-    },
+    NotPermitted { advice: String },
     /// An administrator or another program changed the task by hand, and wins.
     #[error("somebody else changed this task's scheduling ({now}): left as it is")]
-    TakenOver {
-        now: String,
-    },
+    TakenOver { now: String },
     #[error("the task is gone")]
     Gone,
     #[error("the speed of the CPUs cannot be set here")]
     NoSpeeds,
     /// The task is no ordinary one, or has a share of its own already.
     #[error("only an ordinary task at nice 0 is boosted, and it has {now}")]
-    NotOrdinary {
-        now: String,
-    },
+    NotOrdinary { now: String },
     #[error("tasks cannot be boosted here")]
     NoBoosts,
     /// Anything else the kernel said.

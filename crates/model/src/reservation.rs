@@ -23,15 +23,9 @@ pub enum ReservationError {
     #[error("a reservation needs a runtime greater than zero")]
     NoRuntime,
     #[error("a runtime of {runtime} does not fit before a deadline of {deadline}")]
-    RuntimePastDeadline {
-        runtime: Span,
-        deadline: Span,
-    },
+    RuntimePastDeadline { runtime: Span, deadline: Span },
     #[error("a deadline of {deadline} is longer than the period of {period}")]
-    DeadlinePastPeriod {
-        deadline: Span,
-        period: Span,
-    },
+    DeadlinePastPeriod { deadline: Span, period: Span },
 }
 
 impl Reservation {

@@ -27,13 +27,9 @@ const HEADER: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
     #[error("a frame of {length} bytes, where at most {most} are allowed", most = ttrpc::LONGEST)]
-    LongFrame {
-        length: u32,
-    },
+    LongFrame { length: u32 },
     #[error("a message of {length} bytes, where at most {most} are allowed", most = ttrpc::LONGEST_PAYLOAD)]
-    LongMessage {
-        length: u32,
-    },
+    LongMessage { length: u32 },
 }
 
 /// Bytes from the socket that have not yet been taken as messages.

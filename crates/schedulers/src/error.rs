@@ -10,9 +10,7 @@ pub enum Error {
     )]
     NoSchedExt,
     #[error("the scheduler {name} is loaded already, and there can be one at a time: end it first")]
-    OtherLoaded {
-        name: String,
-    },
+    OtherLoaded { name: String },
     #[error(
         "may not load a scheduler: that needs root (or CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN); run it with sudo"
     )]
@@ -39,10 +37,7 @@ pub enum Error {
         known: String,
     },
     #[error("{value} is too large for {name}")]
-    TooLarge {
-        name: String,
-        value: u64,
-    },
+    TooLarge { name: String, value: u64 },
     #[error("{value} is too small for {name}: it is {least} at least")]
     TooSmall {
         name: String,

@@ -55,9 +55,7 @@ pub enum ThreadMessage {
         jobs: u64,
     },
     /// It is soft real-time no longer, or is no more.
-    Leaves {
-        tid: u32,
-    },
+    Leaves { tid: u32 },
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -195,6 +195,13 @@ impl RuleScan {
         turn: &mut Turn<'_, S, A>,
     ) {
         let Ok(target) = Target::find(tid, None) else {
+            if let Some(why) = task::off_limits(tid).filter(|_| self.processes.refuse(tid)) {
+                tracing::warn!(
+                    rule = &*rule.name,
+                    "not tracked by rule {}: {why}",
+                    rule.name
+                );
+            }
             return;
         };
         let holder = Holder::Rule(Arc::clone(&rule.name));

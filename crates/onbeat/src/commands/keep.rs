@@ -198,6 +198,9 @@ impl<'a> PreparedRun<'a> {
 impl Keeper<'_> {
     /// Tracks the process `pid` with all its threads, and what the options say to follow.
     pub(crate) fn track(&mut self, pid: u32) -> anyhow::Result<()> {
+        if let Some(why) = task::off_limits(pid) {
+            bail!(why);
+        }
         self.targets.push(pid);
         self.follow(pid)
     }

@@ -26,6 +26,7 @@ mod pair;
 mod parsers;
 mod paths;
 mod programs;
+mod seen;
 mod telling;
 #[path = "../terminal/mod.rs"]
 mod terminal;

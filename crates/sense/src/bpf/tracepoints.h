@@ -73,7 +73,8 @@ static __always_inline void VARIANT(other_woken)(struct task_struct *task)
 	struct partner_key key = {};
 	struct partner *partner;
 
-	if (!a || a->state & GONE || READ(task, flags) & PF_KTHREAD || !VARIANT(waker)())
+	if (!a || a->state & GONE || READ(task, flags) & PF_KTHREAD || READ(task, tgid) == 1 ||
+	    !VARIANT(waker)())
 		return;
 	key.waker = a->id;
 	key.wakee = VARIANT(id_of)(task);
