@@ -10,7 +10,7 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # scripts/setup.sh may have put cargo there a moment ago.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help build demo test test-nightly test-vm test-vm-nightly test-packages check bench experiments programs fuzz install uninstall deb \
+.PHONY: help build demo test test-nightly test-vm test-vm-nightly test-packages check bench experiments programs strangers fuzz install uninstall deb \
 	packages release clean
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo 'make bench        the benchmarks'
 	@echo 'make experiments  what there is to measure and compute, by name'
 	@echo 'make programs     real programs beside hogs, by each means; two minutes. NAME=programs of the above: all of it'
+	@echo 'make strangers    forty programs of every runtime, idle and beside hogs; an hour. ARGS=--help: parts of it'
 	@echo 'make fuzz         every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) seconds'
 	@echo 'make install      the binary, the service and libonbeat, man pages, completions under PREFIX=$(PREFIX)'
 	@echo 'make deb          Debian packages, in $(TARGET_DIR)/deb'
@@ -86,6 +87,11 @@ experiments:
 
 programs:
 	$(MAKE) experiments NAME='programs --quick'
+
+strangers:
+	scripts/setup.sh strangers
+	cargo build --release -p onbeat
+	scripts/as-root.sh experiments/strangers/strangers.py --binary $(TARGET_DIR)/release/onbeat $(ARGS)
 
 fuzz:
 	scripts/setup.sh fuzz

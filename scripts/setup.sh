@@ -4,7 +4,7 @@
 # What is there already is left alone, so a second run does nothing. Without apt it names what it
 # would have installed and goes on if the commands are there under other packages' names.
 #
-# usage: scripts/setup.sh build|test|check|demo|experiments|fuzz|vm|packages|cross|release
+# usage: scripts/setup.sh build|test|check|demo|experiments|strangers|fuzz|vm|packages|cross|release
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -34,6 +34,11 @@ programs=(mpv gstreamer1.0-tools gstreamer1.0-libav gstreamer1.0-plugins-base gs
     gstreamer1.0-plugins-bad gstreamer1.0-x
     chromium jackd2 jack-example-tools rt-tests chocolate-doom freedoom libgl1-mesa-dri libegl1)
 experiments=("${demo[@]}" "${player[@]}" "${sound[@]}" "${programs[@]}" strace linux-perf bpftool madplay libgsm-tools "${emulated[@]}")
+# Programs of all kinds, as experiments/strangers starts them.
+strangers=("${demo[@]}" "${programs[@]}" libx11-dev libxdamage-dev vlc-bin vlc-plugin-base vlc-plugin-video-output firefox-esr
+    golang-go default-jdk-headless nodejs python3 mono-runtime mono-mcs wine wine64 gcc-mingw-w64-x86-64-win32 ruby erlang-base
+    python3-pyqt5 python3-gi python3-gi-cairo gir1.2-gtk-3.0 python3-pygame neverball love godot3-runner dosbox weston sway
+    libjack-jackd2-dev pipewire pipewire-jack fluidsynth timgm6mb-soundfont qemu-system-x86 etcd-server procps)
 fuzz=("${build[@]}")
 vm=("${build[@]}" "${emulated[@]}" ffmpeg mplayer util-linux)
 packages=("${build[@]}" dpkg-dev debhelper dh-python pybuild-plugin-pyproject python3-all python3-setuptools lintian fakeroot
@@ -50,13 +55,14 @@ packages_for() {
     check) echo "${check[@]}" ;;
     demo) echo "${demo[@]}" ;;
     experiments) echo "${experiments[@]}" ;;
+    strangers) echo "${strangers[@]}" ;;
     fuzz) echo "${fuzz[@]}" ;;
     vm) echo "${vm[@]}" ;;
     packages) echo "${packages[@]}" ;;
     cross) echo "${cross[@]}" ;;
     release) echo "${release[@]}" ;;
     *)
-        echo "usage: scripts/setup.sh build|test|check|demo|experiments|fuzz|vm|packages|cross|release" >&2
+        echo "usage: scripts/setup.sh build|test|check|demo|experiments|strangers|fuzz|vm|packages|cross|release" >&2
         exit 2
         ;;
     esac
@@ -92,6 +98,12 @@ install_packages() {
     echo "installing with apt-get: ${missing[*]}"
     export DEBIAN_FRONTEND=noninteractive
     scripts/as-root.sh apt-get update -qq
+    # The suite of strangers goes on without a program that another release does not have.
+    if [ "$kind" = strangers ]; then
+        for package in "${!missing[@]}"; do
+            [ -n "$(apt-cache show "${missing[package]}" 2>/dev/null)" ] || unset "missing[package]"
+        done
+    fi
     scripts/as-root.sh apt-get install -y -qq --no-install-recommends "${missing[@]}"
 }
 
