@@ -33,7 +33,6 @@
 #include "../common/windows.h"
 
 struct berate_params {
-	/* The quantum at nice 0. */
 	u64 quantum_ns;
 	/* Notifications are listened to: 0 or 1. */
 	u64 mdn;
@@ -194,7 +193,6 @@ static inline void berate_join(const struct berate_params *params, struct berate
 	task->deadline_ns = now_ns + berate_period(machine, task);
 }
 
-/* A sample of e. */
 static inline void berate_sample(const struct berate_params *params, struct berate_task *task)
 {
 	u64 inertia = policy_max(params->inertia, 1);
@@ -206,7 +204,6 @@ static inline void berate_sample(const struct berate_params *params, struct bera
 	task->ran_ns = 0;
 }
 
-/* It was blocked and is ready. */
 static inline void berate_wakeup(const struct berate_params *params, struct berate_machine *machine,
 				 struct berate_task *task, u64 now_ns)
 {
@@ -216,7 +213,6 @@ static inline void berate_wakeup(const struct berate_params *params, struct bera
 	task->deadline_ns = now_ns + berate_period(machine, task);
 }
 
-/* It ran, and blocks. */
 static inline void berate_block(const struct berate_params *params, struct berate_machine *machine,
 				struct berate_task *task, u64 now_ns)
 {
@@ -235,7 +231,6 @@ static inline void berate_pick(const struct berate_params *params, struct berate
 	(void)now_ns;
 }
 
-/* It has run for `ran_ns` up to now. */
 static inline void berate_charge(const struct berate_params *params, struct berate_machine *machine,
 				 struct berate_task *task, u64 ran_ns, u64 now_ns)
 {
@@ -246,10 +241,6 @@ static inline void berate_charge(const struct berate_params *params, struct bera
 	task->uncounted_ns += ran_ns;
 }
 
-/*
- * After a charge, of a task that runs on: true if its quantum is over and it has to stand in line
- * again.
- */
 static inline bool berate_tick(const struct berate_params *params, struct berate_machine *machine,
 			       struct berate_task *task, u64 now_ns)
 {
@@ -268,10 +259,6 @@ static inline bool berate_keeps_place(const struct berate_task *task)
 	return task->rounds == 0;
 }
 
-/*
- * It ran, and still wants to, but has to stand in line again. `behind` is the least key in line
- * that is greater than its own, or POLICY_NOBODY.
- */
 static inline void berate_put_back(const struct berate_params *params,
 				   struct berate_machine *machine, struct berate_task *task,
 				   u64 behind, u64 now_ns)
@@ -299,7 +286,6 @@ static inline void berate_put_back(const struct berate_params *params,
 	task->deadline_ns = policy_min(task->deadline_ns, most_ns);
 }
 
-/* A ready or running task's place in line, the least first: its deadline. */
 static inline u64 berate_key(const struct berate_params *params,
 			     const struct berate_machine *machine, const struct berate_task *task,
 			     u64 now_ns)
@@ -310,7 +296,6 @@ static inline u64 berate_key(const struct berate_params *params,
 	return task->deadline_ns + 1;
 }
 
-/* The rest of its quantum. */
 static inline u64 berate_slice(const struct berate_params *params,
 			       const struct berate_machine *machine, const struct berate_task *task,
 			       u64 now_ns)
@@ -321,7 +306,6 @@ static inline u64 berate_slice(const struct berate_params *params,
 	return policy_max(policy_minus(task->quantum_ns, task->ran_ns), 1);
 }
 
-/* The running task has missed a deadline. True if that was worth something. */
 static inline bool berate_mdn(const struct berate_params *params, struct berate_machine *machine,
 			      struct berate_task *task, u64 now_ns)
 {

@@ -28,7 +28,6 @@
 
 #include "../common/windows.h"
 
-/* A confidence of one. */
 #define BEST_SURE 1024ULL
 /* No period is longer: a task that sleeps for longer tells nothing. */
 #define BEST_LONGEST_NS (10000 * POLICY_NS_PER_MS)
@@ -127,7 +126,6 @@ static inline bool best_is_well_behaved(const struct best_params *params,
 	return task->period_ns > 0 && task->confidence >= params->confident;
 }
 
-/* Moves an average towards a measurement. */
 static inline u64 best_averaged(const struct best_params *params, u64 average, u64 measured)
 {
 	u64 inertia = policy_max(params->inertia, 1);
@@ -252,7 +250,6 @@ static inline void best_pick(const struct best_params *params, struct best_machi
 	(void)now_ns;
 }
 
-/* It has run for `ran_ns` up to now. */
 static inline void best_charge(const struct best_params *params, struct best_machine *machine,
 			       struct best_task *task, u64 ran_ns, u64 now_ns)
 {
@@ -262,10 +259,6 @@ static inline void best_charge(const struct best_params *params, struct best_mac
 	task->ran_ns += ran_ns;
 }
 
-/*
- * After a charge, of a task that runs on: true if it has run for long and has to stand in line
- * again.
- */
 static inline bool best_tick(const struct best_params *params, struct best_machine *machine,
 			     struct best_task *task, u64 now_ns)
 {
@@ -274,16 +267,12 @@ static inline bool best_tick(const struct best_params *params, struct best_machi
 	return task->ran_ns >= params->longest_run_ns;
 }
 
-/*
- * A task that comes before all of ours takes its CPU for a moment: whether it goes on first then.
- */
 static inline bool best_keeps_place(const struct best_task *task)
 {
 	(void)task;
 	return true;
 }
 
-/* It ran, and still wants to, but has to stand in line again. */
 static inline void best_put_back(const struct best_params *params, struct best_machine *machine,
 				 struct best_task *task, u64 behind, u64 now_ns)
 {
@@ -302,7 +291,6 @@ static inline void best_put_back(const struct best_params *params, struct best_m
 	best_new_deadline(params, machine, task, now_ns);
 }
 
-/* A ready or running task's place in line, the least first: its deadline. */
 static inline u64 best_key(const struct best_params *params, const struct best_machine *machine,
 			   const struct best_task *task, u64 now_ns)
 {
@@ -312,7 +300,6 @@ static inline u64 best_key(const struct best_params *params, const struct best_m
 	return task->deadline_ns + 1;
 }
 
-/* For how long it may run until it gets a new deadline. */
 static inline u64 best_slice(const struct best_params *params, const struct best_machine *machine,
 			     const struct best_task *task, u64 now_ns)
 {
@@ -321,7 +308,6 @@ static inline u64 best_slice(const struct best_params *params, const struct best
 	return policy_max(policy_minus(params->longest_run_ns, task->ran_ns), 1);
 }
 
-/* The running task has missed a deadline. True if that counts as the end of a period. */
 static inline bool best_mdn(const struct best_params *params, struct best_machine *machine,
 			    struct best_task *task, u64 now_ns)
 {

@@ -125,7 +125,6 @@ static inline bool boost_notified(const struct boost_params *params, struct boos
 	return more > 0;
 }
 
-/* The quantum with the boost. */
 static inline u64 boost_quantum(const struct boost *boost, u64 quantum)
 {
 	return quantum + (quantum * boost->extra + BOOST_ONE / 2) / BOOST_ONE;

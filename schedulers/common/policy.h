@@ -24,7 +24,6 @@ enum { false = 0, true = 1 };
 #endif
 
 #define POLICY_NS_PER_MS 1000000ULL
-/* Behind every key. */
 #define POLICY_NOBODY (~0ULL)
 
 static inline u64 policy_min(u64 a, u64 b)

@@ -13,7 +13,6 @@
 #define NO_PLAN GRACE_PLANS
 /* How long a thread runs at most before its CPU is looked at again. */
 #define SLICE_NS GRACE_TURN_NS
-/* Set before the scheduler is loaded. */
 struct {
 	/*
 	 * The request to the governor, in per cent of the speed that is meant: schedutil adds a
@@ -53,7 +52,6 @@ struct {
 	__type(value, u32);
 } threads SEC(".maps");
 
-/* How many there are. */
 static u64 planned_count;
 
 /* The thread has no plan any more. False if it had none. */
@@ -92,7 +90,6 @@ struct member {
 	/* Its last message about itself. */
 	u64 period_ns;
 	u64 permille;
-	/* The messages about it to the loader, and in which window. */
 	u64 told;
 	u64 window;
 };
@@ -104,7 +101,6 @@ struct {
 	__type(value, struct member);
 } members SEC(".maps");
 
-/* The messages to the loader. */
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(max_entries, GRACE_TOLD);
@@ -143,10 +139,6 @@ struct post {
 	u64 ends_at;
 	/* As was asked for last. */
 	u64 speed;
-	/*
-	 * The turns of the rest, when no job has a budget; and the time that the rest is owed here
-	 * before another job without a budget has a turn.
-	 */
 	struct grace_turns rest;
 	u64 owed_ns;
 };
@@ -167,7 +159,6 @@ static __always_inline struct planned *plan_at(u32 slot)
 	return bpf_map_lookup_elem(&plans, &slot);
 }
 
-/* The plan that the thread goes by; none also if that is another's by now. */
 static __always_inline struct planned *plan_of(const struct member *member)
 {
 	struct planned *planned = plan_at(member->slot);
@@ -185,7 +176,6 @@ static __always_inline u64 rest_key_of(const struct post *post)
 	return post->owed_ns < GRACE_TURN_NS ? grace_turns_key(&post->rest) : GRACE_BEST_EFFORT;
 }
 
-/* A job without a budget has run for `ran_ns`. */
 static __always_inline void owe_to_rest(struct post *post, u64 ran_ns)
 {
 	s32 waiting = scx_bpf_dsq_nr_queued(REST_QUEUE);

@@ -15,7 +15,6 @@
 
 #define CLOCK_MONOTONIC 1
 
-/* The end of a plan for a CPU has come. */
 static int planned_end(void *map, u32 *cpu, struct post *post)
 {
 	u64 now = bpf_ktime_get_ns();
@@ -45,7 +44,6 @@ static int period_over(void *map, u32 *slot, struct planned *planned)
 	return 0;
 }
 
-/* The slot of the thread's plan. */
 static __always_inline u32 slot_of(struct task_struct *task)
 {
 	u32 tid = task->pid;
@@ -66,7 +64,6 @@ s32 BPF_PROG(select_cpu, struct task_struct *task, s32 previous, u64 flags)
 	return cpu;
 }
 
-/* A job begins, or goes on where it slept. */
 SEC("struct_ops/runnable")
 void BPF_PROG(runnable, struct task_struct *task, u64 flags)
 {
@@ -104,7 +101,6 @@ void BPF_PROG(runnable, struct task_struct *task, u64 flags)
 	bpf_timer_start(&planned->timer, ends, BPF_F_TIMER_ABS);
 }
 
-/* A job ends, or sleeps. */
 SEC("struct_ops/quiescent")
 void BPF_PROG(quiescent, struct task_struct *task, u64 flags)
 {

@@ -44,7 +44,6 @@ enum {
  */
 #define GRACE_TOLD (4 * GRACE_PLANS * GRACE_IN_WINDOW)
 
-/* One thing that is told. */
 struct grace_told {
 	u32 what;
 	u32 tid;

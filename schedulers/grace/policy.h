@@ -25,7 +25,6 @@
 /* Most points of a speed schedule: the maker of the schedule merges more speeds than that. */
 #define GRACE_POINTS 16
 
-/* Longer than any job. */
 #define GRACE_NEVER (~0ULL)
 
 /* Set in every key of a task in best-effort mode. */
@@ -40,7 +39,6 @@ struct grace_point {
 	u64 speed;
 };
 
-/* The budget of a task in every period, and its speeds. */
 struct grace_plan {
 	u64 period_ns;
 	/* None while the demand is not known: best effort. */
@@ -249,7 +247,6 @@ static inline bool grace_takes_turn(struct grace_turns *turns, u64 ran_ns, u64 n
 	return true;
 }
 
-/* More than nothing. */
 static inline u64 grace_turn_left(const struct grace_turns *turns)
 {
 	return GRACE_TURN_NS - turns->ran_ns;
@@ -270,7 +267,6 @@ static inline u64 grace_key(const struct grace_task *task)
 	return task->left > 0 ? task->period_end_ns : grace_turns_key(&task->turns);
 }
 
-/* The speed at which its job runs now; 0: as it was. */
 static inline u64 grace_speed(const struct grace_task *task)
 {
 	u64 speed = 0;

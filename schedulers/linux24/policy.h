@@ -65,7 +65,6 @@ struct linux24_machine {
 struct linux24_task {
 	/* The epoch that the counter is of: the machine's, an earlier one, or the next. */
 	u64 epoch;
-	/* Ticks left. */
 	u64 counter;
 	/* Ticks that nice is worth. */
 	u64 quantum;
@@ -94,7 +93,6 @@ static inline void linux24_renice(const struct linux24_params *params,
 		policy_min(policy_max(ticks, 1), LINUX24_MOST_TICKS / 2 / (1 + BOOST_MOST_QUANTA));
 }
 
-/* The quantum and mdn_nice. */
 static inline u64 linux24_refill(const struct linux24_task *task)
 {
 	return boost_quantum(&task->boost, task->quantum);
@@ -127,7 +125,6 @@ static inline void linux24_catch_up(const struct linux24_machine *machine,
 	linux24_take_back(task);
 }
 
-/* A ready task that is spent waits for the next epoch. */
 static inline void linux24_line_up(const struct linux24_machine *machine, struct linux24_task *task)
 {
 	linux24_catch_up(machine, task);
@@ -137,7 +134,6 @@ static inline void linux24_line_up(const struct linux24_machine *machine, struct
 	}
 }
 
-/* It comes under the scheduler, and is not ready yet. */
 static inline void linux24_join(const struct linux24_params *params,
 				struct linux24_machine *machine, struct linux24_task *task,
 				s32 nice, u64 now_ns)
@@ -182,7 +178,6 @@ static inline void linux24_leave(const struct linux24_params *params,
 	(void)task;
 }
 
-/* It was blocked and is ready. */
 static inline void linux24_wakeup(const struct linux24_params *params,
 				  struct linux24_machine *machine, struct linux24_task *task,
 				  u64 now_ns)
@@ -192,7 +187,6 @@ static inline void linux24_wakeup(const struct linux24_params *params,
 	linux24_line_up(machine, task);
 }
 
-/* It ran, and blocks. */
 static inline void linux24_block(const struct linux24_params *params,
 				 struct linux24_machine *machine, struct linux24_task *task,
 				 u64 now_ns)
@@ -201,7 +195,6 @@ static inline void linux24_block(const struct linux24_params *params,
 	linux24_catch_up(machine, task);
 }
 
-/* It begins to run. */
 static inline void linux24_pick(const struct linux24_params *params,
 				struct linux24_machine *machine, struct linux24_task *task,
 				u64 now_ns)
@@ -228,7 +221,6 @@ static inline void linux24_charge(const struct linux24_params *params,
 	task->counter = policy_minus(task->counter, ticks);
 }
 
-/* After a charge, of a task that runs on: true if it is spent and has to stand in line again. */
 static inline bool linux24_tick(const struct linux24_params *params,
 				struct linux24_machine *machine, struct linux24_task *task,
 				u64 now_ns)
@@ -239,16 +231,12 @@ static inline bool linux24_tick(const struct linux24_params *params,
 	return task->counter == 0;
 }
 
-/*
- * A task that comes before all of ours takes its CPU for a moment: whether it goes on first then.
- */
 static inline bool linux24_keeps_place(const struct linux24_task *task)
 {
 	(void)task;
 	return true;
 }
 
-/* It ran, and still wants to, but has to stand in line again. */
 static inline void linux24_put_back(const struct linux24_params *params,
 				    struct linux24_machine *machine, struct linux24_task *task,
 				    u64 behind, u64 now_ns)
@@ -259,7 +247,6 @@ static inline void linux24_put_back(const struct linux24_params *params,
 	linux24_line_up(machine, task);
 }
 
-/* A ready or running task's place in line, the least first: by epoch, then the greatest counter. */
 static inline u64 linux24_key(const struct linux24_params *params,
 			      const struct linux24_machine *machine,
 			      const struct linux24_task *task, u64 now_ns)
@@ -281,7 +268,6 @@ static inline u64 linux24_slice(const struct linux24_params *params,
 	return policy_max(task->counter, 1) * tick_ns - now_ns % tick_ns;
 }
 
-/* The running task has missed a deadline. True if that was worth something. */
 static inline bool linux24_mdn(const struct linux24_params *params, struct linux24_machine *machine,
 			       struct linux24_task *task, u64 now_ns)
 {

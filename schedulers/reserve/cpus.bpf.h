@@ -13,14 +13,12 @@
  */
 #define LEAST_SLICE_NS (20 * 1000)
 
-/* Set before the scheduler is loaded. */
 struct reserve_params params = RESERVE_PARAMS_DEFAULT;
 /*
  * The least that the loader accepts: below it a CPU would take less of a budget than it runs on.
  */
 struct reserve_params least = { .portion_ns = LEAST_SLICE_NS, .slice_ns = LEAST_SLICE_NS };
 
-/* The state of a CPU. */
 struct post {
 	struct bpf_timer timer;
 	/* The portion that it took, and of which group's budget. */
@@ -55,7 +53,6 @@ struct post {
 /* When one of the rest last began to run where no CPU owed it a turn. */
 static u64 rest_began_at;
 
-/* A group ran here for `ran_ns`. */
 static __always_inline void owe(s32 cpu, struct post *post, u64 ran_ns, u64 now)
 {
 	u64 owed_ns = post->owed_ns + ran_ns / (PARTS_OF_A_CPU - 1);
@@ -157,7 +154,6 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 		COUNT(exhaustions);
 }
 
-/* A CPU's portion is used up. */
 static int portion_over(void *map, u32 *cpu, struct post *post)
 {
 	u64 now = bpf_ktime_get_ns();
@@ -169,7 +165,6 @@ static int portion_over(void *map, u32 *cpu, struct post *post)
 	return 0;
 }
 
-/* A group gets its next budget. */
 static int replenished(void *map, u32 *slot, struct group *group)
 {
 	u64 now = bpf_ktime_get_ns(), waits, deadline;

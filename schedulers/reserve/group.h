@@ -8,7 +8,6 @@
 /* How many groups there can be. Each CPU looks through all of them when it looks for work. */
 #define RESERVE_GROUPS 64
 
-/* The kinds of groups of threads. */
 enum {
 	RESERVE_THREAD = 1,
 	RESERVE_PROCESS = 2,

@@ -56,7 +56,6 @@ struct {
 	__type(value, u32);
 } cgroups SEC(".maps");
 
-/* The state of a task. */
 struct member {
 	/* The group that it counts for, or NO_GROUP. */
 	u32 slot;
@@ -71,7 +70,6 @@ struct member {
 	 */
 	u32 born_in;
 	u32 born_generation;
-	/* It wants to run. */
 	bool ready;
 	/* It woke onto an idle CPU, which comes to look for it. */
 	bool woke_to_idle;
@@ -205,7 +203,6 @@ static u32 slot_of(struct task_struct *task, struct member *member)
 	return cgroups_used ? slot_of_cgroup(task) : NO_GROUP;
 }
 
-/* The timer of a group whose budget is used up. */
 static __always_inline void wait_until(struct group *group, u64 at)
 {
 	if (at)

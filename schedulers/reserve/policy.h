@@ -28,7 +28,6 @@
  * periods.
  */
 #define RESERVE_DEBT_RUNTIMES 2
-/* The weight of an ordinary task: nice 0. */
 #define RESERVE_WEIGHT 100
 
 struct reserve_params {
@@ -58,13 +57,10 @@ struct reserve_group {
 	u64 out_ns;
 	/* The use beyond the budget. */
 	u64 debt_ns;
-	/* The absolute deadline. */
 	u64 deadline;
 	/* The budget is used up until then; 0 if it is not. */
 	u64 replenish_at;
-	/* Threads that want to run. */
 	u64 ready;
-	/* For the statistics. */
 	u64 used_ns;
 	u64 exhausted;
 };
@@ -87,7 +83,6 @@ struct reserve_rest {
 		.portion_ns = POLICY_NS_PER_MS, .slice_ns = 4 * POLICY_NS_PER_MS \
 	}
 
-/* A new period from `from` on. */
 static inline void reserve_begin(struct reserve_group *group, u64 from)
 {
 	group->replenish_at = 0;
@@ -96,7 +91,6 @@ static inline void reserve_begin(struct reserve_group *group, u64 from)
 	group->deadline = from + group->deadline_ns;
 }
 
-/* When the period after the present deadline's begins. */
 static inline u64 reserve_next_period(const struct reserve_group *group)
 {
 	return group->deadline + group->period_ns - group->deadline_ns;
@@ -121,7 +115,6 @@ static inline void reserve_set(struct reserve_group *group, u64 runtime_ns, u64 
 	}
 }
 
-/* Takes the reservation away. */
 static inline void reserve_clear(struct reserve_group *group)
 {
 	group->runtime_ns = 0;
@@ -130,7 +123,6 @@ static inline void reserve_clear(struct reserve_group *group)
 	group->replenish_at = 0;
 }
 
-/* More is left than the reservation allows in the time before the deadline. */
 static inline bool reserve_overflows(const struct reserve_group *group, u64 now)
 {
 	u64 room_ns = policy_min(group->deadline - now, group->deadline_ns);
@@ -170,7 +162,6 @@ static inline u64 reserve_wake(struct reserve_group *group, u64 now)
 	return group->replenish_at;
 }
 
-/* A thread of the group has blocked, ended or left. */
 static inline void reserve_block(struct reserve_group *group)
 {
 	if (group->ready) {
@@ -178,7 +169,6 @@ static inline void reserve_block(struct reserve_group *group)
 	}
 }
 
-/* How much of the budget a CPU could take. */
 static inline u64 reserve_available(const struct reserve_group *group)
 {
 	if (group->replenish_at || group->left_ns <= group->out_ns) {
