@@ -15,7 +15,7 @@ use onbeat_act::task::numbers;
 use onbeat_act::{DeadlineActuator, DeadlineOptions, own};
 use onbeat_decide::predictor::Parameters;
 use onbeat_lfspp::Config;
-use onbeat_lfspp::written::{LfsPlusPlus, WrittenController, drive};
+use onbeat_lfspp::reference::{LfsPlusPlus, ReferenceController, drive};
 use onbeat_model::{Bandwidth, Follow, Instant, Sensor, Span};
 use onbeat_sense::bpf::{self, BpfSensor};
 use serde_json::json;
@@ -64,7 +64,7 @@ pub(crate) fn command(report: &Path) -> anyhow::Result<Command> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let method = WrittenController::LfsPlusPlus(args.settings());
+    let method = ReferenceController::LfsPlusPlus(args.settings());
     let directory = StateFile::default_directory().context("no folder for the state file")?;
     let state_file = StateFile::create(&directory).context("cannot write the state file")?;
     let mut actuator = DeadlineActuator::new(state_file, DeadlineOptions { hard: true });

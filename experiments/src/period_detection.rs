@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
-use crate::recorded::{Analyser, Heard, Player, in_checkout};
+use crate::recorded::{Analyser, EventSource, Player, in_checkout};
 use crate::results::{Ran, Table, publish};
 
 const NAME: &str = "period-detection";
@@ -62,8 +62,8 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
                 let stretches = player.stretches(length, STRETCHES);
                 let found = stretches.into_iter().map(|stretch| {
                     let heard = match analyser {
-                        Analyser::Lfspp => Heard::Wakeups,
-                        Analyser::Default => Heard::Bursts,
+                        Analyser::Lfspp => EventSource::Wakeups,
+                        Analyser::Default => EventSource::Bursts,
                     };
                     player.frequency(analyser, heard, stretch).0
                 });
@@ -194,9 +194,9 @@ mod tests {
                 .map(|s| player.frequency(analyser, heard, s).0);
             judge(&found.collect::<Vec<_>>(), ("", 25.0), "", ms).right
         };
-        assert_eq!(right(Analyser::Lfspp, Heard::Wakeups, 500), 10);
-        assert_eq!(right(Analyser::Default, Heard::Bursts, 500), 10);
-        assert!(right(Analyser::Lfspp, Heard::Wakeups, 200) < 5);
+        assert_eq!(right(Analyser::Lfspp, EventSource::Wakeups, 500), 10);
+        assert_eq!(right(Analyser::Default, EventSource::Bursts, 500), 10);
+        assert!(right(Analyser::Lfspp, EventSource::Wakeups, 200) < 5);
     }
 
     #[test]

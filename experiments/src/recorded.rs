@@ -29,7 +29,7 @@ pub(crate) struct Player {
 /// The events that an analyser hears of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Heard {
+pub(crate) enum EventSource {
     Calls,
     Wakeups,
     /// Bursts: wakeups, the work after each, and the waker.
@@ -80,19 +80,19 @@ impl Player {
     pub(crate) fn frequency(
         &self,
         analyser: Analyser,
-        heard: Heard,
+        heard: EventSource,
         (offset, length): (Span, Span),
     ) -> (Option<f64>, usize) {
         let from = self.began + offset;
         let inside = |at: Instant| at >= from && at < from + length;
         let bursts: Vec<Burst> = match heard {
-            Heard::Bursts => self.bursts.clone(),
-            Heard::Wakeups => self
+            EventSource::Bursts => self.bursts.clone(),
+            EventSource::Wakeups => self
                 .bursts
                 .iter()
                 .map(|b| Burst::pulse(b.task, b.woke))
                 .collect(),
-            Heard::Calls => self
+            EventSource::Calls => self
                 .calls
                 .iter()
                 .map(|at| Burst::pulse(TaskId::recorded(1), *at))
@@ -133,7 +133,7 @@ impl Player {
             ..Config::default()
         };
         let mut analyser = Spectral::new(config).expect("the defaults are in range");
-        inside.for_each(|at| analyser.hear_at(at));
+        inside.for_each(|at| analyser.add_event(at));
         let amplitudes = analyser.spectrum();
         let highest = amplitudes.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         let frequencies = (0..).map(|n| config.lowest_hz + f64::from(n) * config.step_hz);
@@ -184,7 +184,7 @@ mod tests {
         let player = Player::read(&in_checkout("mplayer25.l0"), "mplayer").unwrap();
         assert!(player.calls.len() > player.bursts.len());
         let second = (Span::from_secs(1), Span::from_secs(2));
-        for heard in [Heard::Wakeups, Heard::Bursts] {
+        for heard in [EventSource::Wakeups, EventSource::Bursts] {
             let (found, _) = player.frequency(Analyser::Default, heard, second);
             assert!((found.unwrap() - 25.0).abs() < 0.25, "{heard:?}: {found:?}");
         }

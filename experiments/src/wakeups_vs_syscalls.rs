@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
-use crate::recorded::{Analyser, Heard, Player, in_checkout};
+use crate::recorded::{Analyser, EventSource, Player, in_checkout};
 use crate::results::{Ran, Table, percent, publish};
 use crate::spread::MeanDeviation;
 use crate::vm::{Guest, Kernel};
@@ -35,11 +35,11 @@ pub(crate) struct Args {
 }
 
 /// The analyser, the events that it hears, and its name.
-const WAYS: [(Analyser, Heard, &str); 4] = [
-    (Analyser::Lfspp, Heard::Calls, "LFS++, system calls"),
-    (Analyser::Lfspp, Heard::Wakeups, "LFS++, wakeups"),
-    (Analyser::Default, Heard::Wakeups, "onbeat, wakeups"),
-    (Analyser::Default, Heard::Bursts, "onbeat, bursts"),
+const WAYS: [(Analyser, EventSource, &str); 4] = [
+    (Analyser::Lfspp, EventSource::Calls, "LFS++, system calls"),
+    (Analyser::Lfspp, EventSource::Wakeups, "LFS++, wakeups"),
+    (Analyser::Default, EventSource::Wakeups, "onbeat, wakeups"),
+    (Analyser::Default, EventSource::Bursts, "onbeat, bursts"),
 ];
 
 const TIMES_MS: [u64; 7] = [200, 400, 600, 800, 1000, 1500, 2000];
@@ -161,7 +161,7 @@ impl Many {
     fn heard(
         &self,
         player: &Player,
-        (analyser, heard, way): (Analyser, Heard, &'static str),
+        (analyser, heard, way): (Analyser, EventSource, &'static str),
     ) -> Found {
         let stretches = player.stretches(Span::from_ms(self.observed_ms), self.stretches);
         let all: Vec<(Option<f64>, usize)> = stretches

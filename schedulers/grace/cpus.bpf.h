@@ -90,7 +90,7 @@ struct member {
 	/* Its last message about itself. */
 	u64 period_ns;
 	u64 permille;
-	u64 told;
+	u64 sent;
 	u64 window;
 };
 
@@ -103,33 +103,33 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
-	__uint(max_entries, GRACE_TOLD);
-	__type(value, struct grace_told);
-} told SEC(".maps");
+	__uint(max_entries, GRACE_MESSAGES);
+	__type(value, struct grace_message);
+} messages SEC(".maps");
 
 /*
  * Whether the thread may send `amount` more messages in this window. A thread that sends without
  * end takes none from others.
  */
-static __always_inline bool may_tell(struct member *member, u64 amount, u64 now)
+static __always_inline bool may_send(struct member *member, u64 amount, u64 now)
 {
 	u64 window = now >> GRACE_WINDOW_SHIFT;
 
 	if (member->window != window)
-		member->told = 0;
+		member->sent = 0;
 	member->window = window;
-	if (member->told + amount > GRACE_IN_WINDOW)
+	if (member->sent + amount > GRACE_IN_WINDOW)
 		return false;
-	member->told += amount;
+	member->sent += amount;
 	return true;
 }
 
 /* Messages that do not fit are lost: a profile has one job less then. */
-static __always_inline void tell(u32 what, u32 tid, u64 amount, u64 number)
+static __always_inline void send(u32 what, u32 tid, u64 amount, u64 number)
 {
-	struct grace_told one = { .what = what, .tid = tid, .amount = amount, .number = number };
+	struct grace_message one = { .what = what, .tid = tid, .amount = amount, .number = number };
 
-	bpf_map_push_elem(&told, &one, BPF_ANY);
+	bpf_map_push_elem(&messages, &one, BPF_ANY);
 }
 
 struct post {
@@ -345,8 +345,8 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 		owe_to_rest(post, ran_ns);
 	if (used_up)
 		COUNT(exhaustions);
-	if (done && !member->partial && may_tell(member, 1, now))
-		tell(GRACE_FINISHES, task->pid, done, finished);
+	if (done && !member->partial && may_send(member, 1, now))
+		send(GRACE_FINISHES, task->pid, done, finished);
 	if (finished)
 		member->partial = false;
 }

@@ -118,8 +118,8 @@ void BPF_PROG(quiescent, struct task_struct *task, u64 flags)
 	bpf_spin_lock(&planned->lock);
 	done = grace_jobs_end(&planned->task, 1);
 	bpf_spin_unlock(&planned->lock);
-	if (done && !member->partial && may_tell(member, 1, bpf_ktime_get_ns()))
-		tell(GRACE_FINISHES, task->pid, done, 1);
+	if (done && !member->partial && may_send(member, 1, bpf_ktime_get_ns()))
+		send(GRACE_FINISHES, task->pid, done, 1);
 	member->partial = false;
 }
 
@@ -299,7 +299,7 @@ void BPF_PROG(exit_task, struct task_struct *task, struct scx_exit_task_args *ar
 	u32 tid = task->pid;
 
 	if (forget(tid))
-		tell(GRACE_LEAVES, tid, 0, 0);
+		send(GRACE_LEAVES, tid, 0, 0);
 }
 
 SEC("struct_ops.s/init")

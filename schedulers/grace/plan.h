@@ -30,7 +30,7 @@ enum {
 };
 
 /*
- * How much one thread can have told in 2^GRACE_WINDOW_SHIFT ns, about 134 ms: more jobs than it can
+ * How many messages one thread can send in 2^GRACE_WINDOW_SHIFT ns, about 134 ms: more jobs than it can
  * be planned for, with a period of 1 ms. That a thread is soft real-time costs as much as
  * GRACE_START jobs.
  */
@@ -39,12 +39,12 @@ enum {
 #define GRACE_START 40
 
 /*
- * How much can be told before the loader reads it, which it does each 100 ms, perhaps in two
+ * How many messages fit before the loader reads them, which it does each 100 ms, perhaps in two
  * windows: all of the plans' threads, and as much again for threads without a plan.
  */
-#define GRACE_TOLD (4 * GRACE_PLANS * GRACE_IN_WINDOW)
+#define GRACE_MESSAGES (4 * GRACE_PLANS * GRACE_IN_WINDOW)
 
-struct grace_told {
+struct grace_message {
 	u32 what;
 	u32 tid;
 	/* At a start: the period in ns. At the end of jobs: the work of all of them. */

@@ -31,11 +31,11 @@ int soft_realtime(struct pt_regs *ctx)
 		 */
 		if (member->period_ns == period_ns && member->permille == permille)
 			break;
-		if (!may_tell(member, GRACE_START, now))
+		if (!may_send(member, GRACE_START, now))
 			break;
 		member->period_ns = period_ns;
 		member->permille = permille;
-		tell(GRACE_STARTS, task->pid, period_ns, permille);
+		send(GRACE_STARTS, task->pid, period_ns, permille);
 		break;
 	case GRACE_FINISHES:
 		/*
@@ -51,10 +51,10 @@ int soft_realtime(struct pt_regs *ctx)
 	case GRACE_LEAVES:
 		member->says = false;
 		/* Once after each start; of a thread that said none, while it has a plan. */
-		if (!member->period_ns && !(member->slot < NO_PLAN && may_tell(member, 1, now)))
+		if (!member->period_ns && !(member->slot < NO_PLAN && may_send(member, 1, now)))
 			break;
 		member->period_ns = 0;
-		tell(GRACE_LEAVES, task->pid, 0, 0);
+		send(GRACE_LEAVES, task->pid, 0, 0);
 		break;
 	}
 	return 0;

@@ -1,6 +1,6 @@
 //! A thread all of whose bursts are known: its rhythm over the whole recording, and its jobs.
 //!
-//! The same analyser, tracker and separator as in the loop, but the analyser hears everything
+//! The same analyser, tracker and separator as in the loop, but the analyser sees everything
 //! before it is asked, so that jobs are known from the first burst on.
 //!
 //! Assumption: the bursts are one thread's, in the order of their wakeups.
@@ -16,7 +16,7 @@ pub struct Recorded {
     pub blocked: Span,
 }
 
-/// The rhythms of these bursts, heard within `window` up to `to`, the strongest first; none if they
+/// The rhythms of these bursts within `window` up to `to`, the strongest first; none if they
 /// are not periodic.
 #[must_use]
 pub fn rhythms(bursts: &[Burst], window: Span, to: Instant) -> Vec<Rhythm> {

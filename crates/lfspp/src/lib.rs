@@ -5,7 +5,7 @@
 //! the feedback controllers of LFS, LFS++ and AQuoSA at the seams of onbeat's loop.
 
 mod analyser;
+pub mod reference;
 mod scheme;
-pub mod written;
 
 pub use analyser::{Analyser, Config, ParameterError, analyse, rhythm};

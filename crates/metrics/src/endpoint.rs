@@ -1,7 +1,7 @@
-//! The HTTP endpoint: one thread that listens on loopback, reads who asks for what, and has the
+//! The HTTP endpoint: one thread that listens on loopback, reads requests, and has the
 //! loop make the page.
 //!
-//! The endpoint hears callers side by side, each for at most a second. If there are more than 64,
+//! The endpoint serves callers side by side, each for at most a second. If there are more than 64,
 //! it drops the one that came first, so that connections that say nothing keep no caller out.
 //! Requests are untrusted: httparse reads them.
 //!
@@ -137,8 +137,8 @@ struct HttpConnection {
 }
 
 enum Talk {
-    Hears(Vec<u8>),
-    Tells(Vec<u8>),
+    Reading(Vec<u8>),
+    Writing(Vec<u8>),
 }
 
 impl HttpConnection {
@@ -147,33 +147,33 @@ impl HttpConnection {
         Some(Self {
             stream,
             until: Instant::now() + PATIENCE,
-            talk: Talk::Hears(Vec::new()),
+            talk: Talk::Reading(Vec::new()),
         })
     }
 
     fn awaited(&self) -> PollFd<'_> {
         let events = match self.talk {
-            Talk::Hears(_) => PollFlags::IN,
-            Talk::Tells(_) => PollFlags::OUT,
+            Talk::Reading(_) => PollFlags::IN,
+            Talk::Writing(_) => PollFlags::OUT,
         };
         PollFd::new(&self.stream, events)
     }
 
-    /// Hears or tells as much as there is; whether there will be more.
+    /// Reads or writes what it can; false once the connection is done.
     fn go_on(&mut self, ask: &SyncSender<SyncSender<String>>) -> io::Result<bool> {
         match &mut self.talk {
-            Talk::Hears(request) => {
+            Talk::Reading(request) => {
                 let mut part = [0; 1024];
                 let read = self.stream.read(&mut part)?;
                 request.extend_from_slice(part.get(..read).unwrap_or_default());
                 let is_over = read == 0 || request.len() > LONGEST;
                 let wanted = understood(request).or(is_over.then_some(RequestKind::Malformed));
                 if let Some(wanted) = wanted {
-                    self.talk = Talk::Tells(answer(wanted, ask).into_bytes());
+                    self.talk = Talk::Writing(answer(wanted, ask).into_bytes());
                 }
                 Ok(true)
             }
-            Talk::Tells(rest) => {
+            Talk::Writing(rest) => {
                 let written = self.stream.write(rest)?;
                 rest.drain(..written.min(rest.len()));
                 Ok(!rest.is_empty())

@@ -1,4 +1,4 @@
-//! Tells Prometheus how the loop and its threads fare: at an HTTP endpoint on loopback, or in a
+//! Metrics of the loop and its threads for Prometheus: at an HTTP endpoint on loopback, or in a
 //! file for the textfile collector of node_exporter.
 //!
 //! ```text
@@ -106,7 +106,7 @@ impl Metrics {
         self.leaked = leaked;
     }
 
-    /// Tells how things stand, if that was asked for or is due.
+    /// Answers a request, or writes the file, if one is due.
     /// Fails if a file cannot be written, at the first attempt in a row that fails. Nothing is lost for
     /// good: it is tried again.
     pub fn attend<A: Actuator>(

@@ -120,7 +120,7 @@ pub(crate) const EXHAUSTIONS: Metric = counter(
     "times",
     "How often a budget of a thread with a rhythm ran out.",
 );
-/// The metric is told of each application with a thread that is watched.
+/// One series for each application with a watched thread.
 const fn of_application(metric: Metric) -> Metric {
     Metric {
         labels: &["pid", "comm"],

@@ -1,4 +1,4 @@
-//! Where metrics are told.
+//! Where metrics go.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

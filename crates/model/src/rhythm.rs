@@ -1,4 +1,4 @@
-//! The beat that inference heard in a thread's bursts.
+//! A thread's period, as inferred from its bursts.
 
 use serde::{Deserialize, Serialize};
 

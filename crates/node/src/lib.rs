@@ -7,7 +7,7 @@
 //! service's folder. `session` holds the connection.
 //!
 //! A pod's annotations are written by the pod's author, who is not to be trusted. A mistake in them
-//! is told in the log; the container starts all the same.
+//! is logged; the container starts all the same.
 
 pub mod annotations;
 pub mod api;

@@ -33,14 +33,14 @@ impl Plugin {
         }
     }
 
-    /// A connection begins. Rules stay until the runtime has told which containers live.
+    /// A connection begins. Rules stay until the runtime has listed the containers that live.
     pub fn begin(&mut self) {
         self.pods.clear();
         self.containers.clear();
         self.is_synchronized = false;
     }
 
-    /// Whether the runtime has told all its containers since [`begin`](Self::begin).
+    /// Whether the runtime has listed all its containers since [`begin`](Self::begin).
     #[must_use]
     pub const fn is_synchronized(&self) -> bool {
         self.is_synchronized
@@ -72,15 +72,15 @@ impl Plugin {
                 return Ok(ConfigureResponse { events }.encode_to_vec());
             }
             "Synchronize" => {
-                let told = SynchronizeRequest::decode(payload).map_err(invalid)?;
-                let more = told.more;
-                self.synchronize(told);
+                let request = SynchronizeRequest::decode(payload).map_err(invalid)?;
+                let more = request.more;
+                self.synchronize(request);
                 return Ok(SynchronizeResponse { more }.encode_to_vec());
             }
             "StateChange" => {
                 let change = StateChangeEvent::decode(payload).map_err(invalid)?;
                 if let (Some(pod), Some(container)) = (&change.pod, &change.container) {
-                    self.hear(change.event(), pod, container);
+                    self.handle_event(change.event(), pod, container);
                 }
             }
             "Shutdown" => {}
@@ -88,9 +88,9 @@ impl Plugin {
                 let mut events = Event::HEARD.into_iter();
                 let event = events.find(|event| event.method() == method);
                 let event = event.ok_or_else(|| CallStatus::unimplemented(&plain(method)))?;
-                let told = StopContainerRequest::decode(payload).map_err(invalid)?;
-                if let (Some(pod), Some(container)) = (&told.pod, &told.container) {
-                    self.hear(event, pod, container);
+                let request = StopContainerRequest::decode(payload).map_err(invalid)?;
+                if let (Some(pod), Some(container)) = (&request.pod, &request.container) {
+                    self.handle_event(event, pod, container);
                 }
             }
         }
@@ -99,11 +99,11 @@ impl Plugin {
     }
 
     /// Makes the rules those of the containers that live, once the last part has come.
-    fn synchronize(&mut self, told: SynchronizeRequest) {
-        let pods = told.pods.into_iter();
+    fn synchronize(&mut self, request: SynchronizeRequest) {
+        let pods = request.pods.into_iter();
         self.pods.extend(pods.map(|pod| (pod.id.clone(), pod)));
-        self.containers.extend(told.containers);
-        if told.more {
+        self.containers.extend(request.containers);
+        if request.more {
             return;
         }
         let (pods, containers) = (
@@ -137,7 +137,7 @@ impl Plugin {
         );
     }
 
-    fn hear(&self, event: Event, pod: &PodSandbox, container: &Container) {
+    fn handle_event(&self, event: Event, pod: &PodSandbox, container: &Container) {
         match event {
             Event::StartContainer => {
                 self.keep(pod, container);
@@ -173,7 +173,7 @@ impl Plugin {
             ));
             return None;
         };
-        // Two containers of one name may live for a moment, and rules are told apart by name.
+        // Two containers of one name may live for a moment, and rules differ by name.
         let digits = container.id.get(..12).unwrap_or_default();
         match self
             .folder

@@ -49,7 +49,7 @@ impl Folder {
         Self(path)
     }
 
-    /// Writes the rule of a container, which `name` tells in the service's log.
+    /// Writes the rule of a container; the service logs `name`.
     /// Fails if the file cannot be written. A former one is then still there.
     pub fn put(&self, id: &ContainerId, name: &str, entitlement: &Entitlement) -> io::Result<()> {
         DirBuilder::new()

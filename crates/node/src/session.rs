@@ -20,7 +20,7 @@ const NAME: &str = "onbeat";
 /// The stream of the plugin's one call. Callers use odd numbers.
 const REGISTRATION: u32 = 1;
 
-/// The time in which the runtime must have told its containers. Runtimes themselves give a plugin 5
+/// The time in which the runtime must have listed its containers. Runtimes themselves give a plugin 5
 /// s to register.
 const PATIENCE: Duration = Duration::from_secs(30);
 

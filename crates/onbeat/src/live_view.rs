@@ -43,7 +43,7 @@ impl LiveView {
         if now.since(self.looked) >= Span::from_ns(SNAPSHOT_EVERY.as_nanos() as u64) {
             let snapshot = Snapshot::of(controller, &feeder.wanted(), self.looked, now);
             self.looked = now;
-            if feeder.tell(News::Snapshot(snapshot)).is_err() {
+            if feeder.send(News::Snapshot(snapshot)).is_err() {
                 return Next::Stop;
             }
         }

@@ -171,11 +171,11 @@ pub(crate) fn follow(mut replay: TopReplay, feeder: &Feeder) {
     loop {
         let gone = Span::from_ns(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
         let snapshot = replay.after(gone.min(replay.length()));
-        let told = feeder.tell(News::Snapshot(snapshot)).and_then(|()| {
+        let told = feeder.send(News::Snapshot(snapshot)).and_then(|()| {
             if gone < replay.length() {
                 return Ok(());
             }
-            feeder.tell(News::Trouble("the run is over".to_owned()))
+            feeder.send(News::Trouble("the run is over".to_owned()))
         });
         if told.is_err() {
             return;

@@ -4,7 +4,7 @@
 //! a kernel takes that argument out of the function's description, and adds a second description
 //! that has it, under the name with `_impl` behind it. Debian's builds of 7.1 and 7.2 for trixie do
 //! so with some of the functions only, with others from build to build. The verifier misses the
-//! second description of the rest there, and refuses who calls one, whatever that declares.
+//! second description of the rest there, and refuses callers of one, whatever they declare.
 
 use libbpf_rs::btf::types::{Func, FuncProto, Ptr, Struct};
 use libbpf_rs::btf::{Btf, ReferencesType};

@@ -12,8 +12,8 @@ use crate::{Error, Running};
 const POINTS: usize = 16;
 /// `GRACE_PLANS` of `schedulers/grace/plan.h`: the most threads that can have a plan.
 pub const PLANS: u32 = 64;
-/// `GRACE_TOLD` there: what can be told between two looks.
-const MOST_TOLD: usize = 40_960;
+/// `GRACE_MESSAGES` there: the most messages between two looks.
+const MOST_MESSAGES: usize = 40_960;
 /// By what the probe of `onbeat_realtime_start` is known there, and what tells of it.
 pub const STARTS: u32 = 1;
 /// The same of `onbeat_realtime_finish_job`, and of jobs that end.
@@ -182,8 +182,8 @@ pub fn has_plan(running: &mut Running, tid: u32) -> bool {
     !matches!(found, Some(Ok(None)))
 }
 
-pub fn told(running: &mut Running) -> Result<Vec<ThreadMessage>, Error> {
-    let name = "told";
+pub fn messages(running: &mut Running) -> Result<Vec<ThreadMessage>, Error> {
+    let name = "messages";
     let object = running.object();
     let map = object
         .maps()
@@ -193,8 +193,8 @@ pub fn told(running: &mut Running) -> Result<Vec<ThreadMessage>, Error> {
             what: name,
         })?;
     let mut all = Vec::new();
-    // So that a program that tells without end does not keep us here.
-    for _ in 0..MOST_TOLD {
+    // A program that sends without end does not keep us here.
+    for _ in 0..MOST_MESSAGES {
         let bytes = map.lookup_and_delete(&[]);
         let Some(bytes) = bytes.map_err(Error::kernel("hear what the scheduler tells"))? else {
             break;
@@ -204,7 +204,7 @@ pub fn told(running: &mut Running) -> Result<Vec<ThreadMessage>, Error> {
     Ok(all)
 }
 
-/// A `struct grace_told`.
+/// A `struct grace_message`.
 fn read(bytes: &[u8]) -> Option<ThreadMessage> {
     let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));

@@ -1,5 +1,5 @@
 //! Reservations for whole processes and control groups, through the scheduler `reserve`: admission,
-//! and the maps in which the scheduler finds who has what.
+//! and the maps in which the scheduler finds the groups of tasks.
 //!
 //! The kernel's own SCHED_DEADLINE gives a reservation to one thread. This scheduler gives one to a
 //! group, whose threads live on one budget, on as many CPUs as they like. [`GroupActuator`] has the

@@ -18,14 +18,14 @@ use crate::{Machine, Observer, TaskIndex};
 
 /// The events of a tracer, until the loop asks for them.
 #[derive(Debug, Default)]
-pub struct Heard {
+pub struct SensedEvents {
     events: Vec<Event>,
     tasks: Vec<Task>,
     tracked: Vec<bool>,
     urgent: bool,
 }
 
-impl Heard {
+impl SensedEvents {
     /// The sensor of these tasks, none of which is tracked yet; in the order of the machine.
     #[must_use]
     pub fn new(tasks: Vec<Task>) -> Self {
@@ -47,7 +47,7 @@ impl Heard {
     }
 }
 
-impl Observer for Heard {
+impl Observer for SensedEvents {
     fn burst(&mut self, burst: &Burst) {
         let index = self.index_of(burst.task);
         if index.is_some_and(|index| self.tracked.get(index) == Some(&true)) {
@@ -69,7 +69,7 @@ impl Observer for Heard {
         }
     }
 
-    fn said(&mut self, mark: &Mark) {
+    fn marked(&mut self, mark: &Mark) {
         let index = self.index_of(mark.task);
         if index.is_some_and(|index| self.tracked.get(index) == Some(&true)) {
             self.events.push(Event::Marked(*mark));
@@ -83,7 +83,7 @@ impl Observer for Heard {
     }
 }
 
-type SharedMachine<O> = Rc<RefCell<Machine<Linux, (Heard, O)>>>;
+type SharedMachine<O> = Rc<RefCell<Machine<Linux, (SensedEvents, O)>>>;
 
 #[derive(Debug)]
 pub struct SimulatedSensor<O> {
@@ -105,7 +105,7 @@ pub struct SimulatedActuator<O> {
 /// The two seams of `machine`, which runs until `ends` and has CPUs of these speeds, if they can be
 /// set.
 pub fn seams<O: Observer>(
-    machine: Machine<Linux, (Heard, O)>,
+    machine: Machine<Linux, (SensedEvents, O)>,
     cpus: usize,
     speeds: Option<Ladder>,
     ends: Instant,
@@ -138,7 +138,7 @@ pub fn seams<O: Observer>(
 impl<O> SimulatedSensor<O> {
     /// The machine again, when the actuator is gone; none before.
     #[must_use]
-    pub fn into_machine(self) -> Option<Machine<Linux, (Heard, O)>> {
+    pub fn into_machine(self) -> Option<Machine<Linux, (SensedEvents, O)>> {
         Rc::try_unwrap(self.machine).ok().map(RefCell::into_inner)
     }
 }
@@ -207,7 +207,7 @@ impl<O: Observer> Sensor for SimulatedSensor<O> {
     }
 }
 
-impl Heard {
+impl SensedEvents {
     fn index_of(&self, task: TaskId) -> Option<TaskIndex> {
         // Tasks are numbered in their order, so this is the place unless a caller numbered
         // otherwise.

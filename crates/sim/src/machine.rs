@@ -114,7 +114,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
     pub fn change<T>(&mut self, change: impl FnOnce(&mut P, &mut Calendar) -> T) -> T {
         self.charge_all();
         let answer = change(&mut self.policy, &mut self.calendar);
-        self.settle();
+        self.schedule_all();
         answer
     }
 
@@ -127,7 +127,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
     /// Runs until `until`; if `stop` says so after an instant at which something happened, only
     /// until then.
     pub fn run(&mut self, until: Instant, mut stop: impl FnMut(&mut O) -> bool) {
-        self.settle();
+        self.schedule_all();
         while let Some(next) = self.next_event().filter(|&next| next <= until) {
             self.calendar.advance(next);
             while let (cpu, stop) = self.stops.first()
@@ -141,7 +141,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
                     Timer::Task(task) => self.wake(task),
                 }
             }
-            self.settle();
+            self.schedule_all();
             if stop(&mut self.observer) {
                 return;
             }
@@ -161,7 +161,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         }
     }
 
-    fn settle(&mut self) {
+    fn schedule_all(&mut self) {
         while let Some(cpu) = self.calendar.next_to_schedule() {
             self.schedule(cpu);
         }
@@ -177,7 +177,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
 
     fn stop(&mut self, cpu: CpuIndex) {
         self.charge(cpu);
-        if self.cries(cpu) {
+        if self.notify_if_due(cpu) {
             return self.plan(cpu);
         }
         if let Some(task) = self.cpus[cpu].task
@@ -345,7 +345,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         let computed = self.cpus[cpu].when_computed(now, work);
         let stop = slice.until.map_or(computed, |until| until.min(computed));
         self.cpus[cpu].stops_at_slice_end = slice.until.is_some_and(|until| until <= stop);
-        let stop = self.unless_it_cries(cpu, task, stop);
+        let stop = self.stop_or_notification(cpu, task, stop);
         self.stops.set(cpu, stop);
     }
 
@@ -355,7 +355,7 @@ impl<P: Policy, O: Observer> Machine<P, O> {
             self.change_speed(cpu, speed);
             self.calendar.reschedule(cpu);
         }
-        self.settle();
+        self.schedule_all();
     }
 
     fn change_speed(&mut self, cpu: CpuIndex, speed: Speed) {

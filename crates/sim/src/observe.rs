@@ -44,7 +44,7 @@ pub struct Stretch {
     pub speed: Speed,
 }
 
-/// Hears what happens on a machine, in the order of time.
+/// Is called for what happens on a machine, in the order of time.
 pub trait Observer {
     fn job(&mut self, _job: &Completion) {}
     fn ran(&mut self, _stretch: &Stretch) {}
@@ -54,7 +54,7 @@ pub trait Observer {
     /// A task gave up the rest of its budget, and waits for the next.
     fn yielded(&mut self, _task: TaskIndex, _at: Instant) {}
     /// A task says something: a missed deadline notification.
-    fn said(&mut self, _mark: &Mark) {}
+    fn marked(&mut self, _mark: &Mark) {}
     fn exited(&mut self, _task: TaskIndex, _at: Instant) {}
 }
 
@@ -86,9 +86,9 @@ impl<O: Observer> Observer for Option<O> {
             observer.yielded(task, at);
         }
     }
-    fn said(&mut self, mark: &Mark) {
+    fn marked(&mut self, mark: &Mark) {
         if let Some(observer) = self {
-            observer.said(mark);
+            observer.marked(mark);
         }
     }
     fn exited(&mut self, task: TaskIndex, at: Instant) {
@@ -119,9 +119,9 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.0.yielded(task, at);
         self.1.yielded(task, at);
     }
-    fn said(&mut self, mark: &Mark) {
-        self.0.said(mark);
-        self.1.said(mark);
+    fn marked(&mut self, mark: &Mark) {
+        self.0.marked(mark);
+        self.1.marked(mark);
     }
     fn exited(&mut self, task: TaskIndex, at: Instant) {
         self.0.exited(task, at);

@@ -17,7 +17,7 @@ pub mod timeline;
 mod jobs;
 
 use onbeat_decide::predictor::{Parameters, PredictorKind};
-use onbeat_lfspp::written::WrittenController;
+use onbeat_lfspp::reference::ReferenceController;
 use onbeat_model::{Ladder, Name, Span};
 use serde::Deserialize;
 
@@ -45,7 +45,7 @@ pub struct Scenario {
     pub groups: Vec<TaskGroup>,
     pub onbeat: Option<LoopSettings>,
     /// A controller of the papers does, in its place.
-    pub feedback: Option<WrittenController>,
+    pub feedback: Option<ReferenceController>,
 }
 
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use onbeat_control::{AllocationSettings, Controller, Decision, Next, Settings, Why, drive};
 use onbeat_model::{Follow, Instant, Name, Sensor, Span, Task, TaskId};
-use onbeat_sim::loop_adapter::{FIRST_TID, Heard, seams};
+use onbeat_sim::loop_adapter::{FIRST_TID, SensedEvents, seams};
 use onbeat_sim::observe::Completion;
 use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
 use onbeat_sim::workload::{Arrival, Demand};
@@ -39,7 +39,7 @@ fn late(total: f64) -> (Vec<Instant>, Vec<Instant>) {
         Config::global(1),
         vec![(Class::Fair(Fair::nice(0)), 0); tasks.len()],
     );
-    let observer = (Heard::new(tasks.clone()), Late::default());
+    let observer = (SensedEvents::new(tasks.clone()), Late::default());
     let mut machine = Machine::new(&cpus, linux, observer);
     for (n, task) in (0..).zip(&tasks) {
         let arrival = Arrival::Periodic {

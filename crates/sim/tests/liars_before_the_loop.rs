@@ -3,7 +3,7 @@
 
 use onbeat_control::{Controller, Next, Settings, drive};
 use onbeat_model::{Follow, Instant, Name, Sensor, Span, Task, TaskId};
-use onbeat_sim::loop_adapter::{FIRST_TID, Heard, seams};
+use onbeat_sim::loop_adapter::{FIRST_TID, SensedEvents, seams};
 use onbeat_sim::observe::Stretch;
 use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
 use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};
@@ -71,7 +71,7 @@ fn run_tracking(tracked: usize, programs: &[Workload]) -> Vec<u64> {
     };
     let tasks: Vec<Task> = (FIRST_TID..).take(programs.len()).map(task).collect();
     let had = Had(vec![Span::ZERO; SECONDS as usize]);
-    let mut machine = Machine::new(&cpu, linux, (Heard::new(tasks.clone()), had));
+    let mut machine = Machine::new(&cpu, linux, (SensedEvents::new(tasks.clone()), had));
     for (tid, workload) in (FIRST_TID..).zip(programs) {
         machine.add(TaskId::recorded(tid), workload.clone());
     }

@@ -23,7 +23,7 @@ impl Observer for Everything {
     fn job(&mut self, job: &Completion) {
         self.jobs.push(*job);
     }
-    fn said(&mut self, mark: &Mark) {
+    fn marked(&mut self, mark: &Mark) {
         self.marks.push(*mark);
     }
 }

@@ -1,7 +1,7 @@
 //! The worth of a reservation: a soft one, which is the default, and a hard one, as with `--hard`.
 
 use onbeat_model::{Actuator, Instant, Name, Reservation, Sensor, Span, Task, TaskId};
-use onbeat_sim::loop_adapter::{FIRST_TID, Heard, seams};
+use onbeat_sim::loop_adapter::{FIRST_TID, SensedEvents, seams};
 use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
 use onbeat_sim::workload::{Arrival, Demand};
 use onbeat_sim::{Cpus, Machine, Workload};
@@ -22,7 +22,7 @@ fn had(is_hard: bool) -> Span {
         Config::global(1),
         vec![(Class::Fair(Fair::nice(0)), 0); hogs.len()],
     );
-    let mut machine = Machine::new(&cpus, linux, (Heard::new(hogs.clone()), ()));
+    let mut machine = Machine::new(&cpus, linux, (SensedEvents::new(hogs.clone()), ()));
     for hog in &hogs {
         let hog_for_ever = Workload::new(Arrival::Always, Demand::constant(Span::from_ms(10)));
         machine.add(hog.id, hog_for_ever);

@@ -36,7 +36,7 @@ pub enum Detail<'a> {
 }
 
 /// A timeline that is being written. The first error ends the writing; [`finish`](Self::finish)
-/// tells it.
+/// returns it.
 #[derive(Debug)]
 pub struct Timeline<W> {
     output: W,

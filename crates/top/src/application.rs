@@ -14,9 +14,9 @@ pub(crate) struct ShownApplication {
 }
 
 impl ShownApplication {
-    pub(crate) fn hear(before: Option<Self>, sums: Sums, at: Instant) -> Self {
+    pub(crate) fn update(before: Option<Self>, sums: Sums, at: Instant) -> Self {
         let mut used = before.map(|before| before.used).unwrap_or_default();
-        used.hear(at, sums.executed);
+        used.update(at, sums.executed);
         Self {
             sums,
             used,

@@ -15,9 +15,9 @@ use crate::{Model, Snapshot, State, ThreadSnapshot};
 const NAME: &str = "org.onbeat.Manager1";
 const PATH: &str = "/org/onbeat/Manager1";
 const INTERFACE: &str = "org.onbeat.Monitor1";
-/// A service that has not answered by then does not.
+/// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often it is looked whether one that is gone is back.
+/// Interval between attempts to reconnect to the service.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// The service needs a while for the answer about more threads than this, and is asked more
 /// rarely...
@@ -41,7 +41,6 @@ pub enum ServiceError {
     Bus(zbus::Error),
     #[error("the service does not run (systemctl start onbeat)")]
     NotThere,
-    /// It serves, but does not tell.
     #[error("the service does not answer: {0}")]
     Silent(zbus::Error),
 }
@@ -128,17 +127,16 @@ impl ServiceConnection {
     /// Lets `model` hear how things stand, and again after `pause`, with all jobs that the service
     /// still knows.
     pub fn look_twice(&mut self, model: &mut Model, pause: Duration) -> Result<(), ServiceError> {
-        model.hear(News::Snapshot(self.look(&WantedThreads::default())?));
+        model.update(News::Snapshot(self.look(&WantedThreads::default())?));
         std::thread::sleep(pause);
         self.since = Instant::ZERO;
         let wanted = model.wanted(MOST_THREADS);
-        model.hear(News::Snapshot(self.look(&wanted)?));
+        model.update(News::Snapshot(self.look(&wanted)?));
         Ok(())
     }
 }
 
-/// Tells `feeder` what `service` says until the screen is gone. If the service goes away, it is
-/// looked whether it comes back.
+/// Feeds snapshots of `service` until the screen is gone; reconnects if the service goes away.
 pub fn follow(mut service: ServiceConnection, feeder: &Feeder) {
     loop {
         let began = Clock::now();
@@ -154,7 +152,7 @@ pub fn follow(mut service: ServiceConnection, feeder: &Feeder) {
                 (News::Trouble(error.to_string()), TRY_AGAIN)
             }
         };
-        if feeder.tell(news).is_err() {
+        if feeder.send(news).is_err() {
             return;
         }
         std::thread::sleep(pause.saturating_sub(began.elapsed()));
@@ -175,8 +173,7 @@ fn done((ended, response, executed, missed): (u64, u64, u64, bool)) -> DoneJob {
     }
 }
 
-/// Named values. One that is missing, or not of its type, is nothing: an older service did not tell
-/// it.
+/// Named values. One that is missing, or of another type, is nothing: an older service lacks it.
 struct NamedValues<'a>(&'a PropertyMap);
 
 impl NamedValues<'_> {

@@ -17,7 +17,7 @@ use crate::text::{harmless, width};
 
 /// The lines above the rows: the state of everything, and the headings.
 const ABOVE: u16 = 2;
-/// Those below: what is to be told of the selection, and the keys.
+/// The lines below the rows: the selection and the keys.
 const BELOW: u16 = 3;
 
 /// How many rows of the table a screen of this height has room for.

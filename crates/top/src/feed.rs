@@ -67,7 +67,7 @@ impl Feeder {
             .clone()
     }
 
-    pub fn tell(&self, news: News) -> Result<(), Gone> {
+    pub fn send(&self, news: News) -> Result<(), Gone> {
         match self.news.try_send(news) {
             Ok(()) | Err(TrySendError::Full(_)) => Ok(()),
             Err(TrySendError::Disconnected(_)) => Err(Gone),

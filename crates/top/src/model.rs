@@ -1,4 +1,4 @@
-//! All that the screen shows: what was heard, and what the user wants to see of it.
+//! All that the screen shows: the last snapshot, and what the user wants to see of it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -52,8 +52,8 @@ impl Model {
         }
     }
 
-    /// Takes in what a source tells; while paused, nothing.
-    pub fn hear(&mut self, news: News) {
+    /// Ignores news while paused.
+    pub fn update(&mut self, news: News) {
         match news {
             _ if self.view.is_paused => {}
             News::Trouble(why) => self.trouble = Some(why),
@@ -69,7 +69,7 @@ impl Model {
         let mut before = std::mem::take(&mut self.applications);
         for sums in snapshot.applications {
             let before = before.remove(&sums.pid);
-            let application = ShownApplication::hear(before, sums, snapshot.at);
+            let application = ShownApplication::update(before, sums, snapshot.at);
             self.applications.insert(application.sums.pid, application);
         }
         let mut before = std::mem::take(&mut self.threads);
@@ -82,7 +82,7 @@ impl Model {
             let id = seen.task.id;
             let thread = match before.remove(&id) {
                 Some(mut thread) => {
-                    thread.hear(seen, snapshot.at);
+                    thread.update(seen, snapshot.at);
                     thread
                 }
                 None => ShownThread::new(seen, snapshot.at),

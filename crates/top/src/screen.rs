@@ -96,7 +96,7 @@ pub fn show(
         loop {
             match feed.next() {
                 Ok(Some(news)) => {
-                    model.hear(news);
+                    model.update(news);
                     is_new = true;
                 }
                 Ok(None) => break,

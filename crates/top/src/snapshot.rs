@@ -16,7 +16,7 @@ pub struct ThreadSnapshot {
     pub task: Task,
     /// The first process of the application that it works for.
     pub application: u32,
-    /// To whom it is charged, where that is known.
+    /// The user who is charged, if known.
     pub user: Option<u32>,
     pub state: State,
     pub period: Option<Span>,

@@ -34,7 +34,7 @@ pub(crate) struct ThreadChange {
 pub(crate) struct Use(VecDeque<(Instant, Span)>);
 
 impl Use {
-    pub(crate) fn hear(&mut self, at: Instant, executed: Span) {
+    pub(crate) fn update(&mut self, at: Instant, executed: Span) {
         // A run that is over stands still.
         if self.0.back().is_none_or(|&(last, _)| at > last) {
             self.0.push_back((at, executed));
@@ -48,7 +48,7 @@ impl Use {
         }
     }
 
-    /// The mean share of a CPU that was used lately; none if it was heard once.
+    /// The mean share of a CPU that was used lately; none after one snapshot.
     pub(crate) fn mean(&self) -> Option<Bandwidth> {
         let (&(from, before), &(to, after)) = (self.0.front()?, self.0.back()?);
         (to > from).then(|| Bandwidth::of(after - before, to.since(from)))
@@ -67,7 +67,7 @@ pub(crate) struct ShownThread {
 impl ShownThread {
     pub(crate) fn new(seen: ThreadSnapshot, at: Instant) -> Self {
         let mut used = Use::default();
-        used.hear(at, seen.executed);
+        used.update(at, seen.executed);
         let mut thread = Self {
             used,
             jobs: VecDeque::new(),
@@ -79,7 +79,7 @@ impl ShownThread {
         thread
     }
 
-    pub(crate) fn hear(&mut self, seen: ThreadSnapshot, at: Instant) {
+    pub(crate) fn update(&mut self, seen: ThreadSnapshot, at: Instant) {
         let before = (self.seen.state, self.seen.held);
         let is_new = before != (seen.state, seen.held) || self.seen.why != seen.why;
         self.seen = seen;
@@ -92,7 +92,7 @@ impl ShownThread {
             };
             push(&mut self.changes, change, MOST_CHANGES);
         }
-        self.used.hear(at, self.seen.executed);
+        self.used.update(at, self.seen.executed);
         self.remember();
     }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use onbeat_decide::predictor::{Parameters, PredictorKind};
-use onbeat_lfspp::written::{Adaptive, Lfs, LfsPlusPlus, WrittenController as Written};
+use onbeat_lfspp::reference::{Adaptive, Lfs, LfsPlusPlus, ReferenceController as Reference};
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
@@ -56,17 +56,17 @@ fn methods(bed: Bed) -> Vec<(&'static str, Method)> {
         ("default", Method::Default),
         ("chrt (SCHED_RR)", Method::RoundRobin),
         ("by hand", Method::ByHand),
-        ("LFS", Method::Written(Written::Lfs(Lfs::default()))),
+        ("LFS", Method::Reference(Reference::Lfs(Lfs::default()))),
         (
             "LFS++",
-            Method::Written(Written::LfsPlusPlus(LfsPlusPlus {
+            Method::Reference(Reference::LfsPlusPlus(LfsPlusPlus {
                 parameters: papers,
                 ..LfsPlusPlus::default()
             })),
         ),
         (
             "AR",
-            Method::Written(Written::Adaptive(Adaptive {
+            Method::Reference(Reference::Adaptive(Adaptive {
                 group: bed.group(),
                 parameters: papers,
             })),

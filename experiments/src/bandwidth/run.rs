@@ -2,9 +2,9 @@
 
 use onbeat_control::{AllocationSettings, Controller, EstimationSettings, Next, Settings, drive};
 use onbeat_decide::predictor::{Parameters, PredictorKind};
-use onbeat_lfspp::written::{self, WrittenController as Written};
+use onbeat_lfspp::reference::{self, ReferenceController as Reference};
 use onbeat_model::{Bandwidth, Follow, Instant, Reservation, Sensor, Span};
-use onbeat_sim::loop_adapter::{Heard, SimulatedActuator, SimulatedSensor, seams};
+use onbeat_sim::loop_adapter::{SensedEvents, SimulatedActuator, SimulatedSensor, seams};
 use onbeat_sim::policy::linux::{Class, DeadlineClass, Fair, Fixed, Linux, Order};
 use onbeat_sim::{Machine, Observer, Workload};
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub(super) enum Method {
     RoundRobin,
     /// A budget for each, known beforehand, that the share [`RHO`] of its jobs stays within.
     ByHand,
-    Written(Written),
+    Reference(Reference),
     Onbeat(OnbeatVariant),
 }
 
@@ -86,7 +86,7 @@ pub(super) fn run(bed: Bed, method: &Method, margin: f64, seed: u64) -> RunOutco
             None,
         ),
         Method::ByHand => run.by_hand(margin),
-        Method::Written(written) => run.written(written, margin),
+        Method::Reference(reference) => run.reference(reference, margin),
         Method::Onbeat(onbeat) => run.onbeat(onbeat, margin),
     }
 }
@@ -96,7 +96,7 @@ struct BedRun {
     programs: Vec<DrawnProgram>,
 }
 
-type WatchedRun = (Heard, JobEnds);
+type WatchedRun = (SensedEvents, JobEnds);
 
 impl BedRun {
     fn by_hand(&self, margin: f64) -> RunOutcome {
@@ -130,13 +130,13 @@ impl BedRun {
         self.outcome(&machine.finish().1, reserved)
     }
 
-    fn written(&self, written: &Written, margin: f64) -> RunOutcome {
-        let marks = matches!(written, Written::Adaptive(_));
+    fn reference(&self, reference: &Reference, margin: f64) -> RunOutcome {
+        let marks = matches!(reference, Reference::Adaptive(_));
         let (mut sensor, actuator) = self.seams(marks);
         let reserved = Reserved::default();
         let mut actuator = MarginActuator::new(actuator.hard(), margin, reserved.clone());
         let mut sum = Sum::new(self.bed, reserved);
-        let Ok(_) = written::drive(written, &mut sensor, &mut actuator, |now| sum.until(now));
+        let Ok(_) = reference::drive(reference, &mut sensor, &mut actuator, |now| sum.until(now));
         drop(actuator);
         self.close(sensor, sum)
     }
@@ -181,7 +181,7 @@ impl BedRun {
     /// The loop is pointed at the programs, not at the hogs.
     fn seams(&self, marks: bool) -> (SimulatedSensor<JobEnds>, SimulatedActuator<JobEnds>) {
         let tasks = tasks(self.programs.len() + HOGS);
-        let watched: WatchedRun = (Heard::new(tasks.clone()), JobEnds::default());
+        let watched: WatchedRun = (SensedEvents::new(tasks.clone()), JobEnds::default());
         let machine = self.machine(|_| Class::Fair(Fair::nice(0)), watched, marks);
         let (mut sensor, actuator) = seams(machine, 1, None, ends());
         for task in tasks.iter().take(self.programs.len()) {

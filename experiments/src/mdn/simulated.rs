@@ -3,7 +3,7 @@
 use onbeat_control::{Controller, Next, Settings, drive};
 use onbeat_model::{Follow, Instant, Sensor, Span, TaskId};
 use onbeat_policies::{Berate, Best, Linux24, Rules, best};
-use onbeat_sim::loop_adapter::{FIRST_TID, Heard, SimulatedActuator, seams};
+use onbeat_sim::loop_adapter::{FIRST_TID, SensedEvents, SimulatedActuator, seams};
 use onbeat_sim::observe::{Completion, Stretch};
 use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
 use onbeat_sim::policy::ruled::Ruled;
@@ -160,7 +160,7 @@ impl Run {
         let bound = self.programs.iter().position(Workload::is_cpu_bound);
         let kept = bound.unwrap_or(self.programs.len());
         let tasks = tasks(self.programs.len());
-        let machine = self.machine(linux, (Heard::new(tasks.clone()), self.outcomes()));
+        let machine = self.machine(linux, (SensedEvents::new(tasks.clone()), self.outcomes()));
         let (mut sensor, actuator) = seams(machine, 1, None, self.ends());
         for task in tasks.iter().take(kept) {
             let Ok(()) = sensor.track(task.id.tid, Follow::Threads);

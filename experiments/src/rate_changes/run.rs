@@ -2,7 +2,7 @@
 
 use onbeat_control::{Controller, Next, Settings, drive};
 use onbeat_model::{Follow, Instant, Reservation, Sensor, Span};
-use onbeat_sim::loop_adapter::{FIRST_TID, Heard, seams};
+use onbeat_sim::loop_adapter::{FIRST_TID, SensedEvents, seams};
 use onbeat_sim::policy::linux::{Class, DeadlineClass, Fair, Linux};
 use onbeat_sim::{Machine, Observer, Workload};
 
@@ -74,7 +74,7 @@ fn alone(program: &ChangingProgram, [before, after]: [Class; 2]) -> (FollowTimes
 }
 
 fn under_onbeat(program: &ChangingProgram, is_hard: bool) -> (FollowTimes, JobEnds) {
-    let observer = (Heard::new(tasks(1 + HOGS)), JobEnds::default());
+    let observer = (SensedEvents::new(tasks(1 + HOGS)), JobEnds::default());
     let machine = machine(program, Class::Fair(Fair::nice(0)), observer);
     let (mut sensor, actuator) = seams(machine, 1, None, ends());
     let actuator = if is_hard { actuator.hard() } else { actuator };

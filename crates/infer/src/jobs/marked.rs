@@ -13,7 +13,7 @@
 //!    reservation pays for what lies between the marks, too; after a pause, since its begin.
 //! 4. The period is the median distance of the last releases that followed a sleep, each divided by
 //!    the jobs in between: a job that was late begins late, and says nothing of the rate. If that
-//!    agrees with the period the program told, the told one counts, being exact; if it does not,
+//!    agrees with the declared period, the declared one counts, being exact; if it does not,
 //!    what is seen counts.
 //!
 //! # Assumptions
@@ -21,7 +21,7 @@
 //!    harm.
 //! 2. The program's marks are untrusted: jobs may overlap, never end, or take no time at all. A
 //!    begin in the middle of a job replaces that job; an end without a begin is a job from the last
-//!    end on. A period that no reservation can serve, told or seen, is none.
+//!    end on. A period that no reservation can serve, declared or seen, is none.
 
 use crate::tuning;
 use std::collections::VecDeque;
@@ -79,7 +79,7 @@ impl MarkedJobs {
         self.exhausted = true;
     }
 
-    /// The rhythm that the thread told; none as long as its period is unknown.
+    /// The declared rhythm; none as long as its period is unknown.
     #[must_use]
     pub fn rhythm(&self) -> Option<Rhythm> {
         Some(Rhythm {
@@ -90,7 +90,7 @@ impl MarkedJobs {
         })
     }
 
-    /// The share of jobs that may be late, as the thread told it: one less rho (GRACE-OS, section
+    /// The share of jobs that may be late, as the thread declared it: one less rho (GRACE-OS, section
     /// 3.1). Half of them at most.
     #[must_use]
     pub fn overruns(&self) -> Option<f64> {

@@ -78,11 +78,11 @@ impl Analyser {
         }
     }
 
-    /// The rhythms heard in the window that ends at `now`, strongest first; none if the thread is
+    /// The rhythms found in the window that ends at `now`, strongest first; none if the thread is
     /// not periodic.
     ///
     /// Assumes: (1) the bursts are of one thread; (2) a rhythm holds for most of the window, or for
-    /// a stretch of it that stands out: one that ended inside the window is still told, so
+    /// a stretch of it that stands out: one that ended inside the window is still found, so
     /// [`clear`](Self::clear) when a rhythm is known to be over; (3) a thread without rhythm sleeps
     /// independently of how it slept before. Its false-alarm rate is then at most the one stated; a
     /// thread whose steps are nearly all within 5% of some mean is called periodic.

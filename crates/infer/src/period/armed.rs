@@ -1,4 +1,4 @@
-//! The rhythm that a thread tells itself: by the times for which it sets its timers.
+//! The rhythm that a thread shows by the times for which it sets its timers.
 //!
 //! A thread that sleeps until absolute times, or on a timer with an interval, asks for one release
 //! after the other. The expiries lie on a grid to the nanosecond, however late the thread wakes or

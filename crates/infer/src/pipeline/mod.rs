@@ -117,13 +117,13 @@ impl Contacts {
     /// is not sure yet.
     #[must_use]
     pub fn standing(&self, now: Instant) -> Option<PathStanding> {
-        let heard = now.since(self.since);
-        let unheard = now.since(self.last);
+        let observed = now.since(self.since);
+        let silent = now.since(self.last);
         let counts = self.left_out.into_iter().zip(self.early);
         (1..).zip(counts).find_map(|(every, (left_out, early))| {
             let period = self.period * u64::from(every);
-            let of = jobs(heard, period);
-            let left_out = left_out + left_out_in(unheard, period);
+            let of = jobs(observed, period);
+            let left_out = left_out + left_out_in(silent, period);
             let seen = of.saturating_sub(left_out);
             // In one job there may be many.
             let early = if every == 1 { 0 } else { early };

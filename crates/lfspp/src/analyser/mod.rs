@@ -138,7 +138,7 @@ impl Analyser {
 
     /// Takes in an event, and lets go those that are now more than H older. An event that is itself
     /// older than that is not taken in.
-    pub fn hear_at(&mut self, at: Instant) {
+    pub fn add_event(&mut self, at: Instant) {
         let newest = self.window.back().map_or(at, |&newest| newest.max(at));
         if newest.since(at) > self.config.horizon {
             return;
@@ -211,7 +211,7 @@ pub fn rhythm(bursts: impl Iterator<Item = Burst>, horizon: Span) -> Option<Rhyt
         ..Config::default()
     };
     let mut analyser = Analyser::new(config).ok()?;
-    bursts.for_each(|burst| analyser.hear_at(burst.woke));
+    bursts.for_each(|burst| analyser.add_event(burst.woke));
     analyser.analyse()
 }
 

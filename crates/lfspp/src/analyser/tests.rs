@@ -13,7 +13,7 @@ fn train(period_ms: f64, offsets_ms: &[f64], jobs: usize) -> Vec<Instant> {
 
 fn analyser_of(events: &[Instant], config: Config) -> Analyser {
     let mut analyser = Analyser::new(config).unwrap();
-    events.iter().for_each(|&at| analyser.hear_at(at));
+    events.iter().for_each(|&at| analyser.add_event(at));
     analyser
 }
 
@@ -130,7 +130,7 @@ fn epsilon_gathers_the_amplitudes_on_both_sides_of_a_multiple() {
 fn nothing_heard_is_not_periodic() {
     let mut analyser = Analyser::new(Config::default()).unwrap();
     assert_eq!(analyser.analyse(), None);
-    analyser.hear_at(Instant::from_ns(7));
+    analyser.add_event(Instant::from_ns(7));
     analyser.clear();
     assert_eq!((analyser.analyse(), analyser.events()), (None, 0));
 }
@@ -138,8 +138,8 @@ fn nothing_heard_is_not_periodic() {
 #[test]
 fn an_event_older_than_the_window_is_not_taken_in() {
     let mut analyser = Analyser::new(Config::default()).unwrap();
-    analyser.hear_at(Instant::from_ns(9_000_000_000));
-    analyser.hear_at(Instant::from_ns(1_000_000_000));
+    analyser.add_event(Instant::from_ns(9_000_000_000));
+    analyser.add_event(Instant::from_ns(1_000_000_000));
     assert_eq!(analyser.events(), 1);
 }
 

@@ -107,7 +107,7 @@ fn seen_once(args: &TopArgs) -> anyhow::Result<Model> {
         Some(path) => {
             let mut replay = TopReplay::new(&report::read(path)?);
             for time in [Span::ZERO, replay.length()] {
-                model.hear(News::Snapshot(replay.after(time)));
+                model.update(News::Snapshot(replay.after(time)));
             }
         }
         None => {

@@ -52,7 +52,7 @@ impl Calendar {
         self.set(at, token & !TASK);
     }
 
-    /// `cpu` is scheduled anew as soon as everything of this instant is told.
+    /// `cpu` is scheduled anew after all events of this instant.
     pub fn reschedule(&mut self, cpu: CpuIndex) {
         if !std::mem::replace(&mut self.is_wanted[cpu], true) {
             self.wanted.push(Reverse(cpu));

@@ -34,27 +34,28 @@ impl<P: Policy, O: Observer> Machine<P, O> {
 
     /// When the CPU that runs `task` and would stop at `stop` stops: earlier if the task notifies
     /// before.
-    pub(super) fn unless_it_cries(
+    pub(super) fn stop_or_notification(
         &mut self,
         cpu: CpuIndex,
         task: TaskIndex,
         stop: Instant,
     ) -> Instant {
         let now = self.now();
-        let cries = self.threads[task]
-            .until_it_cries()
+        let notifies = self.threads[task]
+            .until_notification()
             .map(|work| self.cpus[cpu].when_computed(now, work))
-            .filter(|&cries| cries < stop);
-        self.cpus[cpu].stops_to_notify = cries.is_some();
-        cries.unwrap_or(stop)
+            .filter(|&at| at < stop);
+        self.cpus[cpu].stops_to_notify = notifies.is_some();
+        notifies.unwrap_or(stop)
     }
 
-    pub(super) fn cries(&mut self, cpu: CpuIndex) -> bool {
+    /// Returns true if the CPU stopped for that alone.
+    pub(super) fn notify_if_due(&mut self, cpu: CpuIndex) -> bool {
         let Some(task) = self.cpus[cpu].task else {
             return false;
         };
-        if self.threads[task].until_it_cries() == Some(Work::ZERO) {
-            self.threads[task].computed_since_it_cried = Work::ZERO;
+        if self.threads[task].until_notification() == Some(Work::ZERO) {
+            self.threads[task].computed_since_notification = Work::ZERO;
             self.notify(task);
         }
         std::mem::take(&mut self.cpus[cpu].stops_to_notify)
@@ -85,6 +86,6 @@ impl<P: Policy, O: Observer> Machine<P, O> {
             executed: thread.executed,
             said,
         };
-        self.observer.said(&mark);
+        self.observer.marked(&mark);
     }
 }

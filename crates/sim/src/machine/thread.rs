@@ -83,7 +83,7 @@ pub(super) struct SimulatedThread {
     pub(super) job: Option<SimulatedJob>,
     pub(super) executed: Span,
     pub(super) burst: CurrentBurst,
-    pub(super) computed_since_it_cried: Work,
+    pub(super) computed_since_notification: Work,
     jobs_begun: u64,
 }
 
@@ -97,7 +97,7 @@ impl SimulatedThread {
             job: None,
             executed: Span::ZERO,
             burst: CurrentBurst::default(),
-            computed_since_it_cried: Work::ZERO,
+            computed_since_notification: Work::ZERO,
             jobs_begun: 0,
         }
     }
@@ -114,7 +114,7 @@ impl SimulatedThread {
     pub(super) fn charge(&mut self, ran: Span, work: Work) {
         self.executed += ran;
         self.burst.executed += ran;
-        self.computed_since_it_cried += work;
+        self.computed_since_notification += work;
         if let Some(job) = &mut self.job {
             job.executed += ran;
             job.done += work;
@@ -125,9 +125,9 @@ impl SimulatedThread {
     }
 
     /// How much it computes until it notifies, if it does that all the time.
-    pub(super) fn until_it_cries(&self) -> Option<Work> {
+    pub(super) fn until_notification(&self) -> Option<Work> {
         match self.workload.notifies() {
-            Notifies::Every(work) => Some(work - self.computed_since_it_cried),
+            Notifies::Every(work) => Some(work - self.computed_since_notification),
             Notifies::Never | Notifies::WhenLate => None,
         }
     }

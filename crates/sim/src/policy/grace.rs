@@ -3,7 +3,7 @@
 //! speed.
 //!
 //! The rules of a task are those of `schedulers/grace/policy.h`. Here are the queue, one for each
-//! CPU, and the profiler: it hears what every job demanded, and after a number of jobs gives each
+//! CPU, and the profiler: it records what every job demanded, and after a number of jobs gives each
 //! task its plan.
 //!
 //! Assumptions: (1) each task stays on its CPU; (2) a real-time task has one job in each period,
@@ -312,7 +312,7 @@ impl Policy for Grace {
                 .enumerate()
                 .filter(|&(n, other)| n != task && other.cpu == cpu);
             let others = others.map(|(_, other)| other.promised()).sum();
-            self.tasks[task].foretell(demand.as_span(), calendar.now(), others, &self.settings);
+            self.tasks[task].predict(demand.as_span(), calendar.now(), others, &self.settings);
         }
     }
 

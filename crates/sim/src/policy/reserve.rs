@@ -136,7 +136,7 @@ impl Reserve {
         }
     }
 
-    fn settle(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar) {
+    fn account(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar) {
         let ReserveCpu { portion, ran, .. } = std::mem::take(&mut self.cpus[cpu]);
         self.cpus[cpu].urgency = Urgency::Looking;
         match self.tasks[task].place {
@@ -179,14 +179,14 @@ impl Policy for Reserve {
     }
 
     fn blocked(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar) {
-        self.settle(task, cpu, calendar);
+        self.account(task, cpu, calendar);
         if let ReservePlace::Member(number) = self.tasks[task].place {
             self.groups[number].group.block();
         }
     }
 
     fn put_back(&mut self, task: TaskIndex, cpu: CpuIndex, calendar: &mut Calendar) {
-        self.settle(task, cpu, calendar);
+        self.account(task, cpu, calendar);
         if let ReservePlace::Member(number) = self.tasks[task].place {
             let is_turn = self.tasks[task].turn < Span::from_ns(self.params.slice_ns);
             let Queued { group, queue } = &mut self.groups[number];

@@ -2,28 +2,31 @@
 
 use onbeat_decide::predictor::Parameters;
 use onbeat_lfspp::Config;
-use onbeat_lfspp::written::{Adaptive, Lfs, LfsPlusPlus, WrittenController};
+use onbeat_lfspp::reference::{Adaptive, Lfs, LfsPlusPlus, ReferenceController};
 
 use super::file::{Feedback, ScenarioFile};
 use super::task::above_zero;
 
-pub(super) fn method(file: &ScenarioFile, written: &Feedback) -> Result<WrittenController, String> {
+pub(super) fn method(
+    file: &ScenarioFile,
+    written: &Feedback,
+) -> Result<ReferenceController, String> {
     if file.onbeat.is_some() {
         return Err("one loop at a time: leave out [onbeat] or [feedback]".into());
     }
-    match WrittenController::named(&written.method) {
-        Some(WrittenController::Lfs(usual)) => lfs(usual, written).map(WrittenController::Lfs),
-        Some(WrittenController::LfsPlusPlus(usual)) => {
-            lfspp(usual, written).map(WrittenController::LfsPlusPlus)
+    match ReferenceController::named(&written.method) {
+        Some(ReferenceController::Lfs(usual)) => lfs(usual, written).map(ReferenceController::Lfs),
+        Some(ReferenceController::LfsPlusPlus(usual)) => {
+            lfspp(usual, written).map(ReferenceController::LfsPlusPlus)
         }
-        Some(WrittenController::Adaptive(usual)) => Ok(WrittenController::Adaptive(Adaptive {
+        Some(ReferenceController::Adaptive(usual)) => Ok(ReferenceController::Adaptive(Adaptive {
             group: written.group.unwrap_or(usual.group),
             parameters: parameters(usual.parameters, written)?,
         })),
         None => Err(format!(
             "no method '{}': write one of {}",
             written.method,
-            WrittenController::NAMES.join(", ")
+            ReferenceController::NAMES.join(", ")
         )),
     }
 }

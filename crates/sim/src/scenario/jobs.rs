@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use crate::observe::Completion;
 use crate::{Observer, TaskIndex};
 
-/// Writes the rows. The first error ends the writing; [`finish`](Self::finish) tells it.
+/// Writes the rows. The first error ends the writing; [`finish`](Self::finish) returns it.
 pub struct JobWriter<W> {
     output: W,
     names: Vec<String>,

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use onbeat_decide::predictor::{Parameters, PredictorKind};
-use onbeat_lfspp::written::WrittenController;
+use onbeat_lfspp::reference::ReferenceController;
 use onbeat_model::{Bandwidth, Ladder, Name, Speed};
 use toml::Spanned;
 
@@ -181,7 +181,7 @@ impl ScenarioReader<'_> {
         })
     }
 
-    fn feedback(&self, file: &ScenarioFile) -> Result<Option<WrittenController>, ScenarioError> {
+    fn feedback(&self, file: &ScenarioFile) -> Result<Option<ReferenceController>, ScenarioError> {
         let Some(written) = &file.feedback else {
             return Ok(None);
         };

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use onbeat_control::{
     Controller, Decision, EstimationSettings, Next, PowerSettings, Settings, drive,
 };
-use onbeat_lfspp::written::{self, WrittenController};
+use onbeat_lfspp::reference::{self, ReferenceController};
 use onbeat_model::{Follow, Instant, Sensor, Span, Task, TaskId};
 use onbeat_policies::reserve::Params;
 use onbeat_policies::{Berate, Best, Linux24, Rules};
@@ -15,7 +15,7 @@ use super::scheduler::Ruling;
 use super::{
     JobWriter, LoopSettings, Scenario, ScenarioScheduler, ScenarioTimeline, TaskGroup, scheduler,
 };
-use crate::loop_adapter::{FIRST_TID, Heard, SimulatedSensor, seams};
+use crate::loop_adapter::{FIRST_TID, SensedEvents, SimulatedSensor, seams};
 use crate::policy::Policy;
 use crate::policy::grace::Grace;
 use crate::policy::linux::Linux;
@@ -74,7 +74,7 @@ impl<'a> ScenarioRun<'a> {
         self
     }
 
-    /// Runs to the end. `progress` hears from time to time how much of the virtual time is over.
+    /// Runs to the end. `progress` is called now and then with the virtual time.
     pub fn run(&self, outputs: Outputs, progress: impl FnMut(Span)) -> io::Result<ScenarioFigures> {
         let names = self.names();
         let jobs = outputs
@@ -200,7 +200,7 @@ impl<'a> ScenarioRun<'a> {
         details: Details,
         mut progress: impl FnMut(Span),
     ) -> io::Result<ScenarioFigures> {
-        let observer = (Heard::new(self.tasks.clone()), details);
+        let observer = (SensedEvents::new(self.tasks.clone()), details);
         let machine = self.machine(self.linux(), observer);
         let ladder = if onbeat.sets_speed {
             self.scenario.ladder()
@@ -239,16 +239,16 @@ impl<'a> ScenarioRun<'a> {
     /// The papers' servers are hard (LFS++, section 3.2).
     fn with_feedback(
         &self,
-        method: &WrittenController,
+        method: &ReferenceController,
         details: Details,
         mut progress: impl FnMut(Span),
     ) -> io::Result<ScenarioFigures> {
-        let observer = (Heard::new(self.tasks.clone()), details);
+        let observer = (SensedEvents::new(self.tasks.clone()), details);
         let machine = self.machine(self.linux(), observer);
         let (mut sensor, actuator) = seams(machine, self.scenario.cpus.count, None, self.ends());
         let mut actuator = actuator.hard();
         self.track(&mut sensor);
-        let Ok(changes) = written::drive(method, &mut sensor, &mut actuator, |now| {
+        let Ok(changes) = reference::drive(method, &mut sensor, &mut actuator, |now| {
             progress(now.since(Instant::ZERO));
         });
         drop(actuator);

@@ -10,7 +10,7 @@ use onbeat_timeline::{Detail, Lanes, Track};
 use crate::observe::{Completion, Stretch};
 use crate::{CpuIndex, Observer, TaskIndex};
 
-/// Writes the timeline. The first error ends the writing; [`finish`](Self::finish) tells it.
+/// Writes the timeline. The first error ends the writing; [`finish`](Self::finish) returns it.
 pub struct ScenarioTimeline<W> {
     timeline: onbeat_timeline::Timeline<W>,
     cpus: Vec<Track>,

@@ -89,7 +89,7 @@ fn snapshot(now: u64, threads: Vec<ThreadSnapshot>) -> Snapshot {
 fn model(threads: impl Fn(u64) -> Vec<ThreadSnapshot>) -> Model {
     let mut model = Model::new("the service");
     for now in (0..10).map(|turn| 1000 + turn * 250) {
-        model.hear(News::Snapshot(snapshot(now, threads(now))));
+        model.update(News::Snapshot(snapshot(now, threads(now))));
     }
     model
 }
@@ -196,7 +196,7 @@ fn two_applications(now: u64) -> Snapshot {
 fn an_application_with_its_sums_stands_above_its_threads() {
     let mut model = Model::new("the service");
     for now in (0..10).map(|turn| 1000 + turn * 250) {
-        model.hear(News::Snapshot(two_applications(now)));
+        model.update(News::Snapshot(two_applications(now)));
     }
     let wide = lines(&model, &PLAIN, (200, 60));
     let names: Vec<&str> = wide
@@ -261,9 +261,9 @@ fn without_a_thread_the_screen_says_so() {
     for size in SIZES {
         assert!(lines(&model, &PLAIN, size)[2].starts_with("No thread is tracked"));
     }
-    model.hear(News::Trouble("the service does not run".to_owned()));
+    model.update(News::Trouble("the service does not run".to_owned()));
     assert!(lines(&model, &PLAIN, (80, 24))[0].contains("the service does not run"));
-    model.hear(News::Snapshot(snapshot(0, Vec::new())));
+    model.update(News::Snapshot(snapshot(0, Vec::new())));
     assert!(!lines(&model, &PLAIN, (80, 24))[0].contains("does not run"));
 }
 
@@ -365,7 +365,7 @@ fn one_thread_s_page_has_its_figures_and_histograms() {
 fn a_lock_is_on_the_screen_with_the_snapshot_that_tells_it_and_stands_out_for_a_while() {
     let mut model = model(|_| vec![watched(40, "player")]);
     assert!(row_of(&lines(&model, &PLAIN, (80, 24)), "player").contains("watched"));
-    model.hear(News::Snapshot(snapshot(
+    model.update(News::Snapshot(snapshot(
         3500,
         vec![kept(40, "player", 3500)],
     )));
@@ -378,14 +378,14 @@ fn a_lock_is_on_the_screen_with_the_snapshot_that_tells_it_and_stands_out_for_a_
 fn a_pause_holds_the_screen_until_it_is_over() {
     let mut model = model(|_| vec![watched(40, "player")]);
     press(&mut model, &[KeyCode::Char('p')]);
-    model.hear(News::Snapshot(snapshot(
+    model.update(News::Snapshot(snapshot(
         3500,
         vec![kept(40, "player", 3500)],
     )));
     let shown = lines(&model, &PLAIN, (80, 24));
     assert!(shown[0].contains("PAUSED") && row_of(&shown, "player").contains("watched"));
     press(&mut model, &[KeyCode::Char(' ')]);
-    model.hear(News::Snapshot(snapshot(
+    model.update(News::Snapshot(snapshot(
         3750,
         vec![kept(40, "player", 3750)],
     )));
@@ -436,10 +436,10 @@ fn rows_are_sorted_by_any_column_and_the_selection_goes_with_its_thread() {
 fn a_selected_thread_that_ends_gives_way_to_the_one_in_its_place() {
     let mut model = model(|now| (1..=3).map(|tid| kept(tid, "t", now)).collect());
     press(&mut model, &[KeyCode::End, KeyCode::Enter]);
-    model.hear(News::Snapshot(snapshot(9000, vec![kept(1, "t", 9000)])));
+    model.update(News::Snapshot(snapshot(9000, vec![kept(1, "t", 9000)])));
     assert_eq!(model.view.selected.map(|id| id.tid), Some(1));
     assert!(!model.view.is_drilled);
-    model.hear(News::Snapshot(snapshot(9250, Vec::new())));
+    model.update(News::Snapshot(snapshot(9250, Vec::new())));
     assert_eq!(model.view.selected, None);
 }
 
@@ -508,7 +508,7 @@ proptest! {
                 missed: wild,
                 ..kept(tid, "t", turn * 250)
             });
-            model.hear(News::Snapshot(snapshot(turn * 250, crowd.collect())));
+            model.update(News::Snapshot(snapshot(turn * 250, crowd.collect())));
             if let Some(&code) = all.get(key) {
                 press(&mut model, &[code]);
             }

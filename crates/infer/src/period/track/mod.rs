@@ -126,7 +126,7 @@ impl Tracker {
         let since = burst.woke.offset_from(self.beat) as f64 - self.fraction;
         let beats = (since / self.period).round();
         let beat = if self.cell.is_some() && beats < 1.0 {
-            self.hear_in_cell(since)
+            self.update_cell(since)
         } else {
             self.begin_cell(burst.woke, beats)
         };
@@ -145,7 +145,7 @@ impl Tracker {
         }
     }
 
-    fn hear_in_cell(&mut self, error: f64) -> Beat {
+    fn update_cell(&mut self, error: f64) -> Beat {
         let gate = self.errors.gate();
         let half_way = (error.abs() - self.period / 2.0).abs() <= gate;
         let Some(cell) = &mut self.cell else {
@@ -184,7 +184,7 @@ impl Tracker {
             half_way_after: false,
             missed: false,
         });
-        let heard = self.hear_in_cell(error);
+        let heard = self.update_cell(error);
         if verdict == Beat::Kept {
             heard
         } else {

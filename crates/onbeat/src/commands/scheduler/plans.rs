@@ -158,8 +158,8 @@ impl Plans {
     /// Takes in what the scheduler has told, and makes the plans anew that are due.
     pub(super) fn turn(&mut self, running: &mut Running) -> anyhow::Result<()> {
         let mut is_due = self.is_deaf_now();
-        for told in grace::told(running)? {
-            is_due |= match told {
+        for message in grace::messages(running)? {
+            is_due |= match message {
                 ThreadMessage::Starts {
                     tid,
                     period,

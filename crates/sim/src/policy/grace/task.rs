@@ -141,7 +141,7 @@ impl GraceTask {
     /// The budget and the outlook of its next job, after the last one took `demand` and ended
     /// `now`. Others are promised a share `others` of the CPU: it gets more than what is left of it
     /// only if that is its lasting budget.
-    pub(super) fn foretell(
+    pub(super) fn predict(
         &mut self,
         demand: Span,
         now: Instant,

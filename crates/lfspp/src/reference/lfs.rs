@@ -46,13 +46,13 @@ impl LfsControl {
             ran_out: false,
             next: now + lfs.server_period,
         };
-        // The binary controller begins at twice what it is told first.
-        new.tell(lfs.first.runtime_in(lfs.server_period) / 2, now);
+        // The binary controller begins at twice its first job.
+        new.end_period(lfs.first.runtime_in(lfs.server_period) / 2, now);
         new
     }
 
     /// The budget was enough for the last period of the server.
-    fn tell(&mut self, executed: Span, now: Instant) {
+    fn end_period(&mut self, executed: Span, now: Instant) {
         let job = Job {
             executed,
             ..Job::of(&Burst::pulse(self.task, now), now, now + self.period)
@@ -78,7 +78,7 @@ impl Controls for LfsControl {
         self.next = self.next + self.period;
         match self.held.take() {
             Some(held) if std::mem::take(&mut self.ran_out) => self.binary.exhausted(now, held),
-            _ => self.tell(Span::ZERO, now),
+            _ => self.end_period(Span::ZERO, now),
         }
     }
 

@@ -57,7 +57,7 @@ impl LfsPlusPlusControl {
 impl Controls for LfsPlusPlusControl {
     fn burst(&mut self, burst: &Burst) {
         if let Some(analyser) = &mut self.analyser {
-            analyser.hear_at(burst.woke);
+            analyser.add_event(burst.woke);
         }
     }
 

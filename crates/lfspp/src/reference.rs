@@ -18,7 +18,7 @@ pub use lfs::Lfs;
 pub use lfspp::LfsPlusPlus;
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum WrittenController {
+pub enum ReferenceController {
     /// The first one, which knows whether the last budget was enough (LFS++, section 2).
     Lfs(Lfs),
     /// Period analyser and bandwidth controller (LFS++, section 5).
@@ -27,7 +27,7 @@ pub enum WrittenController {
     Adaptive(Adaptive),
 }
 
-impl WrittenController {
+impl ReferenceController {
     /// The method of this name with the papers' parameters; none if there is no such method.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
@@ -62,7 +62,7 @@ trait Controls {
         Instant::from_ns(u64::MAX)
     }
 
-    /// How soon what happens has to be heard.
+    /// The longest delay at which it may handle an event.
     fn patience(&self) -> Span {
         IDLE
     }
@@ -84,12 +84,12 @@ struct Controlled {
 const IDLE: Span = Span::from_secs(1);
 
 /// Keeps each task that `sensor` tracks under `method`, until there is nothing more to hear; gives
-/// the number of changes of reservations. `progress` hears the time after each turn.
+/// the number of changes of reservations. `progress` is called with the time after each turn.
 ///
 /// Where requests do not all fit under eq. 1, onbeat's supervisor curbs them, all with the same
 /// weight: the paper leaves the rule open (section 4.2). The reservation stays.
 pub fn drive<S: Sensor, A: Actuator>(
-    method: &WrittenController,
+    method: &ReferenceController,
     sensor: &mut S,
     actuator: &mut A,
     mut progress: impl FnMut(Instant),
@@ -97,7 +97,7 @@ pub fn drive<S: Sensor, A: Actuator>(
     let mut tasks: Vec<Controlled> = Vec::new();
     let mut events = Vec::new();
     let mut changes = 0;
-    // A task that is tracked already is told at once.
+    // A task that is tracked already has its event at once.
     let mut idle = Span::ZERO;
     loop {
         let now = sensor.now();
@@ -111,7 +111,7 @@ pub fn drive<S: Sensor, A: Actuator>(
             continue;
         }
         for event in events.drain(..) {
-            hear(method, &mut tasks, &event, now);
+            handle(method, &mut tasks, &event, now);
         }
         for task in &mut tasks {
             if let Some(executed) = sensor.executed(task.task) {
@@ -126,7 +126,7 @@ pub fn drive<S: Sensor, A: Actuator>(
     }
 }
 
-fn hear(method: &WrittenController, tasks: &mut Vec<Controlled>, event: &Event, now: Instant) {
+fn handle(method: &ReferenceController, tasks: &mut Vec<Controlled>, event: &Event, now: Instant) {
     let of = |tasks: &mut Vec<Controlled>, id: TaskId| tasks.iter().position(|t| t.task == id);
     match event {
         Event::Tracked { task, .. } => tasks.push(Controlled {
