@@ -117,7 +117,7 @@ impl MarkedJobs {
             if let Some(anchor) = self.anchor
                 && release > anchor
             {
-                if self.distances.len() == tuning::memory() as usize / 2 - 1 {
+                if self.distances.len() == tuning::MEMORY as usize / 2 - 1 {
                     self.distances.pop_front();
                 }
                 let distance = release.since(anchor) / self.since_anchor;
@@ -168,13 +168,13 @@ impl MarkedJobs {
     fn period(&self) -> Option<Span> {
         let seen = self.seen();
         let period = match (self.declared, seen) {
-            (Some(told), Some(seen)) if told.abs_diff(seen).ratio(seen) > tuning::alike() => {
+            (Some(told), Some(seen)) if told.abs_diff(seen).ratio(seen) > tuning::ALIKE => {
                 Some(seen)
             }
             (told, seen) => told.or(seen),
         };
         // Jobs of a period that is longer than any window are not waited for.
-        let longest = Span::from_secs(tuning::window_s());
+        let longest = Span::from_secs(tuning::WINDOW_S);
         period.filter(|period| (tuning::SHORTEST_TOLD..=longest).contains(period))
     }
 

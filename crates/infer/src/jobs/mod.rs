@@ -104,9 +104,9 @@ impl Separator {
 fn slack(rhythm: &Rhythm) -> Span {
     rhythm
         .jitter
-        .scale(tuning::far())
+        .scale(tuning::FAR)
         .max(rhythm.period.scale(tuning::narrowest_gate()))
-        .min(rhythm.period / (2 * tuning::coarsest() as u64))
+        .min(rhythm.period / (2 * tuning::COARSEST as u64))
 }
 
 #[cfg(test)]

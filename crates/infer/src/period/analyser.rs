@@ -24,9 +24,9 @@ pub struct AnalyserConfig {
 impl Default for AnalyserConfig {
     fn default() -> Self {
         Self {
-            false_alarm_rate: tuning::false_alarm_rate(),
-            window: Span::from_secs(tuning::window_s()),
-            capacity: tuning::capacity(),
+            false_alarm_rate: tuning::FALSE_ALARM_RATE,
+            window: Span::from_secs(tuning::WINDOW_S),
+            capacity: tuning::CAPACITY,
         }
     }
 }
@@ -93,7 +93,7 @@ impl Analyser {
     /// The same with another false-alarm rate.
     pub fn analyse_at(&mut self, now: Instant, false_alarm_rate: f64) -> Vec<Rhythm> {
         self.forget(now);
-        if self.bursts.len() < tuning::fewest() {
+        if self.bursts.len() < tuning::FEWEST {
             return Vec::new();
         }
         let bursts: &[Compact] = self.bursts.make_contiguous();
@@ -235,14 +235,11 @@ impl Look<'_> {
         }
         self.train.points(self.bursts, self.origin);
         let (at, found) = (&self.train.at, seen.found.line);
-        if tuning::fractions()
-            && let Some(line) = self.fold.fraction(at, found.period, tuning::shortest_ns())
-        {
+        if let Some(line) = self.fold.fraction(at, found.period, tuning::SHORTEST_NS) {
             seen.found.line = line;
             return FoundBeat::of(seen.found, self.train);
         }
-        if tuning::tighter()
-            && seen.points == Points::All
+        if seen.points == Points::All
             && let Some(line) = fit::robust_line(&found.nearest(at), &mut Vec::new())
             && line.jitter < found.jitter
             && line.has_period(found.period)
@@ -268,11 +265,11 @@ impl Look<'_> {
             line.distance(at) > reach
         };
         let rest: Vec<Compact> = self.bursts.iter().filter(is_left).copied().collect();
-        if rest.len() < tuning::fewest() {
+        if rest.len() < tuning::FEWEST {
             return None;
         }
         let mut look = Look {
-            bursts: &rest[rest.len().saturating_sub(tuning::recent())..],
+            bursts: &rest[rest.len().saturating_sub(tuning::RECENT)..],
             origin: self.origin,
             enough: self.enough,
             train: self.train,
@@ -288,16 +285,12 @@ impl Look<'_> {
 
     /// The strongest beat: of timers, or of groups of bursts, if they come in groups that have one.
     fn strongest(&mut self) -> Option<FoundBeat> {
-        if tuning::timers()
-            && let Some(seen) = self.of_timers()
-        {
+        if let Some(seen) = self.of_timers() {
             return Some(seen);
         }
         self.train.wakeups(self.bursts, self.origin);
         let mut of_groups = None;
-        if tuning::groups()
-            && let Some(limit) = self.train.groups_part_at()
-        {
+        if let Some(limit) = self.train.groups_part_at() {
             self.train.merge(limit);
             of_groups = self.in_train();
             if of_groups.as_ref().is_some_and(|s| s.found.line_holds) {
@@ -352,12 +345,12 @@ impl Look<'_> {
     /// The beat of the points that carry the work, or of all.
     fn in_train(&mut self) -> Option<FoundBeat> {
         let mut of_work = None;
-        let polls = tuning::workers() && self.polls();
+        let polls = self.polls();
         if polls {
             let gap = self.train.median_gap();
             self.workers.longer_of(self.train, gap);
         }
-        if polls || tuning::workers() && self.workers.workers_of(self.train) {
+        if polls || self.workers.workers_of(self.train) {
             let found = self.search.beat(self.workers, self.enough);
             of_work = found.map(|found| FoundBeat {
                 points: Points::OfWork,

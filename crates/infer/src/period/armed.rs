@@ -19,7 +19,7 @@ const ROUNDING_NS: u128 = 1;
 /// misses between a wakeup and the next sleep differ by a microsecond at least, in programs that do
 /// nothing else.
 fn by_chance() -> f64 {
-    (2 * ROUNDING_NS + 1) as f64 / tuning::exact_ns()
+    (2 * ROUNDING_NS + 1) as f64 / tuning::EXACT_NS
 }
 
 /// How many expiries are looked at: among seven, four gaps may be too long. A late thread leaves
@@ -74,7 +74,7 @@ impl Grid {
     fn through(expiries: &[u64]) -> Option<Self> {
         let gaps = || expiries.windows(2).map(|w| w[0].checked_sub(w[1]));
         let beat = gaps().collect::<Option<Vec<u64>>>()?.into_iter().min()?;
-        if !(tuning::shortest_ns()..=tuning::longest_ns()).contains(&(beat as f64)) {
+        if !(tuning::SHORTEST_NS..=tuning::LONGEST_NS).contains(&(beat as f64)) {
             return None;
         }
         let (first, last) = (*expiries.last()?, *expiries.first()?);

@@ -12,7 +12,7 @@ use crate::tuning;
 /// The middle of the narrowest band around `beats`, if their lateness behind `line` has edges;
 /// otherwise `line`. The beats ascend.
 pub(super) fn sharpen(line: FittedLine, beats: &[(i64, f64)]) -> FittedLine {
-    if beats.len() < tuning::fewest() || kurtosis(&line, beats) > tuning::edged() {
+    if beats.len() < tuning::FEWEST || kurtosis(&line, beats) > tuning::EDGED {
         return line;
     }
     let (mut lower, mut upper) = (Vec::new(), Vec::new());

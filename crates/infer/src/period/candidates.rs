@@ -34,7 +34,7 @@ impl Default for Candidates {
 
 fn edge(bin: usize) -> f64 {
     f64::from(f32::from_bits(
-        ((bin as u32) << SHIFT) + (tuning::shortest_ns() as f32 * 0.7).to_bits(),
+        ((bin as u32) << SHIFT) + (tuning::SHORTEST_NS as f32 * 0.7).to_bits(),
     ))
 }
 
@@ -43,10 +43,10 @@ impl Candidates {
     pub(super) fn propose(&mut self, train: &Train, most: usize) {
         self.scored.clear();
         self.counts.fill(0);
-        let longest = tuning::longest_ns().min(train.length() / tuning::turns());
-        let base = (tuning::shortest_ns() as f32 * 0.7).to_bits();
+        let longest = tuning::LONGEST_NS.min(train.length() / tuning::turns());
+        let base = (tuning::SHORTEST_NS as f32 * 0.7).to_bits();
         for (i, &from) in train.at.iter().enumerate() {
-            for &to in train.at.iter().skip(i + 1).take(tuning::lags()) {
+            for &to in train.at.iter().skip(i + 1).take(tuning::LAGS) {
                 let difference = to - from;
                 if difference > longest {
                     break;
@@ -69,7 +69,7 @@ impl Candidates {
             if self
                 .proposed
                 .iter()
-                .all(|p| (p.0 / period - 1.0).abs() > tuning::alike())
+                .all(|p| (p.0 / period - 1.0).abs() > tuning::ALIKE)
             {
                 self.proposed.push((period, score));
             }
@@ -97,7 +97,7 @@ impl Candidates {
                 period += f64::from(count) * (edge(b) + edge(b + 1)) / 2.0;
             }
             period /= weight;
-            if !(tuning::shortest_ns()..=longest).contains(&period) {
+            if !(tuning::SHORTEST_NS..=longest).contains(&period) {
                 continue;
             }
             let beats = (train.length() / period).max(f64::from(here));

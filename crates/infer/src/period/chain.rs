@@ -56,17 +56,16 @@ impl Chain {
                 while at[*nearest] < due {
                     *nearest += 1;
                 }
-                let from_here = nearest.saturating_sub(tuning::lags()).max(*first);
+                let from_here = nearest.saturating_sub(tuning::LAGS).max(*first);
                 let points = at.iter().zip(&self.score).enumerate();
-                for (i, (&earlier, &so_far)) in
-                    points.take(*nearest + tuning::lags()).skip(from_here)
+                for (i, (&earlier, &so_far)) in points.take(*nearest + tuning::LAGS).skip(from_here)
                 {
                     let deviation = (earlier - due) * per_reach;
                     if deviation > 1.0 {
                         break;
                     }
                     let reached =
-                        1.0 + so_far - tuning::missed() * leap as f64 - deviation * deviation;
+                        1.0 + so_far - tuning::MISSED * leap as f64 - deviation * deviation;
                     if reached > score {
                         score = reached;
                         from = (i as u32, leap as u8 + 1);

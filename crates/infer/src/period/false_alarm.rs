@@ -147,7 +147,7 @@ impl Judge {
                 continue;
             }
             let met = met as f64;
-            let reach = deviation.max(tuning::exact_ns());
+            let reach = deviation.max(tuning::EXACT_NS);
             let width = (2.0 * reach / claim.period).min(1.0);
             let chance = train.coverage(2.0 * reach).max(claim.floor * width);
             let strength = divergence(claim.beats, met, chance) - tries(width).ln();

@@ -21,11 +21,11 @@ impl FittedLine {
     }
 
     pub(super) fn is_tight(&self) -> bool {
-        self.jitter < tuning::loose() * self.period
+        self.jitter < tuning::LOOSE * self.period
     }
 
     pub(super) fn has_period(&self, period: f64) -> bool {
-        (self.period / period - 1.0).abs() < tuning::same()
+        (self.period / period - 1.0).abs() < tuning::SAME
     }
 
     pub(super) fn distance(&self, time: f64) -> f64 {
@@ -52,7 +52,7 @@ impl FittedLine {
 
     pub(super) fn is_multiple_of(&self, other: &Self) -> bool {
         let ratio = self.period.max(other.period) / self.period.min(other.period);
-        ratio < tuning::lags() as f64 + 0.5 && (ratio / ratio.round() - 1.0).abs() < tuning::same()
+        ratio < tuning::LAGS as f64 + 0.5 && (ratio / ratio.round() - 1.0).abs() < tuning::SAME
     }
 
     /// How far after its beat a point is.
@@ -111,7 +111,7 @@ pub(super) fn without_far_points(
         scratch.extend(beats.iter().map(|&b| best.late(b).abs()));
         let middle = scratch.len() / 2;
         let (_, &mut median, _) = scratch.select_nth_unstable_by(middle, f64::total_cmp);
-        let limit = (tuning::far() * DEVIATIONS * median).max(tuning::exact_ns());
+        let limit = (tuning::FAR * DEVIATIONS * median).max(tuning::EXACT_NS);
         let near = |&beat: &(i64, f64)| best.late(beat).abs() <= limit;
         best = line(beats.iter().copied().filter(near))?;
     }
@@ -141,7 +141,7 @@ pub(super) fn steps(beats: &[(i64, f64)], scratch: &mut Vec<f64>) -> Option<(f64
 /// if lateness adds up. The largest deviations are left out, as in the fit.
 pub(super) fn von_neumann(beats: &[(i64, f64)], line: &FittedLine, scratch: &mut Vec<f64>) -> f64 {
     scratch.clear();
-    let limit = (tuning::far() * line.jitter).max(tuning::exact_ns());
+    let limit = (tuning::FAR * line.jitter).max(tuning::EXACT_NS);
     scratch.extend(
         beats
             .iter()
@@ -152,7 +152,7 @@ pub(super) fn von_neumann(beats: &[(i64, f64)], line: &FittedLine, scratch: &mut
     let mean = scratch.iter().sum::<f64>() / n;
     let variance: f64 = scratch.iter().map(|l| (l - mean).powi(2)).sum::<f64>() / n;
     let differences: f64 = scratch.windows(2).map(|w| (w[1] - w[0]).powi(2)).sum();
-    if variance > tuning::exact_ns() * tuning::exact_ns() {
+    if variance > tuning::EXACT_NS * tuning::EXACT_NS {
         differences / (n - 1.0) / variance
     } else {
         2.0

@@ -16,7 +16,7 @@ use crate::tuning::{self, MASS};
 
 /// How many widths are tried, each at two places of its bins.
 fn widths() -> usize {
-    (tuning::finest() / tuning::coarsest()).ilog2() as usize + 1
+    (tuning::finest() / tuning::COARSEST).ilog2() as usize + 1
 }
 
 /// The logarithm of the Bayes factor for a grid.
@@ -57,7 +57,7 @@ impl Fold {
     ) -> Option<FittedLine> {
         let mut most = self.evidence(at, period).left;
         let mut best = None;
-        for parts in 2..=tuning::lags() {
+        for parts in 2..=tuning::LAGS {
             let tried = period / parts as f64;
             if tried < shortest {
                 break;
@@ -86,14 +86,14 @@ impl Fold {
         };
         let releases = crowded.nearest(&times);
         let line = fit::without_far_points(crowded, &releases, &mut Vec::new())?;
-        let reach = (tuning::far() * line.jitter).max(period / tuning::finest() as f64);
+        let reach = (tuning::FAR * line.jitter).max(period / tuning::finest() as f64);
         let met = releases
             .iter()
             .filter(|&&release| line.late(release).abs() <= reach);
         let turns = (at[at.len() - 1] - at[0]) / period;
         (line.jitter < tuning::tight() * period
             && line.has_period(period)
-            && met.count() as f64 >= tuning::met() * turns)
+            && met.count() as f64 >= tuning::MET * turns)
             .then_some(line)
     }
 

@@ -65,28 +65,26 @@ impl Claim<'_> {
     /// the phases in the mean over the releases but the first, whose phase is as likely as any.
     /// Whether they are of a rhythm is one question for all of a thread, so they count as one.
     pub(super) fn confidence(&self, fold: &mut Fold) -> Option<f64> {
-        if tuning::ticks() && self.is_a_tick() {
+        if self.is_a_tick() {
             return None;
         }
         let groups = self.groups();
         let by_sleeps = fold.evidence(&self.sleeps_before(&groups), self.line.period);
         let phases = fold.evidence(&groups, self.line.period);
-        let follows_its_jobs = tuning::sleeps_of_a_process() && by_sleeps.left > phases.left;
-        let proved = tuning::clock() && !follows_its_jobs && self.is_a_clock(&groups, phases.left)
-            || tuning::steps()
-                && !(follows_its_jobs && self.mostly_waits())
-                && self.steps_are_alike(&groups)
-            || tuning::sleeps() && self.sleeps_are_alike()
-            || tuning::polls() && self.of_work && self.polls_are_in_time(&groups);
+        let follows_its_jobs = by_sleeps.left > phases.left;
+        let proved = !follows_its_jobs && self.is_a_clock(&groups, phases.left)
+            || !(follows_its_jobs && self.mostly_waits()) && self.steps_are_alike(&groups)
+            || self.sleeps_are_alike()
+            || self.of_work && self.polls_are_in_time(&groups);
         let others = groups.len().saturating_sub(1).max(1);
-        let odds = tuning::prior_odds() * (phases.most / others as f64).exp();
+        let odds = tuning::PRIOR_ODDS * (phases.most / others as f64).exp();
         proved.then_some(odds / (1.0 + odds))
     }
 
     /// Most releases are woken by another thread, soon after a tick of this period.
     fn is_a_tick(&self) -> bool {
         let ticks = TICKS_HZ.map(|hz| 1e9 / hz);
-        let is_alike = |tick: &&f64| (self.line.period / **tick - 1.0).abs() < tuning::alike();
+        let is_alike = |tick: &&f64| (self.line.period / **tick - 1.0).abs() < tuning::ALIKE;
         let Some(tick) = ticks.iter().find(is_alike) else {
             return false;
         };
@@ -96,7 +94,7 @@ impl Claim<'_> {
         let at_a_tick = releases.iter().filter(|(_, at)| {
             while bursts.next_if(|burst| burst.0 < *at).is_some() {}
             let is_woken = bursts.peek().is_some_and(|burst| burst.1.waker() != 0);
-            is_woken && (origin + at) % tick < tuning::alike() * tick
+            is_woken && (origin + at) % tick < tuning::ALIKE * tick
         });
         at_a_tick.count() as f64 > tuning::HALF * releases.len() as f64
     }
@@ -109,14 +107,14 @@ impl Claim<'_> {
         let hypotheses = ((last - first) / self.line.period * tuning::range()).ln();
         evidence > tuning::crowded() * groups.len() as f64
             && evidence > self.enough + hypotheses
-            && (!tuning::lateness() || self.keeps_time())
+            && self.keeps_time()
     }
 
     fn groups(&self) -> Vec<f64> {
         let mut last = f64::NEG_INFINITY;
         let mut groups = self.at.to_vec();
         groups.retain(|&at| {
-            let first = at - last > self.line.period / tuning::coarsest() as f64;
+            let first = at - last > self.line.period / tuning::COARSEST as f64;
             last = at;
             first
         });
@@ -160,14 +158,14 @@ impl Claim<'_> {
         fit::robust_line(releases, &mut scratch).is_some_and(|line| {
             line.is_tight()
                 && line.has_period(self.line.period)
-                && fit::von_neumann(releases, &line, &mut scratch) > tuning::held()
+                && fit::von_neumann(releases, &line, &mut scratch) > tuning::HELD
         })
     }
 
     fn steps_are_alike(&self, groups: &[f64]) -> bool {
         let steps = Steps::new(groups.windows(2).map(|w| w[1] - w[0]).collect());
         steps.is_some_and(|steps| {
-            (steps.median / self.line.period - 1.0).abs() < tuning::alike()
+            (steps.median / self.line.period - 1.0).abs() < tuning::ALIKE
                 && (steps.half_are_very_alike(self.enough)
                     || steps.nearly_all_are_alike(self.enough))
         })
@@ -189,7 +187,7 @@ impl Claim<'_> {
             in_time.count() as f64,
             releases.len().saturating_sub(1) as f64,
         );
-        met >= tuning::nearly_all() * of
+        met >= tuning::NEARLY_ALL * of
             && divergence(of, met, within_half_by_chance()) >= self.enough
     }
 
@@ -203,7 +201,7 @@ impl Claim<'_> {
             return false;
         };
         let mean = ns(last.woke().since(first.woke())) / sleeps.len() as f64;
-        (mean / self.line.period - 1.0).abs() < tuning::alike()
+        (mean / self.line.period - 1.0).abs() < tuning::ALIKE
             && Steps::new(sleeps).is_some_and(|sleeps| sleeps.half_are_very_alike(self.enough))
     }
 }
@@ -226,14 +224,14 @@ impl Steps {
     }
 
     fn nearly_all_are_alike(&self, enough: f64) -> bool {
-        self.are_alike(tuning::nearly_all(), tuning::alike(), enough)
+        self.are_alike(tuning::NEARLY_ALL, tuning::ALIKE, enough)
     }
 
     /// Whether this share of the steps is within so much of their median, or of a multiple of it,
     /// where a job was left out; and surely more than half are, and by more than chance. The chance
     /// is that of steps spread over `spread` of the median (Chernoff's bound).
     fn are_alike(&self, share: f64, within: f64, enough: f64) -> bool {
-        let limit = (within * self.median).max(tuning::exact_ns());
+        let limit = (within * self.median).max(tuning::EXACT_NS);
         let deviation = |&step: &f64| {
             let beats = (step / self.median).round().max(1.0);
             (step - beats * self.median).abs()

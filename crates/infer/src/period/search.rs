@@ -34,19 +34,17 @@ pub(super) struct Search {
 impl Search {
     /// The beat of `train` that is surer than `enough`, if there is one.
     pub(super) fn beat(&mut self, train: &Train, enough: f64) -> Option<Found> {
-        if train.at.len() < tuning::fewest() {
+        if train.at.len() < tuning::FEWEST {
             return None;
         }
         self.chain.each_point_a_beat(train);
-        let plain = self
-            .weigh(train, enough)
-            .filter(|_| tuning::each_point_first());
-        if plain.is_some_and(|found| found.line_holds && found.evidence.met > tuning::met()) {
+        let plain = self.weigh(train, enough);
+        if plain.is_some_and(|found| found.line_holds && found.evidence.met > tuning::MET) {
             return plain;
         }
         let mut recent = std::mem::take(&mut self.recent);
-        let found = if train.at.len() > tuning::recent() {
-            recent.last_of(train, tuning::recent());
+        let found = if train.at.len() > tuning::RECENT {
+            recent.last_of(train, tuning::RECENT);
             self.followed(&recent, enough)
         } else {
             self.followed(train, enough)
@@ -60,7 +58,7 @@ impl Search {
 
     fn followed(&mut self, train: &Train, enough: f64) -> Option<Found> {
         let mut best: Option<Found> = None;
-        self.candidates.propose(train, tuning::candidates());
+        self.candidates.propose(train, tuning::CANDIDATES);
         for i in 0..self.candidates.proposed.len() {
             self.chain.follow(train, self.candidates.proposed[i].0);
             if let Some(found) = self.weigh(train, enough)
@@ -78,13 +76,13 @@ impl Search {
         let (first, last) = (beats.first()?.0, beats.last()?.0);
         let mut line = fit::robust_line(beats, &mut self.scratch)?;
         let (step, scatter) = fit::steps(beats, &mut self.scratch)?;
-        if !(tuning::shortest_ns()..=tuning::longest_ns()).contains(&line.period)
-            || !(tuning::shortest_ns()..=tuning::longest_ns()).contains(&step)
+        if !(tuning::SHORTEST_NS..=tuning::LONGEST_NS).contains(&line.period)
+            || !(tuning::SHORTEST_NS..=tuning::LONGEST_NS).contains(&step)
         {
             return None;
         }
         let ratio = fit::von_neumann(beats, &line, &mut self.scratch);
-        let held = ratio > tuning::held() + 2.0 * tuning::fewest() as f64 / beats.len() as f64;
+        let held = ratio > tuning::HELD + 2.0 * tuning::FEWEST as f64 / beats.len() as f64;
         let sure = |e: &Evidence| e.strength >= enough;
         let steps = self.judge.steps(train, step, beats).filter(sure);
         let tight = steps.is_some();
@@ -96,7 +94,7 @@ impl Search {
         // The line need not prove again what the steps prove.
         let line_holds = evidence.is_some_and(|e| {
             (sure(&e) || (tight && e.strength > 0.0))
-                && (held || (tight && e.met > tuning::nearly_all()))
+                && (held || (tight && e.met > tuning::NEARLY_ALL))
         });
         let evidence = match (evidence, steps) {
             (Some(line), Some(steps)) if line_holds && steps.strength > line.strength => Evidence {
@@ -119,11 +117,7 @@ impl Search {
             _ => return None,
         };
         Some(Found {
-            line: if tuning::band() {
-                band::sharpen(line, &self.chain.beats)
-            } else {
-                line
-            },
+            line: band::sharpen(line, &self.chain.beats),
             evidence,
             line_holds: true,
         })

@@ -50,7 +50,7 @@ impl Train {
 
     /// The gap between groups of points, if there are groups.
     pub(super) fn groups_part_at(&self) -> Option<f64> {
-        valley(&self.gaps, tuning::wide())
+        valley(&self.gaps, tuning::WIDE)
     }
 
     /// Merges points that follow the one before after no more than `limit`.
@@ -80,7 +80,7 @@ impl Train {
         sorted.clear();
         sorted.extend_from_slice(&train.executed);
         sorted.sort_unstable_by(f64::total_cmp);
-        let Some(limit) = valley(sorted, tuning::wide()) else {
+        let Some(limit) = valley(sorted, tuning::WIDE) else {
             return false;
         };
         let light: f64 = sorted.iter().take_while(|&&e| e <= limit).sum();
@@ -150,7 +150,7 @@ impl Train {
 /// is wide, by ratio, and has enough values on each side, two at least. A few may lie in it.
 fn valley(ascending: &[f64], wide: f64) -> Option<f64> {
     let n = ascending.len();
-    let strays = n / tuning::strays();
+    let strays = n / tuning::STRAYS;
     let side = (n / tuning::side()).max(2);
     let mut best = (wide, None);
     for low in (side - 1..n.saturating_sub(side + strays)).rev() {

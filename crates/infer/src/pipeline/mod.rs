@@ -87,7 +87,7 @@ impl Contacts {
                 *left_out += left_out_in(gap, self.period * every);
             }
         }
-        if jobs(at.since(self.since), self.period) > 2 * u64::from(tuning::memory()) {
+        if jobs(at.since(self.since), self.period) > 2 * u64::from(tuning::MEMORY) {
             self.fade(at);
         }
     }
@@ -127,12 +127,12 @@ impl Contacts {
             let seen = of.saturating_sub(left_out);
             // In one job there may be many.
             let early = if every == 1 { 0 } else { early };
-            if (of - seen).max(early) as f64 > (1.0 - tuning::nearly_all()) * of as f64 {
+            if (of - seen).max(early) as f64 > (1.0 - tuning::NEARLY_ALL) * of as f64 {
                 return None;
             }
             // It takes a step for each job left out, so it is asked for a few of them only.
             let confidence = confidence(seen, of);
-            (confidence >= tuning::sure_of_a_stage()).then_some(PathStanding {
+            (confidence >= tuning::SURE_OF_A_STAGE).then_some(PathStanding {
                 every,
                 seen,
                 of,

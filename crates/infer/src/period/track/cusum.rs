@@ -12,12 +12,12 @@ use crate::tuning;
 
 /// The score that is an alarm, by Lorden's bound.
 fn alarm() -> f64 {
-    1.0 / tuning::false_alarm_rate()
+    1.0 / tuning::FALSE_ALARM_RATE
 }
 
 /// Jobs over which the habit is learned. Nothing is rarer than one of them.
 fn memory() -> f64 {
-    2.0 * f64::from(tuning::memory())
+    2.0 * f64::from(tuning::MEMORY)
 }
 
 /// One thing that a job may show, how often it usually does, and the score.
@@ -31,8 +31,8 @@ pub(super) struct Surprise {
 impl Default for Surprise {
     fn default() -> Self {
         Self {
-            habit: 1.0 - tuning::nearly_all(),
-            jobs: tuning::fewest() as f64,
+            habit: 1.0 - tuning::NEARLY_ALL,
+            jobs: tuning::FEWEST as f64,
             score: 1.0,
         }
     }

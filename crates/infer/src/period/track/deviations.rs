@@ -6,7 +6,7 @@ use crate::tuning;
 const PERCENTILE_PER_DEVIATION: f64 = 1.150_35;
 
 fn gate() -> f64 {
-    tuning::far() / PERCENTILE_PER_DEVIATION
+    tuning::FAR / PERCENTILE_PER_DEVIATION
 }
 
 /// A running 75th percentile of the absolute errors, in nanoseconds.
@@ -29,9 +29,9 @@ impl Errors {
 
     pub(super) fn record(&mut self, error: f64) {
         let factor = if error.abs() > self.percentile {
-            1.0 + tuning::growth()
+            1.0 + tuning::GROWTH
         } else {
-            1.0 - tuning::growth() / 3.0
+            1.0 - tuning::GROWTH / 3.0
         };
         // From zero nothing could grow.
         self.percentile = (self.percentile * factor).max(1.0).min(self.most);

@@ -107,7 +107,7 @@ impl Tracker {
             locked_period: period,
             beat: rhythm.phase,
             fraction: 0.0,
-            beats_seen: tuning::fewest() as u32,
+            beats_seen: tuning::FEWEST as u32,
             cell: None,
             busy_until: Instant::ZERO,
             errors: Errors::new(period, rhythm.jitter.as_ns() as f64),
@@ -226,7 +226,7 @@ impl Tracker {
         self.signs.slipping.hear(false);
         let mut changed = self.signs.leaving_out.hear(cell.left_out);
         changed |= self.signs.half_way.hear(cell.half_way_before);
-        if (self.period / self.locked_period - 1.0).abs() > tuning::same() {
+        if (self.period / self.locked_period - 1.0).abs() > tuning::SAME {
             // Delays in one direction can feign a drift: only an analysis can tell.
             self.period = self.locked_period;
             changed = true;
@@ -277,7 +277,7 @@ impl Tracker {
 
     /// One step of the filter: alpha and beta of the least-squares line through `n` beats.
     fn correct(&mut self, error: f64) {
-        let n = f64::from(self.beats_seen.min(tuning::memory()));
+        let n = f64::from(self.beats_seen.min(tuning::MEMORY));
         let alpha = 2.0 * (2.0 * n + 1.0) / ((n + 1.0) * (n + 2.0));
         let beta = 6.0 / ((n + 1.0) * (n + 2.0));
         self.fraction += alpha * self.errors.clip(error);

@@ -6,7 +6,7 @@ use crate::tuning;
 /// thread without rhythm hits less than a third of the time, one that is late every third time
 /// still hits two thirds.
 fn lost() -> [(u32, u32); 2] {
-    let memory = tuning::memory();
+    let memory = tuning::MEMORY;
     [(memory / 2, memory / 8), (memory - 1, (memory + 1) / 3)]
 }
 
