@@ -10,7 +10,7 @@ programs=$here/programs
 # Debian's python3 has Debian's modules; another one may come first in PATH.
 PATH=$PATH:/usr/games:/usr/sbin:/usr/lib/go/bin:/usr/local/go/bin:$HOME/.cargo/bin
 python=/usr/bin/python3
-: "${SECONDS_TO_RUN:=4}" "${CACHE:?}" "${WORK:?}"
+: "${SECONDS_TO_RUN:=3}" "${CACHE:?}" "${WORK:?}"
 export FILM=$CACHE/film.mkv FILM720=$CACHE/film720.mkv
 
 # Ends with what there is to install.
@@ -136,7 +136,7 @@ run_gst() {
 prepare_ffplay() { need ffplay; }
 run_ffplay() { SDL_RENDER_DRIVER=software shown 40 921600 "$@" ffplay -loglevel quiet -an -loop 0 "$FILM720"; }
 
-#: vlc | VLC, 720p25 | frames | C, C++
+#: vlc | VLC, 720p25 | frames | C, C++ | held back
 prepare_vlc() { need cvlc; }
 # It will not run as root.
 run_vlc() {

@@ -28,7 +28,7 @@ def arguments():
     parser.add_argument("--programs", help="these, with commas between them, also if they are held back [default: all that are not]")
     parser.add_argument("--held-back", action="store_true", help="also those that are held back")
     parser.add_argument("--situations", default="idle,hogs")
-    parser.add_argument("--seconds", type=int, default=4, help="of each program in each cell, after its start")
+    parser.add_argument("--seconds", type=int, default=3, help="of each program in each cell, after its start")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--binary", default="target/release/onbeat")
     parser.add_argument("--onbeat", action="append", metavar="LABEL=ARGS", help="a variant of onbeat's flags; may be given several times [default: onbeat=]")
@@ -246,12 +246,12 @@ def table(options, programs, ways):
     date = datetime.date.fromtimestamp(last["at"])
     lines = [f"Medians of {1 + max(one['round'] for one in results)} rounds of {last['seconds']} s, with least and greatest, and the ratio to the first column; "
              f"{last['cpus']} CPUs, {last['kernel']}, load before {results[0]['load']}; commit {last['commit']}, {date}.", "",
-             "| program | figure | " + " | ".join(f"{situation}, {way}" for situation, way in columns) + " | threads changed, idle |",
+             "| program | figure | " + " | ".join(f"{situation}, {way}" for situation, way in columns) + " | changed, idle |",
              "|---|---|" + "---:|" * (len(columns) + 1)]
     worst, notes = {}, []
     for program in programs:
         mine = [one for one in results if one["program"] == program.name]
-        threads = [[one["threads"] for one in mine if (one["situation"], one["way"]) == ("idle", way) and "threads" in one] for way in ways]
+        changed = [[one for one in mine if (one["situation"], one["way"]) == ("idle", way) and "threads" in one] for way in ways]
         for key, name in (("count", program.counts), ("p99_ms", "p99, ms")):
             cells, base = [], None
             for column in columns:
@@ -270,7 +270,7 @@ def table(options, programs, ways):
                 cells.append(text)
             if any(cell != "-" for cell in cells):
                 title = f"{program.title}{' (held back)' if program.held_back else ''}" if key == "count" else ""
-                shown = " / ".join(f"{min(some)}-{max(some)}" for some in threads if some) if key == "count" else ""
+                shown = " / ".join(f"{least_to_most(some, 'threads')} ({least_to_most(some, 'changes')})" for some in changed if some) if key == "count" else ""
                 lines.append(f"| {title} | {name} | " + " | ".join(cells) + f" | {shown} |")
         said = {}
         for one in mine:
@@ -281,6 +281,11 @@ def table(options, programs, ways):
         cells = [which(worst[key, column]) if (key, column) in worst else None for column in columns]
         lines.append(f"| **worst ratio** | {name} | " + " | ".join(f"**{cell[0]:.2f}** {cell[1]}" if cell else "-" for cell in cells) + " | |")
     return "\n".join(lines + [""] + notes).strip() + "\n"
+
+
+def least_to_most(results, key):
+    values = sorted({one[key] for one in results})
+    return "-".join(f"{value:g}" for value in dict.fromkeys([values[0], values[-1]]))
 
 
 def main():
