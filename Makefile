@@ -17,10 +17,10 @@ help:
 	@echo 'make build        the onbeat binary, in $(TARGET_DIR)/release'
 	@echo 'make demo         a film beside CPU hogs, without onbeat and with it'
 	@echo 'make test         every test; as root also those on the live kernel'
-	@echo 'make test-nightly the long forms: 10^6 hostile calls, 1000 kills, storms, an hour of soak, the sandbox, misuse of libonbeat, test-vm-nightly, 10^8 inputs a fuzz target; PART=killed: one'
+	@echo 'make test-nightly the long forms: 10^6 hostile calls, 1000 kills, storms, an hour of soak, all builds of libonbeat, test-packages, rustdoc, test-vm-nightly, 10^8 inputs a fuzz target; PART=killed: one'
 	@echo 'make test-vm      cases on a kernel in an emulated machine, in virtual time; CASE=name: one'
 	@echo 'make test-vm-nightly  all of these on two kernels, and the schedulers on all from 6.16 on; KERNEL=7.3: one'
-	@echo 'make check        format, lints, documentation'
+	@echo 'make check        format, lints, lines, imports'
 	@echo 'make bench        the benchmarks'
 	@echo 'make experiments  what there is to measure and compute, by name'
 	@echo 'make programs     real programs beside hogs, by each means; two minutes. NAME=programs of the above: all of it'
@@ -49,6 +49,7 @@ test:
 test-nightly:
 	scripts/setup.sh test
 	scripts/setup.sh cross
+	scripts/setup.sh release
 	scripts/setup.sh fuzz
 	scripts/as-root.sh env PATH="$$PATH" \
 		$(foreach name,HOSTILE_CALLS KILLS STORMS SOAK_MINUTES FUZZ_RUNS FUZZ_LONGEST,$(if $($(name)),$(name)=$($(name)))) \

@@ -1,43 +1,42 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for the given number of seconds (60 if none is given), one on each CPU; with a
-# second number, until it has had so many inputs, if that comes first. Says how many it had.
+# Runs fuzz targets for the given number of seconds each (60 if none is given), one on each CPU; with a second number,
+# until it has had so many inputs, if that comes first (-1: no bound). Says how many it had.
 #
-# Sanitizers and coverage are behind rustc's unstable flags: with a stable toolchain alone,
-# RUSTC_BOOTSTRAP opens them. In CI every run draws the same inputs, so that a change is judged by
-# what it changed; runs by hand find new ones.
+# Without targets it runs all. In CI every run draws the same inputs, so that a change is judged by what it changed;
+# runs by hand find new ones. With a bound, inputs have at most 400 bytes, and the fuzzer does not trace comparisons: it
+# has up to four times as many in a second. Long inputs are for runs bounded by time.
 #
-# With a number of inputs these have at most 400 bytes, some lines, and the fuzzer does not trace
-# comparisons: it has up to four times as many in a second. Long inputs are for runs bounded by time.
+# usage: scripts/fuzz.sh [SECONDS [RUNS [TARGET...]]]
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
-seconds=${1:-60}
-runs=${2:--1}
+seconds=${1:-60} runs=${2:--1}
+all=$(sed -n 's|.*fuzz_targets/\(.*\)\.rs"$|\1|p' Cargo.toml)
+targets=${*:3}
+targets=${targets:-$all}
 
-if cargo +nightly --version >/dev/null 2>&1; then
-    toolchain=(+nightly)
-else
-    toolchain=()
-    export RUSTC_BOOTSTRAP=1
-fi
-
-targets=$(cargo "${toolchain[@]}" fuzz list)
-if [ -z "$targets" ]; then
-    echo "no fuzz target found" >&2
-    exit 1
-fi
-export build='--sanitizer none' lengths=''
-[ "$runs" = -1 ] || build+=' --no-trace-compares' lengths=-max_len=400
-# Both are lists of options.
-# shellcheck disable=SC2086
-cargo "${toolchain[@]}" fuzz build $build
+# What libFuzzer needs to see which way an input took. With a target of its own, nothing that runs while this is built
+# has it.
+flags='--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 -Cdebug-assertions'
+for option in level=4 inline-8bit-counters pc-table $([ "$runs" != -1 ] || echo trace-compares); do
+    flags+=" -Cllvm-args=-sanitizer-coverage-$option"
+done
+host=$(rustc -vV | sed -n 's/^host: //p')
+features=()
+[ $# -le 2 ] || features=(--no-default-features)
+# Word splitting is meant: targets hold no spaces.
+# shellcheck disable=SC2046,SC2086
+RUSTFLAGS=$flags cargo build --release --target "$host" "${features[@]}" $(printf -- '--bin %s ' $targets)
+folder=$(realpath "${CARGO_TARGET_DIR:-target}")/$host/release
+export folder
 
 # What a target says is shown only if it has found a fault; xargs goes on with the others.
-fuzz() { # TARGET SECONDS RUNS [TOOLCHAIN]
-    local log status=0
+fuzz() { # TARGET SECONDS RUNS
+    local log status=0 bounded=()
     log=$(mktemp)
-    # shellcheck disable=SC2086
-    cargo ${4:+"$4"} fuzz run $build "$1" -- \
-        -max_total_time="$2" -runs="$3" $lengths ${CI:+-seed=1} -timeout=60 -rss_limit_mb=4096 >"$log" 2>&1 || status=1
+    mkdir -p "corpus/$1" "artifacts/$1"
+    [ "$3" = -1 ] || bounded=(-max_len=400)
+    "$folder/$1" "corpus/$1" "-artifact_prefix=artifacts/$1/" -max_total_time="$2" -runs="$3" "${bounded[@]}" \
+        ${CI:+-seed=1} -timeout=60 -rss_limit_mb=4096 >"$log" 2>&1 || status=1
     if [ "$status" -eq 0 ]; then
         echo "fuzz $1: no fault, $(sed -n 's/^Done \([0-9]*\) runs in \([0-9]*\) .*/\1 inputs in \2 s/p' "$log")"
     else
@@ -48,4 +47,4 @@ fuzz() { # TARGET SECONDS RUNS [TOOLCHAIN]
     return "$status"
 }
 export -f fuzz
-xargs -P "$(nproc)" -I {} bash -c "fuzz {} $seconds $runs ${toolchain[*]}" <<<"$targets"
+tr ' ' '\n' <<<"$targets" | xargs -P "$(nproc)" -I {} bash -c "fuzz {} $seconds $runs"

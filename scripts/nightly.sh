@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # The long forms of the tests, as root: a million hostile calls, a thousand kills at random moments, storms of programs, an hour
-# of programs that come and go, the unit in its sandbox, libonbeat's misuse with each compiler, the cases on several
-# kernels, and a hundred million inputs for each fuzz target. Each part is run, whatever the others say. All but the
-# last two parts take a night; FUZZ_LONGEST bounds the inputs, in seconds, for each target.
+# of programs that come and go, all builds of libonbeat with each compiler and tool, the packages, the documentation, the
+# cases on several kernels, and a hundred million inputs for each fuzz target. Each part is run, whatever the others say. All
+# but the last two parts take a night; FUZZ_LONGEST bounds the inputs, in seconds, for each target.
 #
-# usage: scripts/nightly.sh [PART...]    a part is hostile, killed, storms, soak, sandbox, misuse, vm or fuzz; without one, all
+# usage: scripts/nightly.sh [PART...]    a part is hostile, killed, storms, soak, libonbeat, packages, docs, vm or fuzz; without one, all
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 : "${HOSTILE_CALLS:=1000000}" "${KILLS:=1000}" "${SOAK_MINUTES:=60}" "${FUZZ_RUNS:=100000000}" "${FUZZ_LONGEST:=86400}" "${STORMS:=20}"
-[ $# -gt 0 ] || set -- hostile killed storms soak sandbox misuse vm fuzz
+[ $# -gt 0 ] || set -- hostile killed storms soak libonbeat packages docs vm fuzz
 
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 
@@ -31,16 +31,19 @@ for part; do
         "$target/release/onbeat-experiments" soak --minutes "$SOAK_MINUTES" ;;
     storms) cargo build -p onbeat --examples &&
         storms ;;
-    sandbox) TARGET_DIR=$target scripts/deb.sh && tests/packages/sandbox.sh "$target/deb" ;;
-    misuse) make --no-print-directory -C libonbeat matrix OUT="$target/libonbeat" &&
-        make --no-print-directory -C libonbeat sanitize NOTIFY=posix OUT="$target/libonbeat" &&
+    libonbeat) make --no-print-directory -C libonbeat test-rest OUT="$target/libonbeat" &&
         make --no-print-directory -C libonbeat emulated NOTIFY=linux OUT="$target/libonbeat" &&
-        make --no-print-directory -C libonbeat emulated NOTIFY=posix OUT="$target/libonbeat" ;;
+        make --no-print-directory -C libonbeat emulated NOTIFY=posix OUT="$target/libonbeat" &&
+        make --no-print-directory -C libonbeat/examples/player test SANITIZE=address OUT="$target/libonbeat" ;;
+    packages) cargo build --release -p onbeat -p onbeat-node &&
+        TARGET_DIR=$target tests/packages/run.sh ;;
+    docs) RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps &&
+        cargo clippy --workspace --all-targets -- -D warnings ;;
     vm) cargo build --release -p onbeat -p onbeat-experiments &&
         ONBEAT_VM_PATH=$target/release tests/vm/nightly.sh ;;
     fuzz) scripts/fuzz.sh "$FUZZ_LONGEST" "$FUZZ_RUNS" ;;
     *)
-        echo "there is no part $part: there are hostile, killed, storms, soak, sandbox, misuse, vm and fuzz" >&2
+        echo "there is no part $part: there are hostile, killed, storms, soak, libonbeat, packages, docs, vm and fuzz" >&2
         exit 2
         ;;
     esac || failed+=" $part"

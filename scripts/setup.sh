@@ -136,12 +136,6 @@ install_component() {
     rustup component add "$2"
 }
 
-install_cargo_fuzz() {
-    cargo fuzz --version >/dev/null 2>&1 && return 0
-    echo "installing with cargo: cargo-fuzz"
-    cargo install --quiet --locked cargo-fuzz
-}
-
 install_cargo_cyclonedx() {
     cargo cyclonedx --help >/dev/null 2>&1 && return 0
     echo "installing with cargo: cargo-cyclonedx"
@@ -176,7 +170,6 @@ check)
     install_component fmt rustfmt
     install_component clippy clippy
     ;;
-fuzz) install_cargo_fuzz ;;
 cross) install_targets aarch64-unknown-linux-gnu aarch64-unknown-linux-musl x86_64-unknown-linux-musl ;;
 release) install_cargo_cyclonedx ;;
 esac

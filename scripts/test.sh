@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every test of the workspace, of libonbeat and of python, and those of tests/packages and tests/vm that take
 # seconds; then names each one that ran, repeats what those said that failed, and closes with
-# `N passed, N failed, N skipped`.
+# `N passed, N failed, N skipped`. With --build it only builds what the workspace's tests need.
 #
 # Cargo runs one test binary after the other, so tests on the live kernel never compete with those
 # of another binary. A test that cannot run here prints `skipped: NAME: REASON` and passes; with CI
@@ -12,11 +12,16 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# Programs and tests in one go: for programs alone, cargo would build the crates anew, because some have fewer
+# features then.
+status=0
+cargo build --workspace --lib --bins --tests --examples || status=1
+[ "${1-}" != --build ] || exit "$status"
+
 output=$(mktemp -d)
 libonbeat=$(mktemp -d)
 running=
 trap '[ -z "$running" ] || kill "$running" 2>/dev/null; rm -rf "$output" "$libonbeat"' EXIT
-status=0
 times=
 
 # A part of the tests has failed. If that is no test's failure, it did not build, or a test binary died.
@@ -83,18 +88,15 @@ in_the_virtual_machine() {
         return 0
     fi
     [ "$status" = 0 ] || return "$status"
-    # With the tests, which are built: for programs alone, cargo would build the crates anew, because some
-    # have fewer features then.
-    cargo build --quiet --workspace --bins --tests --examples || return
     tests/vm/selftest.sh --jobs 2 || status=1
     tests/vm/run.sh --quick --jobs 2 || status=1
     return "$status"
 }
 
 part summary cat tests/summary/run.sh
-part cargo skips_alone cargo test --workspace --no-fail-fast -- --show-output
+part cargo skips_alone cargo test --workspace --lib --bins --tests --examples --no-fail-fast -- --show-output
 awk -f scripts/unfinished.awk "$output/cargo" >"$output/unfinished"
-part libonbeat cat make --no-print-directory -j "$(nproc)" -C libonbeat test-all OUT="$libonbeat"
+part libonbeat cat make --no-print-directory -j "$(nproc)" -C libonbeat test-quick OUT="$libonbeat"
 part player cat make --no-print-directory -C libonbeat/examples/player test OUT="$libonbeat"
 # Debian's Python, because setup.sh installs Debian's packages for it.
 part python cat env ONBEAT_LIBRARY_DIR="$libonbeat/linux-release" /usr/bin/python3 python/tests/run.py
