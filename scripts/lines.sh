@@ -43,7 +43,8 @@ counted() {
         END { for (row in count) print row, count[row] }' | LC_ALL=C sort
 }
 
-counted | awk -v file="$file" -v write="$write" -v raised="$raised" '
+now=$(counted)
+awk -v file="$file" -v write="$write" -v raised="$raised" '
     BEGIN { while ((getline line < file) > 0) { split(line, of, " "); most[of[1]] = of[2] } }
     {
         has = $2
@@ -61,4 +62,4 @@ counted | awk -v file="$file" -v write="$write" -v raised="$raised" '
         print "lines: " sum " of product"
         if (write && !failed) { printf "" > file; for (i = 1; i <= n; i++) print rows[i] > file }
         exit failed
-    }'
+    }' <<<"$now"

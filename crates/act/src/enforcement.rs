@@ -5,8 +5,16 @@
 use onbeat_model::{Instant, Reservation, Span};
 
 use crate::attributes::Attributes;
-use crate::tuning::enforcement::{GAP, PERIOD, RUNTIME};
 use onbeat_kernel::clock;
+
+/// The runtime given. A kernel with HRTICK_DL stops within some 10 us of it, one without at the
+/// next tick, 1 to 10 ms later.
+const RUNTIME: Span = Span::from_us(200);
+/// And in this time. A pause of `PERIOD` - `RUNTIME` is far longer than `GAP`.
+const PERIOD: Span = Span::from_ms(50);
+/// A thread that does not run for this long was throttled. Above the 10 ms for which an interrupt
+/// or another thread stops it, and below `PERIOD`.
+const GAP: Span = Span::from_ms(20);
 
 /// The runtime given, and what a thread that always wants to run got before it was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,7 +21,6 @@ mod reserved;
 pub mod restore;
 mod server;
 pub mod task;
-mod tuning;
 
 pub use deadline::{DeadlineActuator, DeadlineOptions};
 pub use limits::may_reserve;

@@ -7,9 +7,13 @@
 use std::fs;
 use std::sync::OnceLock;
 
-use crate::tuning::limits::FAIR_SERVER;
 use onbeat_kernel::cpus;
 use onbeat_model::{Bandwidth, Capacity, Reservation, Span};
+
+/// The share of each CPU of the fair server, which keeps ordinary tasks alive beside reservations,
+/// unless it was changed: it counts in the kernel's admission test. `fair_server_params`, 50 ms in
+/// 1 s.
+const FAIR_SERVER: f64 = 0.05;
 
 /// `DL_SCALE` in `kernel/sched/deadline.c`: a shorter runtime is refused, because the kernel counts
 /// in this granularity.

@@ -17,7 +17,16 @@ use std::time::Duration;
 use std::{io, ptr, thread};
 
 use crate::attributes::{Attributes, Fair, Policy, RealTime, kept_nice};
-use crate::tuning::own::{LOOK, WITH_PAUSES, WITHOUT_PAUSE};
+
+/// How often it is looked whether the thread gives way. Ten turns of the loop, and as long as a
+/// person hardly notices.
+const LOOK: Duration = Duration::from_millis(100);
+/// The thread gives way after this CPU time between two looks. A thread without a pause has all of
+/// most `LOOK`s, because the kernel keeps no more than 50 ms of a second from real-time threads
+/// (`sched_rt_runtime_us`).
+const WITHOUT_PAUSE: Duration = Duration::from_millis(80);
+/// And goes first again after as little. Half of `WITHOUT_PAUSE`.
+const WITH_PAUSES: Duration = Duration::from_millis(40);
 
 thread_local! {
     /// Another thread looks whether this one gives way.

@@ -19,8 +19,11 @@ use crate::cpufreq::domain::Tree;
 use crate::limits::may_reserve;
 use crate::restore::{self, Files, Given, Left, Priority, RestoreReport, StateFile};
 use crate::task;
-use crate::tuning::priorities::LOOK_AGAIN;
 use onbeat_kernel::clock;
+
+/// After how long it is worth looking again whether a reservation is gone. Two of the usual
+/// periods; a person waits for it.
+const LOOK_AGAIN: onbeat_model::Span = onbeat_model::Span::from_ms(100);
 
 /// The outcome for a priority that was to be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

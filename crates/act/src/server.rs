@@ -14,8 +14,21 @@ use onbeat_model::{Instant, Reservation, Span, TaskId};
 
 use crate::attributes::Attributes;
 use crate::limits::may_reserve;
-use crate::tuning::server::{DRIFT, GOOD_FOR, OVERDUE, TICK};
 use onbeat_kernel::clock;
+
+/// The longest tick: a running task gets over its runtime unseen for as long. `CONFIG_HZ` is 100 at
+/// least.
+const TICK: Span = Span::from_ms(10);
+/// A throttled task whose runtime should have been replenished this long ago never will be. The
+/// kernel replenishes by a timer, milliseconds late at most; a look after a second mistakes no
+/// period.
+const OVERDUE: Span = Span::from_secs(1);
+/// The share by which two clocks of the kernel may drift apart. `CLOCK_MONOTONIC` is slewed by 500
+/// ppm at most (adjtimex(2)).
+const DRIFT: f64 = 500e-6;
+/// How long a comparison of these clocks is used. 500 ppm of it are 0.3 s, less than the longest
+/// period.
+const GOOD_FOR: Span = Span::from_secs(600);
 
 /// The server of a task under SCHED_DEADLINE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::tuning::accounts::ENTRY_BYTES;
 use onbeat_model::Bandwidth;
+
+/// The room for a user's entry in the database, in bytes. glibc's own is 1,024
+/// (`_SC_GETPW_R_SIZE_MAX`), and a directory's may be longer.
+const ENTRY_BYTES: usize = 16 * 1024;
 
 /// The most that the tasks of one rule may reserve together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

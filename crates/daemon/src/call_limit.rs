@@ -5,8 +5,18 @@
 
 use std::collections::HashMap;
 
-use crate::tuning::requests::{BURST, PASSES, REFILL, TASKS_PER_CALL};
 use onbeat_model::Instant;
+
+/// The number of calls of a user that are answered at once after a quiet time.
+const BURST: i64 = 200;
+/// The time in which one more is.
+const REFILL: onbeat_model::Span = onbeat_model::Span::from_ms(10);
+/// A pass of the tracer over this number of tasks costs as much as another call. It takes some 0.3
+/// ms, so at 100 calls a second a user has 3% of a CPU, however many tasks there are.
+const TASKS_PER_CALL: u64 = 2000;
+/// The passes that tracking a task costs. Two when it is tracked, the second of which finds nothing
+/// new, and one when it is no longer.
+const PASSES: u64 = 3;
 
 /// The cost of tracking, beside the call, on a machine with this number of tasks.
 #[must_use]

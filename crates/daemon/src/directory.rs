@@ -11,7 +11,20 @@ use futures_lite::future;
 
 use crate::account::{self, Account};
 use crate::managers::RTKIT;
-use crate::tuning::accounts::{FRESH, KEPT, MOST_KNOWN, MOST_WAITING, PATIENCE};
+
+/// For how long what was found is not looked up again. sssd and nscd remember for minutes to hours.
+const FRESH: Duration = Duration::from_secs(60);
+/// How long a caller waits for a look-up. A bus gives a caller 25 s by default, a fifth of which a
+/// slow directory may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// An account that was looked up longer ago is forgotten where there is no room. Ten times `FRESH`.
+const KEPT: Duration = Duration::from_secs(600);
+/// The most accounts that are known. One person may have 65,536 numbers in user namespaces, and no
+/// machine has as many people.
+const MOST_KNOWN: usize = 4096;
+/// The most look-ups that wait. With a directory that does not answer, all are over after
+/// `PATIENCE`; 256 users who call at once are more than a machine has.
+const MOST_WAITING: usize = 256;
 
 type AccountCache = HashMap<u32, (Instant, Arc<Account>)>;
 

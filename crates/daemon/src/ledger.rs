@@ -17,8 +17,12 @@ use crate::quota::{Quota, QuotaError, Quotas, Used, Whose, density};
 
 mod spending;
 
-use crate::tuning::ledger::{FREED_WITHIN, LONGEST_SOFT_PERIOD};
 use spending::{Spending, ns};
+
+/// The time within which the kernel frees a task that has ended. Some 0.1 s on a busy machine.
+const FREED_WITHIN: Span = Span::from_secs(2);
+/// The longest period of a reservation that may be soft.
+const LONGEST_SOFT_PERIOD: Span = Span::from_ms(200);
 
 #[derive(Clone, Debug)]
 struct Charge {

@@ -37,7 +37,6 @@ pub mod rules;
 mod run;
 pub mod service;
 pub mod target;
-mod tuning;
 mod watchdog;
 
 pub use config::Sources;

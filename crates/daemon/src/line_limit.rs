@@ -4,8 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::tuning::log::EACH;
 use onbeat_model::Instant;
+
+/// The time of each count.
+const EACH: onbeat_model::Span = onbeat_model::Span::from_secs(60);
 
 /// See the file's head.
 #[derive(Debug)]

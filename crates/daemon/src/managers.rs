@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::account;
 use crate::target::Status;
-use crate::tuning::rules::MOST_OF_A_NAME;
+
+/// The processes of one manager that are remembered. Every user may start any number that are
+/// called as GameMode is.
+const MOST_OF_A_NAME: usize = 8;
 
 /// A manager that onbeat knows.
 #[derive(Debug)]

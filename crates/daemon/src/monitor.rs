@@ -10,7 +10,9 @@ use crate::account::Account;
 use crate::ledger::Ledger;
 use crate::quota::Quota;
 use crate::registry::SharedRegistry;
-pub use crate::tuning::bus::MOST_THREADS;
+
+/// The most threads whose jobs are told at a time. More than a screen has lines.
+pub const MOST_THREADS: usize = 256;
 
 /// The query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

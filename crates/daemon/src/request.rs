@@ -13,7 +13,9 @@ use crate::account::Account;
 use crate::fault::Fault;
 use crate::monitor::{Figures, Item, MonitorQuery, MonitorReply};
 use crate::target::Target;
-use crate::tuning::requests::MOST_WAITING;
+
+/// The most requests that wait for the loop. Further ones are refused. 16 turns of `IN_A_TURN`.
+const MOST_WAITING: usize = 1024;
 
 /// A connection to the bus.
 #[derive(Debug)]

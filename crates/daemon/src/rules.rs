@@ -5,9 +5,11 @@
 
 use std::sync::Arc;
 
-pub(crate) use crate::tuning::rules::DIGITS;
 use onbeat_control::Treatment;
 use onbeat_model::{Bandwidth, Span};
+
+/// The digits of a container's id that name it. Docker and Podman show twelve.
+pub(crate) const DIGITS: usize = 12;
 
 /// All rules, and how processes are found that they name.
 #[derive(Clone, Debug, PartialEq)]

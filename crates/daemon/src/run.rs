@@ -28,8 +28,11 @@ use crate::registry::{Registry, SharedRegistry};
 use crate::reload::Reload;
 use crate::request::{RequestSender, answer};
 use crate::service::Service;
-use crate::tuning::requests::MOST_UNTOLD;
 use crate::watchdog::{self, Watchdog};
+
+/// The most changes that wait to be told on the bus. 64 tasks that each change four times in a
+/// minute fill it in four minutes.
+const MOST_UNTOLD: usize = 1024;
 
 /// How the service is started.
 #[derive(Clone, Debug)]

@@ -8,7 +8,6 @@ use onbeat_top::{Feeder, News, SNAPSHOT_EVERY, Snapshot, State, ThreadSnapshot};
 
 use crate::page::{PageDecision, PageRun, PageThread};
 
-
 /// See the file's head.
 pub(crate) struct TopReplay {
     begin: Instant,

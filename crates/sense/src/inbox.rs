@@ -6,8 +6,10 @@ use std::time::{Duration, Instant as HostInstant};
 
 use onbeat_model::{Event, Span};
 
-use crate::tuning::tracer::MOST_EVENTS;
 use onbeat_kernel::clock;
+
+/// The events that are kept for the loop. 1,000 bursts a second for a minute.
+const MOST_EVENTS: usize = 1 << 16;
 
 /// Filled by tracers' threads, emptied by the loop.
 #[derive(Debug, Default)]

@@ -19,5 +19,4 @@ mod switch_sensor;
 mod task_set;
 pub mod tracefs;
 pub mod tracer;
-mod tuning;
 pub mod workload;

@@ -14,10 +14,19 @@ use object::elf::{FileHeader64, PF_X, PT_LOAD, SHT_NOTE};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, ReadCache, ReadRef};
 
-pub use crate::tuning::listener::MOST_SITES;
-use crate::tuning::listener::{MOST_NOTES_BYTES, MOST_SECTIONS, MOST_SEGMENTS};
 pub use argument::Argument;
 use argument::Machine;
+
+/// The most probes of a file, and of a process: each is a descriptor. A program has one for each
+/// call in each of its sources.
+pub const MOST_SITES: usize = 256;
+/// The most bytes of notes that are read: a file with holes may claim what it likes. A probe's note
+/// has some 70 bytes, so `MOST_SITES` have 18,000.
+const MOST_NOTES_BYTES: u64 = 1 << 20;
+/// The most sections of a file that are read. ELF's own field holds as many.
+const MOST_SECTIONS: u32 = 1 << 16;
+/// The most segments of a file that hold code. A linker makes one or two.
+const MOST_SEGMENTS: usize = 128;
 
 mod argument;
 

@@ -10,9 +10,11 @@ use onbeat_model::{Burst, Event, Follow, Instant, Name, Task, TaskId};
 pub(crate) use process::{ThreadStatus, threads_of};
 
 use crate::burst_builder::{BurstState, Wakeup};
-use crate::tuning::tracer::LOOKS_EVERY;
 use onbeat_kernel::clock;
 use onbeat_kernel::proc::started_ticks;
+
+/// Between two looks at all threads while events are lost.
+const LOOKS_EVERY: onbeat_model::Span = onbeat_model::Span::from_ms(100);
 
 /// Turns what is heard of threads into events of those that are followed; hears of others, too, and
 /// forgets it.

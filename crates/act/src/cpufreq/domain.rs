@@ -9,9 +9,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::tuning::speed::{MOST_STEPS, STEP_KHZ};
 use onbeat_model::{Ladder, Speed};
 use serde::{Deserialize, Serialize};
+
+/// Between speeds that a driver does not list, in kHz. powernowd's step.
+const STEP_KHZ: u64 = 100_000;
+/// But no more speeds than this. No processor runs at more than 6.4 GHz, 64 of `STEP_KHZ`.
+const MOST_STEPS: u64 = 64;
 
 /// A governor of the kernel has a name of at most 15 characters.
 const NAME_BYTES: usize = 15;

@@ -21,8 +21,12 @@ pub use domain::{Domain, DomainError, DomainSettings, Governor, Tree};
 pub use probe::probe;
 
 use crate::restore::StateFile;
-use crate::tuning::speed::ON_THE_WAY;
 use onbeat_kernel::clock;
+
+/// The time after a change in which the kernel may tell the settings before it: it puts limits in
+/// force by a worker of its own, which waits for a CPU as others do. Real-time threads have 95% of
+/// each second, so a worker gets its turn within a few.
+const ON_THE_WAY: onbeat_model::Span = onbeat_model::Span::from_secs(5);
 
 /// Why the speed cannot be managed.
 #[derive(Debug, thiserror::Error)]

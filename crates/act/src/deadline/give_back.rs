@@ -5,12 +5,18 @@ use onbeat_model::{Instant, Refusal, Span, TaskId};
 
 use super::{DeadlineActuator, ReservedTask, TaskOwnership, diagnosis};
 use crate::attributes::with_kept_nice;
+use crate::deadline::MARGIN;
 use crate::leave::{Leaving, leave};
 use crate::server::{SchedulerClock, Server};
 use crate::task;
-use crate::tuning::give_back::MARGIN;
-use crate::tuning::give_back::{LOOK_EVERY, PERIODS_OF_PATIENCE};
 use onbeat_kernel::{clock, wait};
+
+/// Between two looks at a throttled task. A twentieth of that film's period, and one file is read
+/// each time.
+const LOOK_EVERY: Span = Span::from_ms(2);
+/// For this number of periods a throttled task is waited for. It waits for the next period, or,
+/// beyond its runtime, the one after.
+const PERIODS_OF_PATIENCE: u64 = 2;
 
 /// The next step for a task that is better waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

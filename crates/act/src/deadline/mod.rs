@@ -28,11 +28,17 @@ use crate::limits::{self, KernelLimits};
 use crate::restore::StateFile;
 use crate::server::{SchedulerClock, Server};
 use crate::task;
-use crate::tuning::give_back::{LAST_PATIENCE, MARGIN};
 use account::ReservationAccount;
 use admission::Wish;
 use onbeat_kernel::clock;
 use recount::Others;
+
+/// The most that a timer of the kernel is late before its task counts as settled. A tick at 100 Hz,
+/// and two at 250 Hz are 8 ms.
+pub(crate) const MARGIN: onbeat_model::Span = onbeat_model::Span::from_ms(10);
+/// How long dropping the actuator waits for tasks that are better waited for. Five periods of a
+/// film at 25 frames a second.
+const LAST_PATIENCE: onbeat_model::Span = onbeat_model::Span::from_ms(200);
 
 /// The options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

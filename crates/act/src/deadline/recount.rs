@@ -13,7 +13,17 @@ use std::io;
 use onbeat_model::{Bandwidth, Instant};
 
 use crate::reserved::reserved_tasks;
-use crate::tuning::recount::{EVERY, FRUITLESS_FOR, SUSPECT_FOR};
+
+/// The time between two looks at every task of the machine, and between two recounts. A look reads
+/// a file for each task of the machine; at 10 us for each (`FILES_OF` of the daemon), 10,000
+/// tasks take 2% of a CPU.
+const EVERY: onbeat_model::Span = onbeat_model::Span::from_secs(5);
+/// For how long a leak must show: another program's task that has just left settles within its
+/// period, and is no leak. The periods of real programs are shorter.
+const SUSPECT_FOR: onbeat_model::Span = onbeat_model::Span::from_secs(1);
+/// For how long the kernel is taken at its word after a recount that did not help. Twelve of
+/// `EVERY`; a leak that a recount does not mend stays until the next boot.
+const FRUITLESS_FOR: onbeat_model::Span = onbeat_model::Span::from_secs(60);
 
 const LIMIT: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 

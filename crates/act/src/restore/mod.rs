@@ -26,8 +26,12 @@ use crate::cpufreq::domain::{DomainSettings, Tree};
 use crate::leave::{Leaving, leave};
 use crate::server::Server;
 use crate::task;
-use crate::tuning::give_back::PATIENCE;
 use onbeat_kernel::{clock, wait};
+
+/// How long throttled tasks are waited for, all together: users choose their periods, and the next
+/// onbeat waits for this one. A task with a period of up to half of it is never put back while it
+/// is throttled, unless it never runs.
+const PATIENCE: Span = Span::from_secs(2);
 
 /// The outcome for one task, or one domain of cpufreq, whose settings are of the type `S`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,7 +16,10 @@ use super::state::{Given, Owner, SavedState, StateRecord};
 use crate::attributes::Attributes;
 use crate::cpufreq::domain::DomainSettings;
 use crate::task;
-use crate::tuning::give_back::SLACK;
+
+/// Records beyond what is needed, after which the file is written anew. As many changes as the 64
+/// tasks of a user make at sixteen each; a file of so few lines is read in one piece.
+const SLACK: usize = 1000;
 
 /// This process's state file. Removed when it is dropped and nothing is left to put back.
 #[derive(Debug)]

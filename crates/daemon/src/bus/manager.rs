@@ -18,7 +18,10 @@ use crate::fault::Fault;
 use crate::monitor::Figures;
 use crate::publisher::Change;
 use crate::request::{About, Caller, RequestSender, ServiceRequest};
-use crate::tuning::bus::MOST_SUBSCRIBERS;
+
+/// The most connections of one user that are told of changes. A person has a few clients, such as
+/// `top` and a panel; 32 leave room, and bound what one change costs.
+const MOST_SUBSCRIBERS: usize = 32;
 
 /// Where the object is.
 pub(super) const PATH: &str = "/org/onbeat/Manager1";

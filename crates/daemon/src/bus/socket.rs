@@ -34,9 +34,29 @@ use zbus::zvariant::serialized::{Context as Encoding, Data};
 use super::clients::Clients;
 use crate::call_limit::CallLimit;
 
-use crate::tuning::bus::MOST_BYTES;
-use crate::tuning::bus::{FIRST_CALLS, MOST_UNKNOWN, MOST_UNTOLD, PIECE, READ, UNHEARD_IN_A_ROW};
 pub use prepared::{Heard, heard_in};
+
+/// The longest call or signal that is read, in bytes. The longest call that makes sense, `Look`
+/// with the numbers of 256 threads, has some 1,300; three times that.
+const MOST_BYTES: u64 = 4096;
+/// How much is read at a time of messages that are heard, in bytes. A message that is heard has
+/// `MOST_BYTES` at most, and several wait in a busy time.
+const READ: usize = 16 << 10;
+/// How much is read at a time of what is skipped, in bytes. The longest message of D-Bus has 128
+/// MiB, and is skipped with 2,048 reads.
+const PIECE: usize = 64 << 10;
+/// After this number of calls in a row that are not heard, others have their turn. A third of what
+/// a user may send at once (`BURST`).
+const UNHEARD_IN_A_ROW: u32 = 64;
+/// The most calls without an answer that a connection may send before its user is known. A client
+/// whose first call timed out takes it back by one.
+const FIRST_CALLS: u32 = 8;
+/// The most connections without a known user that are counted. Beyond, the count begins anew. A bus
+/// has 2,048 connections at most by default, those of one user 256.
+const MOST_UNKNOWN: usize = 1024;
+/// The number of callers that wait to be told that their call was too long. Further ones are not
+/// told. The answer is an error, of which a program that sends one too many learns from its first.
+const MOST_UNTOLD: usize = 64;
 
 /// The bytes with which each message begins: they tell how long it is.
 const BEGINNING: usize = 16;

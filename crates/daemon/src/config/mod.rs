@@ -23,7 +23,6 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use crate::rules::Rule;
-use crate::tuning::config::MOST_GIVEN;
 pub use error::{ConfigError, Place};
 use error::{unreadable, wrong};
 use file::{File, RulesFile};
@@ -31,6 +30,9 @@ pub use settings::{Config, ProbationSettings};
 pub use tables::{Budgets, LimitsTable, Prediction};
 use texts::texts_in;
 pub use values::{Share, Time};
+
+/// The most files of given rules that are read. More than a node of Kubernetes has containers.
+const MOST_GIVEN: usize = 1024;
 
 /// Where the configuration is.
 pub const PATH: &str = "/etc/onbeat/onbeat.toml";

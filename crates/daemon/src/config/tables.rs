@@ -9,7 +9,9 @@ use toml::Spanned;
 
 use super::error::{ConfigError, Place};
 use super::values::{PredictorName, Share, Time};
-use crate::tuning::config::PROFILED_JOBS;
+
+/// The jobs whose demands make a distribution. GRACE-OS, section 4.3.
+const PROFILED_JOBS: usize = 100;
 
 /// How much may be reserved, and how budgets are predicted.
 #[derive(Clone, Debug, PartialEq)]

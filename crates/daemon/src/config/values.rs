@@ -1,10 +1,12 @@
 //! Shares, times and names of predictors, as they are written in a file.
 
-use crate::tuning::config::MOST_PERCENT;
 use onbeat_decide::predictor::PredictorKind;
 use onbeat_model::{Bandwidth, Span};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
+
+/// The most that is written as a share, of one CPU. A hundred CPUs.
+const MOST_PERCENT: f64 = 10_000.0;
 
 /// A share of all CPUs or of one, as in `"85%"`.
 #[derive(Clone, Copy, Debug, PartialEq)]

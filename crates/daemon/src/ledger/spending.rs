@@ -6,8 +6,10 @@
 //! both are empty, the task is an ordinary one. An empty bucket counts as empty until it is half
 //! full again.
 
-use crate::tuning::ledger::HOLDS;
 use onbeat_model::{Bandwidth, Instant, Span};
+
+/// The size of the bucket, as a time of the quota's bandwidth.
+const HOLDS: Span = Span::from_ms(1000);
 
 /// A bucket.
 #[derive(Clone, Copy, Debug)]

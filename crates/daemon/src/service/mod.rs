@@ -26,10 +26,15 @@ use crate::publisher::Publisher;
 use crate::quota_actuator::QuotaActuator;
 use crate::registry::SharedRegistry;
 use crate::request::{Reply, ServiceRequest};
-use crate::tuning::requests::IN_A_TURN;
-use crate::tuning::rules::HOUSEKEEPING;
 use handler::Handler;
 use turn::Turn;
+
+/// The number of requests that are carried out between two turns. A pass of the tracer takes up to
+/// 0.3 ms where there are 2,000 tasks, so 64 calls that need one take less than 20 ms.
+const IN_A_TURN: usize = 64;
+/// The time between two looks whether what is held is still there. A user starts a program again
+/// within seconds.
+const HOUSEKEEPING: onbeat_model::Span = onbeat_model::Span::from_secs(1);
 
 /// See the file's head.
 pub struct Service {

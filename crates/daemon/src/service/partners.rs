@@ -7,7 +7,10 @@ use onbeat_model::{Actuator, Instant, Sensor, TaskId};
 use super::turn::Turn;
 use crate::filtered_sensor::LeftOut;
 use crate::line_limit::LineLimit;
-use crate::tuning::log::PARTNERS;
+
+/// The lines about the partners of one user's threads. A program has one or two servers that it
+/// waits for.
+const PARTNERS: u32 = 8;
 
 /// The lines that are still to be written about partners.
 #[derive(Debug)]

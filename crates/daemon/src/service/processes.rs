@@ -3,8 +3,12 @@
 
 use std::collections::HashMap;
 
-use crate::tuning::rules::{ENTRIES, YOUNG};
 use onbeat_model::Instant;
+
+/// For how long a process is looked at, because it may execute a program only later.
+const YOUNG: onbeat_model::Span = onbeat_model::Span::from_secs(30);
+/// The entries of /proc that are read in one turn of the loop. Some 1 us each, 2 ms of the 10.
+const ENTRIES: usize = 2048;
 
 /// See the file's head.
 #[derive(Default)]

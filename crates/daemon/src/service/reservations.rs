@@ -13,7 +13,10 @@ use crate::fault::Fault;
 use crate::registry::{ExplicitReservation, Holder};
 use crate::request::{About, Caller, Reply, answer};
 use crate::target::{Status, Target};
-use crate::tuning::requests::LONGEST_WAIT;
+
+/// How long a caller waits for a reservation that the kernel cannot give yet. A task's former one
+/// is counted until its 0-lag time, a period later: of four seconds, the longest there is.
+const LONGEST_WAIT: onbeat_model::Span = onbeat_model::Span::from_secs(6);
 
 /// A caller that waits for a reservation.
 #[derive(Debug)]

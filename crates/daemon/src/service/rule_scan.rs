@@ -24,8 +24,24 @@ use crate::managers::Managers;
 use crate::registry::{Holder, SharedRegistry};
 use crate::rules::{ProcessFacts, Rule};
 use crate::target::{Status, Target};
-use crate::tuning::log::RULED;
-use crate::tuning::rules::{FILES_OF, OF_UNKNOWN, SELDOM, THREADED, THREADS};
+
+/// The lines about processes of one user's that rules name. `THREADED` processes, each with one.
+const RULED: u32 = 64;
+/// The time between two looks for processes, if there is no rule. Only other managers of scheduling
+/// are looked for then, and they stay.
+const SELDOM: Span = Span::from_secs(10);
+/// The processes that are looked at in one turn of the loop. Of each, up to four files are read,
+/// some 40 us, and the loop is to turn again after 10 ms.
+const FILES_OF: usize = 256;
+/// The processes of one user's that are looked at again and again, because a rule names some of
+/// their threads, which start and are named at any time. A browser has one for each page.
+const THREADED: usize = 64;
+/// The threads of such a process that are looked at, the oldest ones. A rule names threads that a
+/// program begins early; later ones of a process with more are workers.
+const THREADS: usize = 512;
+/// The most processes that wait for their users to be looked up. The others are found by the next
+/// scan. The next scan is seconds later.
+const OF_UNKNOWN: usize = 64;
 
 /// The rules to look for, and the processes seen.
 #[derive(Debug)]

@@ -14,7 +14,11 @@ use crate::fault::Fault;
 use crate::registry::{Holder, Registry, TrackedProcess};
 use crate::request::Caller;
 use crate::target::Target;
-use crate::tuning::rules::SEARCH;
+
+/// The time between two searches of a process for threads whose start was lost. 16 a second; each
+/// search goes through all tasks of the machine, up to 0.3 ms where there are 2,000
+/// (`TASKS_PER_CALL`), which is half a percent of a CPU.
+const SEARCH: onbeat_model::Span = onbeat_model::Span::from_us(62_500);
 
 /// Whether the whole process is meant, not one thread of it.
 fn is_whole(target: &Target, follow: Follow) -> bool {

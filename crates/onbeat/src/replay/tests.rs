@@ -95,12 +95,7 @@ fn a_report_without_history_or_of_nonsense_is_shown_as_far_as_it_goes() {
     let nothing = json!({"threads": [], "elapsed_ns": 0});
     let mut replay = TopReplay::new(&serde_json::from_value(nothing).unwrap());
     assert_eq!(replay.length(), Span::ZERO);
-    assert!(
-        replay
-            .after(Span::MAX)
-            .threads
-            .is_empty()
-    );
+    assert!(replay.after(Span::MAX).threads.is_empty());
     let wild = json!({
         "threads": [{"tid": 1, "started_ticks": 0, "comm": "\u{1b}[2J", "state": "?", "period_ns": 0, "jobs": 1,
             "missed": u64::MAX, "response_time": null}],

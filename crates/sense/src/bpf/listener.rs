@@ -32,10 +32,13 @@ use onbeat_model::{Event, Task, TaskId};
 
 use super::BpfError;
 use crate::probes::Probe;
-use crate::tuning::listener::START;
 use ear::{Ear, Expected};
 use onbeat_kernel::proc::started_ticks;
 pub use parser::Parser;
+
+/// How long the start of a program waits until its files are listened to. A hundred libraries take
+/// some 20 ms.
+const START: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// The thread's results.
 #[derive(Debug, Default)]

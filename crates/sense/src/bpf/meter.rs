@@ -13,8 +13,10 @@ use onbeat_model::{Span, TaskId};
 
 use super::skeleton::types::{lender, member, meter_slot, spender as kinds, spender_key, spent};
 use super::{BpfError, wire};
-use crate::tuning::bpf::SETTLED_AFTER;
 use onbeat_kernel::clock;
+
+/// An interval of the meter that is open for this long is charged at a look. Looks come every 5 ms.
+const SETTLED_AFTER: Span = Span::from_ms(4);
 
 /// Who is charged. Numbers but a user's are the caller's own; 0 is nobody's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -44,9 +44,15 @@ use shared::{IteratorCommand, SharedPage, UNWANTED};
 pub use waker::Waker;
 
 use crate::executable;
-use crate::tuning::bpf::{BEGIN_TOGETHER, BUFFER_BYTES};
 use crate::workload::{Workload, of_this_machine};
 use onbeat_kernel::{proc, wait};
+
+/// The size of the ring buffer, unless an option says otherwise: 16,384 records. 16,000 bursts a
+/// second for a second.
+const BUFFER_BYTES: u32 = 1 << 20;
+/// A thread that begins is told within this time. Short beside the 3 s in which an application
+/// begins, and long enough for the threads that one call begins.
+const BEGIN_TOGETHER: Span = Span::from_ms(1);
 
 /// The event in a record of the tracer's programs; none if the bytes are no record.
 #[must_use]

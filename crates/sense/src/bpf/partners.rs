@@ -9,7 +9,12 @@ use onbeat_model::{Event, Instant, Name, Task};
 
 use super::skeleton::types::{partner, partner_key};
 use super::wire;
-use crate::tuning::bpf::{BATCH, PARTNERS_EVERY};
+
+/// Between two readings of who was woken. Pipelines are reviewed every 250 ms (`onbeat-control`),
+/// so two readings fit between two reviews.
+const PARTNERS_EVERY: onbeat_model::Span = onbeat_model::Span::from_ms(100);
+/// How many are read with one system call. The programs of a desktop wait for some twenty servers.
+const BATCH: u32 = 64;
 
 const KEY: usize = size_of::<partner_key>();
 const VALUE: usize = size_of::<partner>();

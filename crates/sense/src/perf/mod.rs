@@ -19,13 +19,16 @@ use onbeat_model::{Event, Feature, Span, Support};
 
 use crate::switch_sensor::{Following, Source};
 use crate::task_set::{Followed, ThreadStart};
-use crate::tuning::tracer::MOST_PAGES;
 pub use error::PerfError;
 use onbeat_kernel::clock;
 use onbeat_kernel::{cpus, wait};
 use open::Tells;
 pub use record::{PerfContent, PerfRecord, records};
 use ring::Ring;
+
+/// The size of the largest ring, in pages. Half of the 516 KiB of a CPU that a user may lock by
+/// default (`perf_event_mlock_kb`).
+const MOST_PAGES: usize = 64;
 
 /// Hears threads of one's own. Tracing ends when it is dropped.
 pub type PerfSensor = Following<Events>;

@@ -29,10 +29,17 @@ pub use ring::{PreloadRecord, Reader};
 
 use crate::identity;
 use crate::preparation::Preparation;
-use crate::tuning::preload::{LOOKS_EVERY, MOST_ANCESTORS, MOST_THREADS};
 use crate::workload::{Workload, of_this_machine};
 use library::Library;
 use memory::Memory;
+
+/// Between two looks at who is still there. A program that ends by itself is told at once.
+const LOOKS_EVERY: Span = Span::from_secs(1);
+/// The most threads that are remembered: a program can make up any number of them. A tenth of that
+/// is a large program; the rest is room for one that makes numbers up.
+const MOST_THREADS: usize = 8192;
+/// How far up a program's ancestors are looked at. A shell in a terminal in a session is ten deep.
+const MOST_ANCESTORS: usize = 64;
 
 /// Hears programs that this process starts, with what [`preparation`](Self::preparation) says in
 /// their environment.

@@ -7,8 +7,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use crate::tuning::preload::PATIENCE;
 use onbeat_model::Name;
+
+/// The passes for which a record may be in the making; then its writer was killed. A record takes
+/// less than 1 us, and passes are milliseconds apart: only a writer that was stopped takes longer.
+const PATIENCE: u32 = 20;
 
 /// Records in the ring: `RING_RECORDS`.
 pub(super) const RECORDS: usize = 16_384;

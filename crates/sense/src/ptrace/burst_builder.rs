@@ -10,8 +10,11 @@
 //! at: the wakeup is then that of the last such sleep, if it is the longer one, or else too early
 //! by it); the wait for a CPU after the stop itself is short.
 
-use crate::tuning::ptrace::SHORTEST_SLEEP;
 use onbeat_model::{Burst, Instant, Span, TaskId};
+
+/// A shorter sleep does not end a burst. The tracer itself is some tens of microseconds late, from
+/// which it cannot be told.
+const SHORTEST_SLEEP: Span = Span::from_us(100);
 
 /// The scheduler's account of a thread, up to some moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -13,8 +13,13 @@ use onbeat_model::{Event, Follow, Instant, Span, Task, TaskId};
 use super::burst_builder::{Course, SchedStat};
 use crate::identity;
 use crate::inbox::Inbox;
-use crate::tuning::ptrace::{MOST_OPEN, NAMES_EVERY};
 use onbeat_kernel::clock::now;
+
+/// Between two looks at a thread's name. Programs name threads at their start, and each look reads
+/// a file while the thread is stopped.
+const NAMES_EVERY: Span = Span::from_secs(1);
+/// The files kept open. Half of the 1,024 that a process may have by default.
+const MOST_OPEN: usize = 512;
 
 /// Everything that the program starts inherits its filter, and cannot make a chosen call without a
 /// tracer: so all is traced, whomever events are wanted of, and nothing lives on without us.

@@ -3,7 +3,10 @@
 use super::lines::Lines;
 use super::sched_text::{Content, excerpt};
 use super::{Format, ReadError, csv, ftrace, lttng, own, perf_script, perfetto, systrace};
-use crate::tuning::recording::LOOKED_AT;
+
+/// The lines that are looked at for it. trace-cmd writes up to a line for each CPU before the first
+/// event.
+const LOOKED_AT: usize = 100;
 
 /// The format of the file.
 ///

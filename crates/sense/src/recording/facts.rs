@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::tuning::recording::COMMAND_KEPT;
 use serde::{Deserialize, Serialize};
+
+/// How much of the command is kept, in bytes: its line must stay within `LONGEST_LINE`.
+const COMMAND_KEPT: usize = 64 << 10;
 
 /// The format that the first line names.
 pub const FORMAT: &str = "onbeat-recording";

@@ -14,7 +14,12 @@ use std::rc::Rc;
 use flate2::read::MultiGzDecoder;
 
 use super::ReadError;
-use crate::tuning::recording::{HEAD, LONGEST_LINE};
+
+/// The longest line, in bytes. The first line of onbeat's own holds a command of `COMMAND_KEPT`
+/// bytes, each written as up to six.
+const LONGEST_LINE: usize = 1 << 20;
+/// The beginning of a file that its format is told from, in bytes. `LOOKED_AT` lines of 600 bytes.
+const HEAD: u64 = 64 << 10;
 
 /// One line.
 pub(super) struct Line<'a> {

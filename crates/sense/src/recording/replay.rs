@@ -8,7 +8,9 @@ use std::path::Path;
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, Task, TaskId};
 
 use super::{ReadError, Recording, read};
-use crate::tuning::recording::TASKS_SHOWN;
+
+/// And how many tasks. Two lines of a terminal.
+const TASKS_SHOWN: usize = 8;
 
 /// Plays a recording back.
 ///

@@ -7,7 +7,10 @@ use super::collected::Collected;
 use super::lines::Lines;
 use super::{Format, ReadError, Recording, ftrace, perf_script};
 use crate::switch_event::{self, Raw};
-use crate::tuning::recording::EXCERPT;
+
+/// How many characters of a line a message shows. With what the message says before it, a line of a
+/// terminal.
+const EXCERPT: usize = 60;
 
 /// How a line begins: the writer, the event and the time.
 #[derive(Debug, PartialEq, Eq)]

@@ -10,8 +10,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::TracefsError;
 use super::place::instances;
-use crate::tuning::tracer::BUFFER_KB;
 use onbeat_kernel::proc::started_ticks;
+
+/// The size of a trace buffer for each CPU, in KiB: some 10,000 events. `PACE`, at 100,000 events a
+/// second.
+const BUFFER_KB: u32 = 1024;
 
 /// The events that are heard.
 const EVENTS: [&str; 7] = [

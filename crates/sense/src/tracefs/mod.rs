@@ -20,13 +20,16 @@ use crate::burst_builder::Wakeup;
 use crate::switch_event::{Raw, SchedEvent};
 use crate::switch_sensor::{Following, Source};
 use crate::task_set::{Followed, ThreadStart};
-use crate::tuning::tracer::PACE;
 pub use error::TracefsError;
 use instance::Instance;
 pub use instance::remove_leftovers;
 use onbeat_kernel::clock;
 use onbeat_kernel::wait;
 use text::{Text, TracefsEvent};
+
+/// How long events wait in the kernel. It has room for some 10,000 events of each CPU, 100,000 in a
+/// second.
+const PACE: Span = Span::from_ms(100);
 
 /// Hears threads of the running kernel. Tracing ends when it is dropped.
 pub type TracefsSensor = Following<Trace>;

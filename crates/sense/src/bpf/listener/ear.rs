@@ -20,6 +20,7 @@ use std::sync::{Arc, mpsc};
 use onbeat_model::{Instant, Span};
 
 use super::attach::Attacher;
+use super::maps::MOST_MAPPED;
 use super::maps::Mapped;
 use super::parser::Parser;
 use super::{BpfError, ListenerResults, Message};
@@ -27,12 +28,29 @@ use crate::identity;
 use crate::probes::{Probe, Site};
 use onbeat_kernel::proc::started_ticks;
 
-use crate::tuning::listener::{
-    FIRST_PAUSE, LONGEST_PAUSE, MOST_FILES, MOST_OPENED, MOST_SEEN, MOST_SITES, PART_OF_USER,
-    PAUSE_PER_LOOK,
-};
+use crate::probes::MOST_SITES;
 use crate::workload::most_open;
 use onbeat_kernel::clock;
+
+/// From the first look at a process to the second; each further pause is twice as long. One frame
+/// at 50 a second: a library that is loaded late is heard from the second frame.
+const FIRST_PAUSE: Span = Span::from_ms(20);
+/// And the longest. A hundred of the first pause; what a program maps this late, it maps seldom.
+const LONGEST_PAUSE: Span = Span::from_secs(2);
+/// The shortest pause after a look at a process, but the first, in lengths of the look. Looks take
+/// 5% of a CPU.
+const PAUSE_PER_LOOK: u64 = 20;
+/// The most files whose probes are remembered. At most 10 MiB; a machine runs a few hundred.
+const MOST_FILES: usize = 1024;
+/// The most new mappings of a process that one look opens. A hundred libraries take some 20 ms, so
+/// these take less than one frame at 60 a second.
+const MOST_OPENED: usize = 64;
+/// The most mappings and probes of a process that are remembered. Each of its mappings is mapped
+/// four times.
+const MOST_SEEN: usize = 4 * MOST_MAPPED;
+/// Each user's processes may have this part of all probes: one in this number. Four users with many
+/// programs each.
+const PART_OF_USER: usize = 4;
 
 /// A file and its last change. It may have lost its name.
 type FileId = (u64, u64, i64, u32);

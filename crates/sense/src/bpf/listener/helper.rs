@@ -17,9 +17,23 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::parser::{FileKind, answer};
 use crate::ptrace::filter::{ARCHITECTURE, ARCHITECTURE_AT, NUMBER_AT, instruction};
-use crate::tuning::helper::{
-    FIRST_PAUSE, LONGEST_PAUSE, LONGEST_REQUEST_S, MOST_CPU_S, MOST_MEMORY, MOST_REQUESTS,
-};
+
+/// A request that takes longer, in seconds, ends its worker: the file may be one of a file system
+/// in user space. A request takes some milliseconds.
+const LONGEST_REQUEST_S: i64 = 2;
+/// The CPU time of a worker, in seconds. 100 requests of some milliseconds take less than one.
+const MOST_CPU_S: u64 = 5;
+/// The requests of a worker. A player has a hundred libraries: one worker parses those of a
+/// program.
+const MOST_REQUESTS: usize = 100;
+/// The memory of a worker beyond what it has at first, in bytes. Parsing takes less than 10 MiB.
+const MOST_MEMORY: u64 = 64 << 20;
+/// The pause until another worker is started, after one that was ended by the kernel; each further
+/// one is twice as long. A request that met the end of a worker is asked again at the next look
+/// (`FIRST_PAUSE`).
+const FIRST_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
+/// And the longest. `LONGEST_REQUEST_S`, the longest that a request waits in any case.
+const LONGEST_PAUSE: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// The number of the user without rights. Where a process may not become it, as in the service's
 /// unit, it stays root without a capability.

@@ -1,10 +1,15 @@
 //! The executable mappings of a process, from `/proc/PID/maps`, whose length the process chooses.
 
-use crate::tuning::listener::{MOST_BYTES, MOST_MAPPED};
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+/// The most that is read of a file of maps, in bytes. A large program (10,000 mappings, names of
+/// 100 bytes) has 1 MiB.
+const MOST_BYTES: u64 = 4 << 20;
+/// The most executable mappings of a process that are looked at. A browser has some 300.
+pub(crate) const MOST_MAPPED: usize = 1024;
 
 /// An executable mapping of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -18,9 +18,13 @@ use std::time::Instant;
 
 use super::helper;
 use super::maps::{self, Mapped};
+use crate::bpf::listener::maps::MOST_MAPPED;
+use crate::probes::MOST_SITES;
 use crate::probes::{self, Argument, Probe, Site};
-use crate::tuning::helper::ANSWER;
-use crate::tuning::listener::{MOST_MAPPED, MOST_SITES};
+
+/// How long an answer is waited for. Longer than `LONGEST_REQUEST_S`, so that a file that takes too
+/// long ends the helper first.
+const ANSWER: std::time::Duration = std::time::Duration::from_secs(3);
 
 /// The longest answer: the most mappings, each with a path of the longest length.
 const ANSWER_BYTES: u64 = MOST_MAPPED as u64 * (4 + 5 * 8 + libc::PATH_MAX as u64);
