@@ -54,3 +54,19 @@ static inline void print_told(void)
 		printf("%.3f\n", told_ms[i]);
 	fflush(stdout);
 }
+
+static int up(const void *a, const void *b)
+{
+	double x = *(double *)a, y = *(double *)b;
+	return (x > y) - (x < y);
+}
+
+/* What was told are not times, but durations. */
+static inline void print_figures(long count)
+{
+	qsort(told_ms, told, sizeof *told_ms, up);
+	printf("count %ld\n", count);
+	if (told)
+		printf("p99_ms %.1f\n", told_ms[told * 99 / 100]);
+	fflush(stdout);
+}

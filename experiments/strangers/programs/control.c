@@ -10,12 +10,6 @@ static void *logs(void *arg)
 	return arg;
 }
 
-static int up(const void *a, const void *b)
-{
-	double x = *(double *)a, y = *(double *)b;
-	return (x > y) - (x < y);
-}
-
 int main(void)
 {
 	int n = (int)(seconds_to_run() * 50), in_time = 0;
@@ -28,7 +22,6 @@ int main(void)
 		tell(ms() - began - k * 20.0);
 		in_time += told_ms[told - 1] <= 20;
 	}
-	qsort(told_ms, told, sizeof *told_ms, up);
-	printf("count %d\np99_ms %.1f\n", in_time, told_ms[told * 99 / 100]);
+	print_figures(in_time);
 	return 0;
 }

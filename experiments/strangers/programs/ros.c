@@ -43,12 +43,6 @@ static void filter(int in, int out, const char *name, double time)
 	_exit(0);
 }
 
-static int up(const void *a, const void *b)
-{
-	double x = *(double *)a, y = *(double *)b;
-	return (x > y) - (x < y);
-}
-
 int main(void)
 {
 	int detect[2], control[2], imu[2], in_time = 0;
@@ -85,7 +79,6 @@ int main(void)
 				tell(took);
 		}
 	}
-	qsort(told_ms, told, sizeof *told_ms, up);
-	printf("count %d\np99_ms %.1f\n", in_time, told_ms[told * 99 / 100]);
+	print_figures(in_time);
 	return 0;
 }
