@@ -11,4 +11,5 @@ mod many;
 mod own;
 mod priorities;
 mod refusals;
+mod seen;
 mod way_back;

@@ -1,6 +1,10 @@
 //! What programs see of onbeat, and whom it leaves alone.
 
-use crate::{Folder, can_run, scheduling};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::{Folder, Mortal, can_run, eventually, scheduling};
 
 #[test]
 fn init_and_the_kernels_threads_are_not_attached_to_and_the_reason_is_told() {
@@ -22,4 +26,50 @@ fn init_and_the_kernels_threads_are_not_attached_to_and_the_reason_is_told() {
         }
         assert_eq!(scheduling(pid.parse().unwrap()), before);
     }
+}
+
+/// Computes 1 ms in each 10 ms, and yields in between.
+const YIELDS: &str = "
+import os, time
+due = time.monotonic()
+while True:
+    due += 0.01
+    time.sleep(max(0, due - time.monotonic()))
+    end = time.thread_time() + 0.001
+    while time.thread_time() < end:
+        os.sched_yield()
+";
+
+#[test]
+fn a_thread_that_yields_loses_its_reservation_for_good_and_the_reason_is_told() {
+    if !can_run("a_thread_that_yields_loses_its_reservation_for_good_and_the_reason_is_told") {
+        return;
+    }
+    let folder = Folder::new();
+    let mut run = folder.keep("run");
+    let mut onbeat = Mortal::spawn(run.args(["--", "python3", "-c", YIELDS]));
+    // After that, nothing is said of another one.
+    let after_release = || {
+        let log = folder.log();
+        let tells = |entry: &Value| {
+            entry["why"]
+                .as_str()
+                .is_some_and(|why| why.contains("sched_yield()"))
+        };
+        let released = log.iter().position(tells)?;
+        Some(
+            log[released..]
+                .iter()
+                .map(|entry| entry["what"].clone())
+                .collect::<Vec<_>>(),
+        )
+    };
+    eventually("its release", after_release);
+    // Time enough for it to be reserved again.
+    std::thread::sleep(Duration::from_secs(2));
+    let after = after_release().unwrap();
+    assert_eq!(after[0], "released");
+    assert!(!after.iter().any(|what| what == "reserved"), "{after:?}");
+    onbeat.signal(libc::SIGTERM);
+    assert_eq!(onbeat.status(), Some(128 + libc::SIGTERM));
 }
