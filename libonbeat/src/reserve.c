@@ -167,25 +167,21 @@ static bool belongs(pid_t tid, pid_t process)
 /* Whether every program depends on `process`: it is the kernel's, or init. */
 static bool is_off_limits(pid_t process)
 {
-	char line[512] = "", path[64];
+	char path[64], namespace[32] = "";
 	unsigned flags = 0;
-	const char *rest;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", process);
 	file = fopen(path, "re");
-	if (!file)
-		return false;
-	/* A name may have spaces and brackets. */
-	rest = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
-	fclose(file);
-	if (rest)
-		sscanf(rest, ") %*c %*d %*d %*d %*d %*d %u", &flags);
-	if (flags & IS_OF_KERNEL)
-		return true;
+	/* No thread of the kernel has a bracket in its name. */
+	if (file && fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+		flags = 0;
+	if (file)
+		fclose(file);
 	/* In a container's own namespace, process 1 is an ordinary program. */
-	return process == 1 && readlink("/proc/self/ns/pid", line, sizeof(line)) > 0 &&
-	       strncmp(line, "pid:[4026531836]", 16) == 0;
+	return flags & IS_OF_KERNEL ||
+	       (process == 1 && readlink("/proc/self/ns/pid", namespace, sizeof(namespace)) > 0 &&
+		strncmp(namespace, "pid:[4026531836]", 16) == 0);
 }
 
 static int put_under_guard(const struct onbeat_guarded *guarded)
