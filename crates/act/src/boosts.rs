@@ -34,7 +34,7 @@ const fn ordinary(nice: i32) -> Attributes {
     }
 }
 
-const DEFAULT: Attributes = ordinary(0);
+pub(crate) const DEFAULT: Attributes = ordinary(0);
 
 /// The scheduling of a task whose boost goes first.
 const FIRST: Attributes = Attributes {

@@ -21,6 +21,7 @@ mod reserved;
 pub mod restore;
 mod server;
 pub mod task;
+pub mod watcher;
 
 pub use deadline::{DeadlineActuator, DeadlineOptions};
 pub use limits::may_reserve;

@@ -14,9 +14,10 @@
 
 use std::cell::Cell;
 use std::time::Duration;
-use std::{io, ptr, thread};
+use std::{io, thread};
 
 use crate::attributes::{Attributes, Fair, Policy, RealTime, kept_nice};
+use crate::watcher::block_signals;
 
 /// How often it is looked whether the thread gives way. Ten turns of the loop, and as long as a
 /// person hardly notices.
@@ -49,7 +50,7 @@ pub(crate) const BOOSTED: u32 = 1;
 pub const LOWEST: u32 = BOOSTED + 1;
 
 /// The highest that there is: of the thread that looks at another one, for some microseconds.
-const HIGHEST: u32 = 99;
+pub(crate) const HIGHEST: u32 = 99;
 
 /// Puts the calling thread ahead of ordinary tasks while it loads a tracer: that takes tens of
 /// milliseconds, and the program that is to be run waits for it. Its children have the default, but
@@ -124,12 +125,7 @@ fn give_way() -> io::Result<()> {
         return Err(io::Error::from_raw_os_error(error));
     }
     let look = move || {
-        // SAFETY: both are plain calls on a set of this function's.
-        unsafe {
-            let mut all = std::mem::zeroed();
-            libc::sigfillset(&raw mut all);
-            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, ptr::null_mut());
-        }
+        block_signals();
         look_at(tid, clock);
     };
     let builder = thread::Builder::new().name("gives-way".to_owned());
@@ -199,7 +195,7 @@ fn ahead(priority: u32) -> io::Result<Precedence> {
     largest_share().set(0).map(|()| Precedence::Nice)
 }
 
-const fn real_time(priority: u32) -> Attributes {
+pub(crate) const fn real_time(priority: u32) -> Attributes {
     Attributes {
         policy: Policy::Fifo(RealTime { priority }),
         reset_on_fork: true,

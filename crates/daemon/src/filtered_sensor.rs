@@ -63,6 +63,12 @@ impl<S: Sensor> FilteredSensor<S> {
         std::mem::take(&mut self.left_out)
     }
 
+    fn turns_by(&self, next: Instant) {
+        if let Some(watch) = &self.registry.borrow().watch {
+            watch.watcher.turned(next);
+        }
+    }
+
     /// The sensor itself.
     pub const fn inner(&self) -> &S {
         &self.inner
@@ -97,7 +103,6 @@ impl<S: Sensor> FilteredSensor<S> {
         if let Some(at) = lost {
             // A start may have been lost, too.
             self.has_missed_starts = true;
-            registry.ledger.lost();
             // And that another user's program was executed.
             let processes = registry.processes.values().map(|process| process.pid);
             let partners = registry.partners.all.values().map(|partner| partner.pid);
@@ -247,10 +252,14 @@ impl<S: Sensor> Sensor for FilteredSensor<S> {
 
     fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Self::Error> {
         let from = events.len();
-        let flow = self.inner.poll(timeout, events)?;
+        let now = self.inner.now();
+        self.turns_by(now + timeout);
+        let flow = self.inner.poll(timeout, events);
+        self.turns_by(self.inner.now());
+        let flow = flow?;
         self.filter(events, from)?;
         // A task that goes without is asked for again in the turn that follows.
-        self.registry.borrow_mut().ledger.refill(self.inner.now());
+        self.registry.borrow_mut().meter(self.inner.now());
         Ok(flow)
     }
 
@@ -271,10 +280,7 @@ impl<S: Sensor> Sensor for FilteredSensor<S> {
     }
 
     fn executed(&mut self, task: TaskId) -> Option<Span> {
-        let total = self.inner.executed(task)?;
-        let now = self.inner.now();
-        self.registry.borrow_mut().ledger.looked(task, total, now);
-        Some(total)
+        self.inner.executed(task)
     }
 
     fn tell_programs(&mut self, names: &BTreeSet<String>) -> Result<(), Self::Error> {

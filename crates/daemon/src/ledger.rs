@@ -28,14 +28,12 @@ const LONGEST_SOFT_PERIOD: Span = Span::from_ms(200);
 struct Charge {
     account: Arc<Account>,
     held: Option<Reservation>,
-    /// The CPU time that it has used since it last blocked, as far as that is counted.
+    /// The CPU time that it has used since it last blocked, as far as `own` has it.
     counted: Span,
     /// The bucket of its own; none before it has used a reservation.
     own: Option<Spending>,
     /// It is boosted: it goes before ordinary tasks without a reservation.
     is_boosted: bool,
-    /// All its CPU time when it last blocked; none before it was looked at.
-    told: Option<Span>,
     /// For how many reasons the task is in the ledger. None: the kernel holds its bandwidth yet.
     reasons: u32,
 }
@@ -82,6 +80,9 @@ pub struct Ledger {
     spending: HashMap<Whose, Spending>,
     /// The CPU time that all tasks may still use before boosts end; none before the first use.
     spending_of_all: Option<Spending>,
+    /// Those that the meter charges, and what they had spent when it was last read. Their numbers
+    /// count from 1.
+    payers: Vec<(Arc<Account>, Span)>,
     leaks: Vec<Leak>,
     ended: Vec<Ended>,
     /// Tasks whose reservations may be over, or have become ceilings, or no longer be.
@@ -136,7 +137,6 @@ impl Ledger {
             counted: Span::ZERO,
             own: None,
             is_boosted: false,
-            told: None,
             reasons: 1,
         };
         self.tasks.insert(task, charge);
@@ -359,36 +359,41 @@ impl Ledger {
         leaked
     }
 
-    /// `task` blocked at `now`, after it had used `executed`: that is taken from its owner's quotas
-    /// if it has a reservation.
+    /// `task` blocked at `now`, after it had used `executed`: that is taken from its own bucket, by
+    /// which it is known who uses more than he holds. Quotas go by the [meter](Self::metered).
     pub fn blocked(&mut self, task: TaskId, executed: Span, now: Instant) {
-        let Some(charge) = self.tasks.get_mut(&task) else {
-            return;
-        };
-        if let Some(told) = &mut charge.told {
-            *told += executed;
-        }
-        let counted = std::mem::take(&mut charge.counted);
-        if charge.goes_ahead() {
-            self.spend(task, ns(executed) - ns(counted), now);
+        if let Some(charge) = self.tasks.get_mut(&task) {
+            let counted = std::mem::take(&mut charge.counted);
+            self.spend_own(task, ns(executed) - ns(counted), now);
         }
     }
 
-    /// `task` has used `total` in its life up to `now`. For a boosted one, the part that was not
-    /// told by [`blocked`](Self::blocked) is taken out, too.
-    pub fn looked(&mut self, task: TaskId, total: Span, now: Instant) {
-        let Some(charge) = self.tasks.get_mut(&task).filter(|c| c.is_boosted) else {
-            return;
+    /// The number by which the meter is to charge `task`; 0 if nobody pays for it.
+    pub fn payer(&mut self, task: TaskId) -> u32 {
+        let Some(charge) = self.tasks.get(&task) else {
+            return 0;
         };
-        let open = total - *charge.told.get_or_insert(total);
-        let counted = std::mem::replace(&mut charge.counted, open);
-        self.spend(task, ns(open) - ns(counted), now);
+        let known = (self.payers.iter()).position(|(payer, _)| *payer == charge.account);
+        let place = known.unwrap_or_else(|| {
+            self.payers.push((Arc::clone(&charge.account), Span::ZERO));
+            self.payers.len() - 1
+        });
+        u32::try_from(place + 1).unwrap_or(0)
     }
 
-    /// Events were lost: what tasks used is counted anew from the next look on.
-    pub fn lost(&mut self) {
-        for charge in self.tasks.values_mut() {
-            (charge.told, charge.counted) = (None, Span::ZERO);
+    /// Takes what the payers' tasks have used above ordinary priority, and who inherited that, from
+    /// their quotas. `spent` tells all that the payer of a number ever spent.
+    pub fn metered(&mut self, spent: impl Fn(u32) -> Span, now: Instant) {
+        for place in 0..self.payers.len() {
+            let total = spent(u32::try_from(place + 1).unwrap_or(0));
+            let Some((account, before)) = self.payers.get_mut(place) else {
+                continue;
+            };
+            let used = total - std::mem::replace(before, total);
+            let account = Arc::clone(account);
+            if used > Span::ZERO {
+                self.spend(&account, used, now);
+            }
         }
     }
 
@@ -430,20 +435,18 @@ impl Ledger {
     /// The runtime of `task` was used up at `now`, and it goes on: it has used all of a period at
     /// most. An excess is refunded when it blocks.
     pub fn ran_out(&mut self, task: TaskId, now: Instant) {
-        let Some(charge) = self.tasks.get_mut(&task) else {
-            return;
-        };
-        if let Some(held) = charge.held {
+        if let Some(charge) = self.tasks.get_mut(&task)
+            && let Some(held) = charge.held
+        {
             charge.counted += held.period();
-            self.spend(task, ns(held.period()), now);
+            self.spend_own(task, ns(held.period()), now);
         }
     }
 
-    fn spend(&mut self, task: TaskId, used_ns: i64, now: Instant) {
-        let Some(charge) = self.tasks.get_mut(&task) else {
-            return;
-        };
-        if let Some(held) = charge.held {
+    fn spend_own(&mut self, task: TaskId, used_ns: i64, now: Instant) {
+        if let Some(charge) = self.tasks.get_mut(&task)
+            && let Some(held) = charge.held
+        {
             // It begins with one job's: many tasks, one after the other, get no more than their
             // quota.
             let own = Spending::of(held.runtime(), now);
@@ -453,19 +456,21 @@ impl Ledger {
                 self.to_reconsider.push(task);
             }
         }
-        let account = Arc::clone(&charge.account);
-        let quotas: Vec<(Whose, Quota)> = self.quotas_of(&account).collect();
+    }
+
+    fn spend(&mut self, account: &Account, used: Span, now: Instant) {
+        let quotas: Vec<(Whose, Quota)> = self.quotas_of(account).collect();
         for (whose, quota) in quotas {
             let full = Spending::new(quota.bandwidth, now);
             let spending = self.spending.entry(whose).or_insert(full);
-            if spending.spend(used_ns, quota.bandwidth, now) {
+            if spending.spend(ns(used), quota.bandwidth, now) {
                 self.reconsider(whose);
             }
         }
         if let Some(most) = self.quotas.all {
             let full = Spending::new(most, now);
             let all = self.spending_of_all.get_or_insert(full);
-            if all.spend(used_ns, most, now) {
+            if all.spend(ns(used), most, now) {
                 let boosted = self.tasks.iter().filter(|(_, charge)| charge.is_boosted);
                 self.to_reconsider.extend(boosted.map(|(task, _)| *task));
             }
@@ -516,23 +521,18 @@ impl Ledger {
         }
     }
 
-    /// Whether `reservation`, which a program asked for if it `is_asked`, is to be a ceiling for
-    /// `task`, of which is known whether the sensor `hears` it. A user's under a quota is one if
+    /// Whether `reservation` is to be a ceiling for `task`, of which is known whether the sensor
+    /// `hears` it. A user's under a quota is one if
     /// use of more than the quota gives would be noticed late: the task is not heard, or the
-    /// period is long. One that a program asked for is a ceiling while the user has used more.
+    /// period is long; and each is one while the user has used more.
     #[must_use]
-    pub fn is_ceiling(
-        &self,
-        task: TaskId,
-        reservation: Reservation,
-        (is_asked, hears): (bool, bool),
-    ) -> bool {
+    pub fn is_ceiling(&self, task: TaskId, reservation: Reservation, hears: bool) -> bool {
         let Some(charge) = self.tasks.get(&task) else {
             return false;
         };
         self.quotas_of(&charge.account).any(|(whose, _)| {
             let is_over = || self.spending.get(&whose).is_some_and(Spending::is_over);
-            !hears || reservation.period() > LONGEST_SOFT_PERIOD || (is_asked && is_over())
+            !hears || reservation.period() > LONGEST_SOFT_PERIOD || is_over()
         })
     }
 
@@ -566,9 +566,13 @@ impl Ledger {
     /// Whether `task` has a reservation from here: the kernel holds it, or what is left of it.
     #[must_use]
     pub fn holds(&self, task: TaskId) -> bool {
-        self.tasks
-            .get(&task)
-            .is_some_and(|charge| charge.held.is_some())
+        self.held(task).is_some()
+    }
+
+    /// That reservation.
+    #[must_use]
+    pub fn held(&self, task: TaskId) -> Option<Reservation> {
+        self.tasks.get(&task)?.held
     }
 
     /// The account of `task`, if it is in the ledger.

@@ -67,28 +67,34 @@ impl<A: Actuator> QuotaActuator<A> {
     }
 
     fn charge(&self, task: TaskId, held: Option<Reservation>) {
-        let ledger = &mut self.registry.borrow_mut().ledger;
+        let registry = &mut *self.registry.borrow_mut();
+        let ledger = &mut registry.ledger;
         // The end of one that is gone is still to be known.
         if held.is_none() && ledger.holds(task) {
             self.ends.forget(task);
         }
         ledger.charge(task, held);
+        registry.settle_lending(task);
     }
 
     /// The task has another policy by other hands than ours.
     fn taken_over(&mut self, task: TaskId) {
         self.nice.remove(&task);
-        let ledger = &mut self.registry.borrow_mut().ledger;
+        let registry = &mut *self.registry.borrow_mut();
+        let ledger = &mut registry.ledger;
         if ledger.holds(task) {
             self.ends.forget(task);
         }
         ledger.taken_over(task);
+        registry.settle_lending(task);
     }
 
     /// The task has ended.
     fn gone(&mut self, task: TaskId) {
         self.nice.remove(&task);
-        self.registry.borrow_mut().ledger.gone(task);
+        let registry = &mut *self.registry.borrow_mut();
+        registry.ledger.gone(task);
+        registry.settle_lending(task);
     }
 
     /// Charges what ended tasks held no longer, unless they had left it.
@@ -114,6 +120,10 @@ impl<A: Actuator> QuotaActuator<A> {
         standing
     }
 }
+
+/// Why a thread gets nothing.
+pub(crate) const BARRED: &str =
+    "a program kept a lock of this thread's for too long at its priority, or it is another user's";
 
 /// How the task ended, if its parent has not asked yet for the status that it left.
 fn end_of_zombie(task: TaskId) -> Option<End> {
@@ -151,6 +161,10 @@ impl<A: Actuator> Actuator for QuotaActuator<A> {
             });
         }
         let registry = self.registry.borrow();
+        if registry.barred.contains(&task) {
+            let advice = BARRED.to_owned();
+            return Err(Refusal::NotPermitted { advice });
+        }
         if let Some(until) = registry.goes_without_until(task) {
             return Err(Refusal::Settling { until });
         }
@@ -225,6 +239,7 @@ impl<A: Actuator> Actuator for QuotaActuator<A> {
         if boost.is_some() && !is_boosted {
             let has_priority = registry.raised.contains(&task);
             if has_priority
+                || registry.barred.contains(&task)
                 || registry.ledger.account(task).is_none()
                 || may_take_priority(task.tid)
             {
@@ -244,8 +259,9 @@ impl<A: Actuator> Actuator for QuotaActuator<A> {
         });
         let answer = self.inner.boost(task, boost);
         let is_boosted = boost.is_some() && answer.is_ok();
-        let ledger = &mut self.registry.borrow_mut().ledger;
-        ledger.set_boosted(task, is_boosted);
+        let registry = &mut *self.registry.borrow_mut();
+        registry.ledger.set_boosted(task, is_boosted);
+        registry.settle_lending(task);
         answer
     }
 

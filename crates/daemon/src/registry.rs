@@ -9,8 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use onbeat_act::watcher::Watcher;
 use onbeat_control::{Party, Treatment};
-use onbeat_model::{Instant, Reservation, Task, TaskId};
+use onbeat_model::{Instant, Reservation, Span, Task, TaskId};
+use onbeat_sense::bpf::{Meter, Spender};
 
 use crate::account::Account;
 use crate::directory;
@@ -21,6 +23,11 @@ pub use tracked::{Holder, Lease, TrackedProcess};
 
 mod partners;
 mod tracked;
+
+/// The meter's window, in which a task may lend its reservation's part, or this if that is less: an
+/// honest holder of a lock, in PipeWire or JACK, has it for microseconds.
+const LENDING: Span = Span::from_ms(100);
+const LENT: Span = Span::from_ms(5);
 
 /// The one registry, shared by the sensor, the actuator, the loop's settings and the service.
 pub type SharedRegistry = Rc<RefCell<Registry>>;
@@ -51,6 +58,22 @@ pub struct Registry {
     pub turned_away: u64,
     /// Threads without a request that may work for requested ones.
     pub partners: Partners,
+    /// Threads that lent what they had from here for too long, or to another user's: they get
+    /// nothing any more.
+    pub barred: BTreeSet<TaskId>,
+    /// Those of them that are still to be told.
+    untold: Vec<TaskId>,
+    /// Who notices that; none in tests without a kernel.
+    pub watch: Option<Watch>,
+}
+
+/// The meter, and the thread that ends what the meter says is overdrawn.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    /// See there.
+    pub meter: Meter,
+    /// See there.
+    pub watcher: Watcher,
 }
 
 impl Registry {
@@ -99,7 +122,7 @@ impl Registry {
         let is_asked = self.explicit.contains_key(&task);
         let hears =
             !is_asked || (self.processes.values()).any(|process| process.threads.contains(&task));
-        self.ledger.is_ceiling(task, reservation, (is_asked, hears))
+        self.ledger.is_ceiling(task, reservation, hears)
     }
 
     /// Until when `task` is to have no reservation, because it and its owner have used too much;
@@ -125,11 +148,67 @@ impl Registry {
         processes.any(|process| process.adopts && process.threads.contains(&task))
     }
 
+    /// The thread has something from here, or no longer, that others can inherit.
+    pub fn settle_lending(&mut self, task: TaskId) {
+        let is_raised = self.raised.contains(&task) || self.ledger.is_boosted(task);
+        let allowance = match self.ledger.held(task) {
+            Some(held) => Some(held.bandwidth().runtime_in(LENDING).max(LENT)),
+            None => is_raised.then_some(LENT),
+        };
+        if allowance.is_none() {
+            // It may have lost what it had for that.
+            self.hear_of_overdrawn();
+        }
+        let Some(watch) = &self.watch else {
+            return;
+        };
+        let payer = allowance.map_or(0, |_| self.ledger.payer(task));
+        watch.meter.charge_to(task, payer);
+        watch.meter.lends(task, allowance);
+        if allowance.is_some() {
+            watch.watcher.wake();
+        }
+    }
+
+    /// Charges what was used up to `now`, and gives quotas what has come together since.
+    pub fn meter(&mut self, now: Instant) {
+        if let Some(watch) = &self.watch {
+            let spent = |payer| watch.meter.spent(Spender::Account(payer)).all();
+            self.ledger.metered(spent, now);
+        }
+        self.ledger.refill(now);
+    }
+
+    /// Bars the threads that lost what they lent since this was last called, and returns them.
+    pub fn bar(&mut self) -> Vec<TaskId> {
+        self.hear_of_overdrawn();
+        std::mem::take(&mut self.untold)
+    }
+
+    fn hear_of_overdrawn(&mut self) {
+        let Some(watch) = &self.watch else {
+            return;
+        };
+        let (barred, untold) = (&mut self.barred, &mut self.untold);
+        watch.meter.all_overdrawn(|task| {
+            if barred.insert(task) {
+                untold.push(task);
+            }
+        });
+        if !untold.is_empty() {
+            barred.retain(|task| onbeat_act::task::is_alive(*task));
+        }
+    }
+
     /// The thread is gone.
     pub fn ended(&mut self, task: TaskId) {
         self.ledger.remove(task);
         self.explicit.remove(&task);
         self.raised.remove(&task);
+        self.barred.remove(&task);
+        if let Some(watch) = &self.watch {
+            watch.meter.forget(task);
+        }
         self.partners.all.remove(&task);
         self.partners.in_doubt = true;
         for process in self.processes.values_mut() {
@@ -228,8 +307,9 @@ impl Registry {
                 if is_paid || self.explicit.contains_key(&thread) {
                     continue;
                 }
-                if self.ledger.hand_over(thread, &payer).is_err() {
-                    beyond.push(thread);
+                match self.ledger.hand_over(thread, &payer) {
+                    Ok(()) => self.settle_lending(thread),
+                    Err(_) => beyond.push(thread),
                 }
             }
         }
@@ -324,6 +404,7 @@ impl Registry {
             if let Some(partner) = self.partners.all.get_mut(&task) {
                 (partner.of, partner.account) = (of, account);
             }
+            self.settle_lending(task);
         }
         Ok(true)
     }

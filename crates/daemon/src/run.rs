@@ -7,12 +7,13 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use onbeat_act::restore::{self, StateFile};
+use onbeat_act::watcher::{Loses, Watcher, lower};
 use onbeat_act::{DeadlineActuator, Priorities, own};
 use onbeat_control::{Controller, EstimationSettings, Next, PipelineSettings, Settings, drive};
 use onbeat_decide::predictor::PredictorKind;
 use onbeat_metrics::{Metrics, MetricsTarget};
 use onbeat_model::Sensor;
-use onbeat_sense::bpf::{self, BpfSensor, Parser};
+use onbeat_sense::bpf::{self, BpfSensor, Meter, Parser};
 
 use crate::bus;
 use crate::config::{self, Config, ConfigError, Sources};
@@ -24,7 +25,7 @@ use crate::logs;
 use crate::publisher::Publisher;
 use crate::quota::Quotas;
 use crate::quota_actuator::QuotaActuator;
-use crate::registry::{Registry, SharedRegistry};
+use crate::registry::{Registry, SharedRegistry, Watch};
 use crate::reload::Reload;
 use crate::request::{RequestSender, answer};
 use crate::service::Service;
@@ -121,6 +122,7 @@ pub fn run(
         ..bpf::BpfOptions::default()
     };
     let sensor = BpfSensor::with_parser(tracing, parser).context("cannot trace")?;
+    registry.borrow_mut().watch = Some(watch(&sensor.meter())?);
     let sources = options.sources.clone();
     let mut reload = Reload::new(move || read(&sources), sensor.waker());
     let (sender, requests) = RequestSender::new(sensor.waker());
@@ -228,6 +230,27 @@ pub fn run(
         bail!("the system bus is gone: start the service again when it is back (systemd does)");
     }
     Ok(())
+}
+
+/// Starts the thread that ends what the meter says is overdrawn, and boosts when the loop stands
+/// still.
+fn watch(meter: &Meter) -> anyhow::Result<Watch> {
+    let looked_at = meter.clone();
+    let watcher = Watcher::start(move |stands_still| {
+        looked_at.look();
+        looked_at.overdrawn(|task| lower(task.tid, Loses::Lendable));
+        let mut is_needed = false;
+        looked_at.lenders(|task| {
+            is_needed = true;
+            // Where that fails it is tried again.
+            let _ = stands_still && lower(task.tid, Loses::Boost);
+        });
+        is_needed
+    });
+    Ok(Watch {
+        meter: meter.clone(),
+        watcher: watcher.context("cannot start the thread that watches priorities")?,
+    })
 }
 
 /// The greatest priority that clients of RealtimeKit may have; 0 if they have none.

@@ -58,8 +58,7 @@ impl Spending {
         let filled = ns(quota.runtime_in(now.since(self.at)));
         self.at = self.at.max(now);
         let left = self.left_ns.saturating_add(filled);
-        // The most that is owed can be made up for in the time of a bucket.
-        self.left_ns = left.saturating_sub(used_ns).clamp(-full, full);
+        self.left_ns = left.saturating_sub(used_ns).min(full);
         let is_over = self.left_ns < 0 || (self.is_over && self.left_ns < full / 2);
         std::mem::replace(&mut self.is_over, is_over) != is_over
     }

@@ -386,23 +386,39 @@ fn reserved(alice: &Arc<Account>) -> Ledger {
     ledger
 }
 
-/// A reservation that onbeat sized, for a task that is heard.
-const SIZED: (bool, bool) = (false, true);
-/// One that a program asked for.
-const ASKED: (bool, bool) = (true, true);
+const HEARD: bool = true;
+
+/// `task` of `payer` used so much, as the kernel and the meter tell.
+fn used(ledger: &mut Ledger, of: TaskId, payer: &Account, used: Span, now: Instant) {
+    ledger.blocked(of, used, now);
+    ledger.spend(payer, used, now);
+}
 
 #[test]
 fn a_task_has_its_reservation_until_it_used_more_than_that_and_its_owner_more_than_the_quota() {
-    let mut ledger = reserved(&account(1000, &[]));
+    let alice = account(1000, &[]);
+    let mut ledger = reserved(&alice);
     // 45% of a CPU for ten seconds.
     for period in 0..1000 {
-        ledger.blocked(task(1), Span::from_us(4500), at(10 * period));
+        used(
+            &mut ledger,
+            task(1),
+            &alice,
+            Span::from_us(4500),
+            at(10 * period),
+        );
     }
     assert_eq!(ledger.goes_without_until(task(1)), None);
     // 90%: the bucket of half a second is empty after 1.25 s.
     let mut over_at = None;
     for period in 1000..1200 {
-        ledger.blocked(task(1), Span::from_us(9000), at(10 * period));
+        used(
+            &mut ledger,
+            task(1),
+            &alice,
+            Span::from_us(9000),
+            at(10 * period),
+        );
         if ledger.goes_without_until(task(1)).is_some() {
             over_at.get_or_insert(10 * (period - 1000));
         }
@@ -414,23 +430,23 @@ fn a_task_has_its_reservation_until_it_used_more_than_that_and_its_owner_more_th
             .take_to_reconsider()
             .contains(&(task(1), Some(of(300))))
     );
-    assert!(!ledger.is_ceiling(task(1), of(300), SIZED));
-    assert!(ledger.is_ceiling(task(1), of(300), ASKED));
+    assert!(ledger.is_ceiling(task(1), of(300), HEARD));
 }
 
 #[test]
 fn who_has_used_too_much_has_reservations_again_when_that_is_made_up_for() {
-    let mut ledger = reserved(&account(1000, &[]));
-    ledger.blocked(task(1), Span::from_secs(9), at(0));
+    let alice = account(1000, &[]);
+    let mut ledger = reserved(&alice);
+    used(&mut ledger, task(1), &alice, Span::from_ms(1000), at(0));
     // Half a second is owed, and a quarter of one is half a bucket.
     assert_eq!(ledger.goes_without_until(task(1)), Some(at(1500)));
-    assert!(ledger.is_ceiling(task(1), of(300), ASKED));
+    assert!(ledger.is_ceiling(task(1), of(300), HEARD));
     ledger.take_to_reconsider();
     ledger.refill(at(1499));
     assert_eq!(ledger.goes_without_until(task(1)), Some(at(1500)));
     ledger.refill(at(1500));
     assert_eq!(ledger.goes_without_until(task(1)), None);
-    assert!(!ledger.is_ceiling(task(1), of(300), ASKED));
+    assert!(!ledger.is_ceiling(task(1), of(300), HEARD));
     assert_eq!(ledger.take_to_reconsider(), [(task(1), Some(of(300)))]);
 }
 
@@ -441,8 +457,20 @@ fn a_task_that_uses_no_more_than_it_holds_keeps_that_beside_one_that_does() {
     ledger.enter(task(2), &alice).unwrap();
     ledger.charge(task(2), Some(of(200)));
     for period in 0..1000 {
-        ledger.blocked(task(1), Span::from_us(9000), at(10 * period));
-        ledger.blocked(task(2), Span::from_us(1900), at(10 * period));
+        used(
+            &mut ledger,
+            task(1),
+            &alice,
+            Span::from_us(9000),
+            at(10 * period),
+        );
+        used(
+            &mut ledger,
+            task(2),
+            &alice,
+            Span::from_us(1900),
+            at(10 * period),
+        );
         assert_eq!(ledger.goes_without_until(task(2)), None, "{period}");
     }
     assert!(ledger.goes_without_until(task(1)).is_some());
@@ -452,7 +480,7 @@ fn a_task_that_uses_no_more_than_it_holds_keeps_that_beside_one_that_does() {
 fn tasks_that_come_and_go_get_no_more_than_the_quota() {
     let alice = account(1000, &[]);
     let mut ledger = reserved(&alice);
-    ledger.blocked(task(1), Span::from_secs(9), at(0));
+    used(&mut ledger, task(1), &alice, Span::from_secs(9), at(0));
     ledger.enter(task(2), &alice).unwrap();
     ledger.charge(task(2), Some(of(200)));
     ledger.blocked(task(2), Span::from_ms(2), at(10));
@@ -462,28 +490,15 @@ fn tasks_that_come_and_go_get_no_more_than_the_quota() {
 }
 
 #[test]
-fn a_task_that_never_blocks_is_charged_each_time_that_its_runtime_is_used_up_and_only_once() {
-    let mut ledger = reserved(&account(1000, &[]));
-    for period in 1..=40 {
-        ledger.ran_out(task(1), at(10 * period));
-    }
+fn a_task_that_never_blocks_is_charged_each_time_that_its_runtime_is_used_up() {
+    let alice = account(1000, &[]);
+    let mut ledger = reserved(&alice);
+    ledger.spend(&alice, Span::from_secs(9), at(0));
     assert_eq!(ledger.goes_without_until(task(1)), None);
-    for period in 41..=120 {
+    for period in 1..=40 {
         ledger.ran_out(task(1), at(10 * period));
     }
     assert!(ledger.goes_without_until(task(1)).is_some());
-    let mut other = reserved(&account(1000, &[]));
-    for period in 1..=40 {
-        other.ran_out(task(1), at(10 * period));
-    }
-    other.blocked(task(1), Span::from_ms(400), at(401));
-    assert_eq!(other.goes_without_until(task(1)), None);
-    // The excess is refunded each time.
-    for period in 41..=400 {
-        other.ran_out(task(1), at(10 * period));
-        other.blocked(task(1), Span::from_us(2900), at(10 * period + 9));
-        assert_eq!(other.goes_without_until(task(1)), None, "{period}");
-    }
 }
 
 #[test]
@@ -491,22 +506,14 @@ fn what_a_quota_could_not_notice_in_time_is_a_ceiling_and_root_has_none() {
     let ledger = reserved(&account(1000, &[]));
     let each = |ms| Reservation::implicit(Span::from_ms(30), Span::from_ms(ms)).unwrap();
     let slow = each(201);
-    assert!(ledger.is_ceiling(task(1), slow, SIZED));
-    assert!(!ledger.is_ceiling(task(1), each(200), SIZED));
-    assert!(ledger.is_ceiling(task(1), of(300), (true, false)));
-    let mut roots = reserved(&account(0, &[]));
-    roots.blocked(task(1), Span::from_secs(9), at(0));
-    assert!(!roots.is_ceiling(task(1), slow, (true, false)));
+    assert!(ledger.is_ceiling(task(1), slow, HEARD));
+    assert!(!ledger.is_ceiling(task(1), each(200), HEARD));
+    assert!(ledger.is_ceiling(task(1), of(300), !HEARD));
+    let root = account(0, &[]);
+    let mut roots = reserved(&root);
+    used(&mut roots, task(1), &root, Span::from_secs(9), at(0));
+    assert!(!roots.is_ceiling(task(1), slow, !HEARD));
     assert_eq!(roots.goes_without_until(task(1)), None);
-}
-
-#[test]
-fn a_task_without_a_reservation_is_not_charged() {
-    let mut ledger = reserved(&account(1000, &[]));
-    ledger.charge(task(1), None);
-    ledger.blocked(task(1), Span::from_secs(9), at(0));
-    ledger.ran_out(task(1), at(1));
-    assert_eq!(ledger.goes_without_until(task(1)), None);
 }
 
 #[test]
@@ -529,14 +536,27 @@ fn tasks_of_a_rule_with_a_bandwidth_share_it_whoever_they_are_and_cost_no_user()
     );
     ledger.admits(task(2), of(100)).unwrap();
     ledger.admits(task(3), of(300)).unwrap();
-    let (used, tasks) = ledger.charged_to(65_532);
-    assert_eq!((used, tasks), (Bandwidth::ZERO, 0));
+    let (held, tasks) = ledger.charged_to(65_532);
+    assert_eq!((held, tasks), (Bandwidth::ZERO, 0));
     ledger.enter(task(4), &of_rule(1, "film")).unwrap_err();
     // A soft reservation uses more than the rule's bandwidth: its task goes without, until that is
     // made up for.
     ledger.charge(task(3), Some(of(200)));
-    ledger.blocked(task(1), Span::from_ms(400), Instant::ZERO);
-    ledger.blocked(task(3), Span::from_ms(200), Instant::ZERO);
+    let (film, other) = (of_rule(0, "film"), of_rule(0, "other"));
+    used(
+        &mut ledger,
+        task(1),
+        &film,
+        Span::from_ms(400),
+        Instant::ZERO,
+    );
+    used(
+        &mut ledger,
+        task(3),
+        &other,
+        Span::from_ms(200),
+        Instant::ZERO,
+    );
     assert!(ledger.goes_without_until(task(1)).is_some());
     assert_eq!(ledger.goes_without_until(task(3)), None);
     ledger.refill(Instant::ZERO + Span::from_secs(10));
@@ -558,7 +578,7 @@ fn what_boosted_tasks_use_counts_for_their_users_quota_however_many_there_are() 
     ledger.enter(task(2000), &bob).unwrap();
     ledger.set_boosted(task(2000), true);
     // Each begins where the one before has ended: a loop of programs that a rule names.
-    let mut used = Span::ZERO;
+    let mut all = Span::ZERO;
     for number in 1..1000 {
         let now = at(number * 10);
         let own = task(u32::try_from(number).unwrap());
@@ -566,40 +586,41 @@ fn what_boosted_tasks_use_counts_for_their_users_quota_however_many_there_are() 
         ledger.refill(now);
         if ledger.unboosted_until(own).is_none() {
             ledger.set_boosted(own, true);
-            ledger.blocked(own, Span::from_ms(10), now);
-            used += Span::from_ms(10);
+            ledger.spend(&alice, Span::from_ms(10), now);
+            all += Span::from_ms(10);
         }
         ledger.remove(own);
         assert_eq!(ledger.unboosted_until(task(2000)), None);
     }
     // Half of 10 s, and half a second that the bucket holds.
     let most = Span::from_ms(5500 + 10);
-    assert!(used <= most, "{used}");
-    assert!(used >= Span::from_ms(5000), "{used}");
+    assert!(all <= most, "{all}");
+    assert!(all >= Span::from_ms(5000), "{all}");
 }
 
 #[test]
-fn a_boosted_task_that_never_blocks_is_charged_when_it_is_looked_at_and_not_twice() {
+fn what_the_meter_tells_is_charged_once_to_who_pays_and_is_owed_however_much_it_is() {
     let mut ledger = Ledger::new(Quotas {
         default: quota(500, 9),
         ..Quotas::default()
     });
-    ledger.enter(task(1), &account(1000, &[])).unwrap();
-    ledger.looked(task(1), Span::from_secs(100), at(0));
-    ledger.set_boosted(task(1), true);
-    for ms in (0..=1000).step_by(5) {
-        ledger.looked(task(1), Span::from_ms(100_000 + ms), at(ms));
-        assert_eq!(ledger.unboosted_until(task(1)), None, "{ms}");
+    let (alice, bob) = (account(1000, &[]), account(1001, &[]));
+    for (number, owner) in [(1, &alice), (2, &bob), (3, &alice)] {
+        ledger.enter(task(number), owner).unwrap();
+        ledger.set_boosted(task(number), true);
     }
-    // It blocks, and all of that is told once more.
-    ledger.blocked(task(1), Span::from_ms(1000), at(1000));
+    let [first, other, same] = [1, 2, 3].map(|number| ledger.payer(task(number)));
+    assert!(first == same && first != other && other != 0);
+    let spent = |of_alice: Span| move |payer| if payer == first { of_alice } else { Span::ZERO };
+    ledger.metered(spent(Span::from_ms(500)), at(0));
+    ledger.metered(spent(Span::from_ms(500)), at(0));
     assert_eq!(ledger.unboosted_until(task(1)), None);
-    ledger.looked(task(1), Span::from_ms(101_005), at(1005));
-    ledger.blocked(task(1), Span::from_ms(5), at(1005));
-    assert_eq!(ledger.take_to_reconsider(), [(task(1), None)]);
-    // Until half of the bucket is there again.
-    let until = ledger.unboosted_until(task(1)).unwrap();
-    assert!((at(1500)..at(1520)).contains(&until), "{until:?}");
+    // As 64 CPUs do in a quarter of a second.
+    ledger.metered(spent(Span::from_ms(16_500)), at(0));
+    assert_eq!(ledger.unboosted_until(task(3)), Some(at(32_500)));
+    assert_eq!(ledger.unboosted_until(task(2)), None);
+    let reconsidered = ledger.take_to_reconsider();
+    assert_eq!(reconsidered.len(), 2, "{reconsidered:?}");
 }
 
 #[test]
@@ -619,7 +640,8 @@ fn all_boosts_end_while_all_users_together_have_used_too_much() {
     let is_over = (0..).take(200).find(|&turn| {
         let now = at(turn * 10);
         ledger.refill(now);
-        (1..=4).for_each(|number| ledger.blocked(task(number), Span::from_ms(4), now));
+        (1..=4)
+            .for_each(|number| ledger.spend(&account(1000 + number, &[]), Span::from_ms(4), now));
         ledger.unboosted_until(task(1)).is_some()
     });
     assert!(is_over.is_some_and(|turn| turn * 10 >= 900), "{is_over:?}");

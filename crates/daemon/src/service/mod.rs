@@ -23,7 +23,7 @@ use onbeat_model::{Actuator, Instant, Sensor};
 use crate::config::Config;
 use crate::filtered_sensor::FilteredSensor;
 use crate::publisher::Publisher;
-use crate::quota_actuator::QuotaActuator;
+use crate::quota_actuator::{BARRED, QuotaActuator};
 use crate::registry::SharedRegistry;
 use crate::request::{Reply, ServiceRequest};
 use handler::Handler;
@@ -92,6 +92,7 @@ impl Service {
             handler.keep_house(&mut turn);
         }
         handler.update(&mut turn);
+        bar(&mut turn);
         turn.controller.actuator().settle_ended(now);
         keep_to_quotas(&mut turn);
         turn.publish();
@@ -168,6 +169,21 @@ impl Service {
     /// keep theirs, or get back what they had, as [`Priorities`] was told.
     pub fn end(mut self) {
         self.handler.end(&self.registry);
+    }
+}
+
+/// Who lent more than he may has lost it.
+fn bar<S: Sensor, A: Actuator>(turn: &mut Turn<'_, S, A>) {
+    let barred = turn.registry.borrow_mut().bar();
+    for task in barred {
+        let registry = turn.registry.borrow();
+        let payer = registry
+            .ledger
+            .account(task)
+            .map_or(0, |account| account.uid);
+        if turn.publisher.may_write(payer, turn.now) {
+            tracing::warn!(tid = task.tid, "thread {task} gets nothing more: {BARRED}");
+        }
     }
 }
 

@@ -21,6 +21,7 @@ use crate::account::Account;
 use crate::config::ProbationSettings;
 use crate::directory;
 use crate::fault::Fault;
+use crate::quota_actuator::BARRED;
 use crate::registry::{Holder, SharedRegistry};
 use crate::request::Caller;
 use crate::target::{Status, Target};
@@ -71,6 +72,9 @@ impl RealTimePriorities {
         turn: &mut Turn<'_, S, A>,
     ) -> Result<(), Fault> {
         let task = target.task.id;
+        if turn.registry.borrow().barred.contains(&task) {
+            return Err(Fault::NotPermitted(BARRED.to_owned()));
+        }
         self.lowering.remove(&task);
         // From now on it is tracked for its own sake, and charged to the caller.
         partners::untrack(task, turn);
@@ -123,7 +127,10 @@ impl RealTimePriorities {
             self.lower(task, turn.registry);
             return Err(Fault::of_refusal(task.tid, &Refusal::Gone));
         }
-        turn.registry.borrow_mut().raised.insert(task);
+        let mut registry = turn.registry.borrow_mut();
+        registry.raised.insert(task);
+        registry.settle_lending(task);
+        drop(registry);
         if let Priority::RealTime(_) = given.priority {
             // A task that cannot be tracked keeps its priority, as it would have under RealtimeKit.
             let tracked =
@@ -279,6 +286,7 @@ impl RealTimePriorities {
                 let mut registry = registry.borrow_mut();
                 registry.raised.remove(&task);
                 registry.ledger.leave(task);
+                registry.settle_lending(task);
             }
             Err(refusal) if refusal.retry_at().is_some() => {
                 self.lowering.insert(task);
@@ -302,6 +310,7 @@ impl RealTimePriorities {
             let mut registry = registry.borrow_mut();
             registry.raised.remove(&task);
             registry.ledger.leave(task);
+            registry.settle_lending(task);
         }
     }
 }

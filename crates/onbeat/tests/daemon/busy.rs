@@ -50,16 +50,18 @@ fn threads_of_the_greatest_priority_that_is_granted_do_not_keep_the_service_from
     let answer = told.recv_timeout(PATIENCE);
     drop(hog);
     assert_eq!(answer.expect("an answer"), 0);
-    // None goes first but the loop's own thread and the one that has it give way: any client can
-    // keep the threads that talk to the bus busy.
+    // None goes first but the loop's own thread, the one that has it give way and the one that
+    // watches priorities: any client can keep the threads that talk to the bus busy.
     let service = machine.service_pid();
     let goes_first =
         |tid: &u32| Attributes::get(*tid).is_ok_and(|own| !matches!(own.policy, Policy::Other(_)));
     let first: Vec<u32> = tids(service).into_iter().filter(goes_first).collect();
-    let [loops, gives_way] = first[..] else {
+    let [loops, watcher, gives_way] = first[..] else {
         panic!("{first:?}");
     };
     assert_eq!(loops, service);
-    let name = std::fs::read_to_string(format!("/proc/{service}/task/{gives_way}/comm"));
-    assert_eq!(name.expect("it is there"), "gives-way\n");
+    for (tid, wanted) in [(watcher, "watcher\n"), (gives_way, "gives-way\n")] {
+        let name = std::fs::read_to_string(format!("/proc/{service}/task/{tid}/comm"));
+        assert_eq!(name.expect("it is there"), wanted);
+    }
 }

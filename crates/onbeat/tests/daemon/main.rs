@@ -22,6 +22,7 @@ mod holding;
 mod hostile;
 mod killed;
 mod known;
+mod lending;
 mod library;
 mod looking;
 mod machine;

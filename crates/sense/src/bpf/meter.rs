@@ -51,7 +51,6 @@ impl Spent {
 /// How far a lender's overdraft was noticed: `is_over` of meter.h is the first.
 const OVER: u64 = 1;
 const LOWERED: u64 = 2;
-const TOLD: u64 = 3;
 
 /// See the file's head. Copies are of the same meter.
 #[derive(Clone, Debug)]
@@ -117,6 +116,9 @@ impl Meter {
 
     /// What `task` uses from now on is charged to this account, too.
     pub fn charge_to(&self, task: TaskId, account: u32) {
+        if self.known().tasks.get(&task).map_or(0, |it| it.account) == account {
+            return;
+        }
         self.change(task, |member, _| member.account = account);
     }
 
@@ -124,6 +126,11 @@ impl Meter {
     /// in a tenth of a second; without one, it has none any more that it could lend.
     pub fn lends(&self, task: TaskId, allowance: Option<Span>) {
         let lenders = &self.0.lenders;
+        let place = self.known().tasks.get(&task).map_or(0, |it| it.place);
+        let former = (place != 0).then(|| lenders.u64_of(place, offset_of!(lender, allowance_ns)));
+        if former.map(|former| former.load(Relaxed)) == allowance.map(Span::as_ns) {
+            return;
+        }
         self.change(task, |member, known| match allowance {
             Some(allowance) => {
                 if member.place == 0 {
@@ -197,33 +204,36 @@ impl Meter {
         }
     }
 
+    /// Tells the tasks that have something to lend. Allocates nothing.
+    pub fn lenders(&self, mut tell: impl FnMut(TaskId)) {
+        self.each(|task, _| tell(task));
+    }
+
     /// Tells the tasks that have lent more than they may, or to another user's, until `lowers` has
     /// lowered them. Allocates nothing.
     pub fn overdrawn(&self, mut lowers: impl FnMut(TaskId) -> bool) {
-        self.with_state(OVER, |task, is_over| {
-            if lowers(task) {
+        self.each(|task, is_over| {
+            if is_over.load(Relaxed) == OVER && lowers(task) {
                 is_over.store(LOWERED, Relaxed);
             }
         });
     }
 
-    /// The tasks that were lowered for that since this was last called.
-    #[must_use]
-    pub fn take_lowered(&self) -> Vec<TaskId> {
-        let mut lowered = Vec::new();
-        self.with_state(LOWERED, |task, is_over| {
-            is_over.store(TOLD, Relaxed);
-            lowered.push(task);
+    /// Tells these tasks, lowered or not.
+    pub fn all_overdrawn(&self, mut tell: impl FnMut(TaskId)) {
+        self.each(|task, is_over| {
+            if is_over.load(Relaxed) != 0 {
+                tell(task);
+            }
         });
-        lowered
     }
 
-    fn with_state(&self, state: u64, mut then: impl FnMut(TaskId, &AtomicU64)) {
+    fn each(&self, mut then: impl FnMut(TaskId, &AtomicU64)) {
         let lenders = &self.0.lenders;
         for place in 1..=lenders.used.load(Relaxed) {
             let id = lenders.u64_of(place, offset_of!(lender, id)).load(Acquire);
             let is_over = lenders.u64_of(place, offset_of!(lender, is_over));
-            if id != 0 && is_over.load(Relaxed) == state {
+            if id != 0 {
                 then(wire::unpack(id), is_over);
             }
         }

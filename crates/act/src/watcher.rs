@@ -1,0 +1,116 @@
+//! A thread that takes away what tasks must no longer have, whatever else runs: it has a small
+//! reservation of its own, and an heir of a reservation has a later deadline soon. Where that is
+//! refused it has the highest real-time priority. It allocates nothing while it looks.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, Thread};
+use std::time::Duration;
+use std::{io, ptr};
+
+use onbeat_kernel::clock;
+use onbeat_model::{Instant, Reservation, Span};
+
+use crate::attributes::{Attributes, Fair, Policy, RealTime};
+use crate::boosts::DEFAULT;
+use crate::own::{BOOSTED, HIGHEST, real_time};
+
+/// How often it looks: as often as boosts are counted.
+const EVERY: Duration = Duration::from_millis(5);
+/// Its own reservation for that.
+const RUNTIME: Span = Span::from_us(200);
+/// The loop stands still if it turns later than it said by this, and so many looks see that.
+const LATE: Span = Span::from_ms(50);
+const LOOKS_LATE: u32 = 3;
+
+/// The thread, from outside. Copies are of the same one.
+#[derive(Clone, Debug)]
+pub struct Watcher {
+    thread: Thread,
+    due: Arc<AtomicU64>,
+}
+
+/// What a task is to lose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loses {
+    /// A boost, which nothing bounds but the loop.
+    Boost,
+    /// What others can inherit: a reservation or a real-time priority.
+    Lendable,
+}
+
+impl Watcher {
+    /// Starts the thread, which calls `look` again and again, and says whether the loop stands
+    /// still. While there is nothing to watch, `look` says so, and the thread sleeps.
+    ///
+    /// # Errors
+    /// If there can be no such thread.
+    pub fn start(mut look: impl FnMut(bool) -> bool + Send + 'static) -> io::Result<Self> {
+        let due = Arc::new(AtomicU64::new(u64::MAX));
+        let turns = Arc::clone(&due);
+        let watch = move || {
+            block_signals();
+            go_before_all();
+            let mut late = 0;
+            loop {
+                thread::sleep(EVERY);
+                // Not by the clock alone: a machine that stood still has stopped both.
+                let is_late = clock::now().as_ns() > turns.load(Ordering::Relaxed);
+                late = if is_late { late + 1 } else { 0 };
+                if !look(late >= LOOKS_LATE) {
+                    thread::park();
+                }
+            }
+        };
+        let builder = thread::Builder::new().name("watcher".to_owned());
+        let thread = builder.spawn(watch)?.thread().clone();
+        Ok(Self { thread, due })
+    }
+
+    /// There is something to watch.
+    pub fn wake(&self) {
+        self.thread.unpark();
+    }
+
+    /// The loop turns, and does so again by `next`.
+    pub fn turned(&self, next: Instant) {
+        let due = (next + LATE).as_ns();
+        self.due.store(due, Ordering::Relaxed);
+    }
+}
+
+/// Has the task `tid` be an ordinary one if it has such a thing of onbeat's. False if that failed.
+#[must_use]
+pub fn lower(tid: u32, loses: Loses) -> bool {
+    let Ok(now) = Attributes::get(tid) else {
+        return true;
+    };
+    let lowered = match (now.policy, loses) {
+        // It is put back when the loop goes on.
+        (Policy::Other(Fair { nice: ..0, .. }), Loses::Boost) => now.with_nice(0),
+        (Policy::RoundRobin(RealTime { priority: BOOSTED }), Loses::Boost)
+        | (Policy::RoundRobin(_) | Policy::Deadline(_), Loses::Lendable) => DEFAULT,
+        _ => return true,
+    };
+    !now.reset_on_fork || lowered.set(tid).is_ok()
+}
+
+fn go_before_all() {
+    let period = Span::from_ns(u64::try_from(EVERY.as_nanos()).unwrap_or(u64::MAX));
+    let reserved = Reservation::new(RUNTIME, period, period)
+        .is_ok_and(|own| Attributes::reserved(own, false).set(0).is_ok());
+    if !reserved {
+        // Where that is refused too, it is as late as others.
+        let _ = real_time(HIGHEST).set(0);
+    }
+}
+
+/// Signals are for the thread that started it.
+pub(crate) fn block_signals() {
+    // SAFETY: both are plain calls on a set of this function's.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, ptr::null_mut());
+    }
+}

@@ -1,0 +1,76 @@
+//! Who has something from the service cannot lend it to others.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::common::{Mortal, can_run, eventually};
+use crate::machine::{ALICE, Client, Machine, ROOT, is_ordinary, is_reserved, tids};
+
+/// Compiles lending.c to where users may read it.
+fn lending(machine: &Machine) -> PathBuf {
+    let program = machine.path("lending");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/daemon/lending.c");
+    let mut compiler = Command::new("cc");
+    let compiled = compiler.args(["-O1", source, "-o"]).arg(&program).status();
+    assert!(compiled.expect("cc is there").success());
+    program
+}
+
+/// A program of Alice's with a reservation of 1%, which waits for what it is told.
+fn reserved(machine: &Machine, alice: &mut Client, program: &std::path::Path) -> Client {
+    let waits = machine.speaker(machine.command(ALICE, program).arg("wait"));
+    alice.done(&reserve(waits.id()));
+    eventually("a reservation", || is_reserved(waits.id()).then_some(()));
+    waits
+}
+
+fn reserve(pid: u32) -> String {
+    format!("reserve {pid} 100000 10000000 10000000")
+}
+
+fn has_lost_it(waits: u32) {
+    eventually("the end of the reservation", || {
+        (!is_reserved(waits)).then_some(())
+    });
+}
+
+#[test]
+fn a_program_that_computes_with_the_reservation_of_one_that_waits_for_it_ends_that() {
+    if !can_run("a_program_that_computes_with_the_reservation_of_one_that_waits_for_it_ends_that") {
+        return;
+    }
+    let machine = Machine::new();
+    let program = lending(&machine);
+    let mut alice = machine.client(ALICE);
+    let mut waits = reserved(&machine, &mut alice, &program);
+    let mut computes = Mortal::spawn(machine.command(ALICE, &program).arg("spin"));
+    waits.say(&computes.id().to_string());
+    has_lost_it(waits.id());
+    let has_ended = computes.0.try_wait().expect("it is our child").is_some();
+    assert!(!has_ended, "it computed for as long as it wanted");
+    assert!(is_ordinary(computes.id()));
+    eventually("a word about it", || {
+        machine.log().contains("gets nothing more").then_some(())
+    });
+    let answer = alice.refused(&reserve(waits.id()));
+    assert!(
+        ["NotPermitted", "TakenOver"].contains(&&*answer),
+        "{answer}"
+    );
+    drop(computes);
+}
+
+#[test]
+fn a_task_of_roots_that_hardly_runs_inherits_no_users_reservation() {
+    if !can_run("a_task_of_roots_that_hardly_runs_inherits_no_users_reservation") {
+        return;
+    }
+    let machine = Machine::new();
+    let program = lending(&machine);
+    let mut alice = machine.client(ALICE);
+    let mut waits = reserved(&machine, &mut alice, &program);
+    let process = machine.workload(ROOT, &["beat:20000/100"]);
+    let beat = tids(process.id()).into_iter().max().expect("its thread");
+    waits.say(&beat.to_string());
+    has_lost_it(waits.id());
+}
