@@ -30,8 +30,8 @@ enum {
 };
 
 /*
- * How many messages one thread can send in 2^GRACE_WINDOW_SHIFT ns, about 134 ms: more jobs than it can
- * be planned for, with a period of 1 ms. That a thread is soft real-time costs as much as
+ * How many messages one thread can send in 2^GRACE_WINDOW_SHIFT ns, about 134 ms: more jobs than
+ * it can be planned for, with a period of 1 ms. That a thread is soft real-time costs as much as
  * GRACE_START jobs.
  */
 #define GRACE_WINDOW_SHIFT 27

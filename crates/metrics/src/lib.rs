@@ -107,8 +107,8 @@ impl Metrics {
     }
 
     /// Answers a request, or writes the file, if one is due.
-    /// Fails if a file cannot be written, at the first attempt in a row that fails. Nothing is lost for
-    /// good: it is tried again.
+    /// Fails if a file cannot be written, at the first attempt in a row that fails. Nothing is lost
+    /// for good: it is tried again.
     pub fn attend<A: Actuator>(
         &mut self,
         controller: &mut Controller<A>,

@@ -34,7 +34,7 @@ pub enum Event {
         #[serde(flatten)]
         task: TaskId,
     },
-    /// A task called `sched_yield()`, gave up the rest of its budget by that, and waits for the next.
+    /// A task gave up the rest of its budget by `sched_yield()`, and waits for the next.
     Yielded {
         /// When.
         #[serde(rename = "at_ns")]

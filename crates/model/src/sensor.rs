@@ -22,7 +22,7 @@ pub trait Sensor {
 
     /// Tracks the thread `tid` alone, which may work for the tracked task `partner`; none of the
     /// kernel's.
-    /// Fails if there is no such thread, no room for one more, or it may not be tracked for that task.
+    /// Fails if there is no such thread, no room, or it may not be tracked for that task.
     fn track_partner(&mut self, tid: u32, partner: TaskId) -> Result<(), Self::Error> {
         let _ = partner;
         self.track(tid, Follow::Alone)

@@ -43,7 +43,7 @@ pub struct Incoming {
 impl Incoming {
     /// Takes in bytes in the order in which they came, and returns the messages that are complete
     /// with them. A frame for an unknown connection is skipped.
-    /// Fails if a frame or a message is too long. At most one of each and `bytes` are held in memory.
+    /// Fails if a frame or a message is too long. At most one of each is held in memory.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<(Connection, TtrpcMessage)>, ProtocolError> {
         self.frames.extend_from_slice(bytes);
         let mut messages = Vec::new();

@@ -51,8 +51,8 @@ impl Plugin {
     }
 
     /// The answer to a call.
-    /// Fails if there is no such method, or its argument cannot be read. A mistake of a pod is no error:
-    /// its containers start without rules.
+    /// Fails if there is no such method, or its argument cannot be read. A mistake of a pod is no
+    /// error: its containers start without rules.
     pub fn answer(&mut self, call: &TtrpcRequest) -> Result<Vec<u8>, CallStatus> {
         if call.service != PLUGIN {
             return Err(CallStatus::unimplemented(&plain(&call.service)));

@@ -20,8 +20,7 @@ const NAME: &str = "onbeat";
 /// The stream of the plugin's one call. Callers use odd numbers.
 const REGISTRATION: u32 = 1;
 
-/// The time in which the runtime must have listed its containers. Runtimes themselves give a plugin 5
-/// s to register.
+/// The runtime must list its containers within this time. It gives a plugin 5 s to register.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The time for one answer. The runtime gives up a plugin after 2 s.

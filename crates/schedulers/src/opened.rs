@@ -73,8 +73,8 @@ impl Opened {
     }
 
     /// Sets one of the [`settings`](Self::settings).
-    /// Fails if there is none of that name, or the value is too large for it, or less than the scheduler
-    /// can do with.
+    /// Fails if there is none of that name, or the value is too large for it, or less than the
+    /// scheduler can do with.
     pub fn set(&mut self, name: &str, value: u64) -> Result<(), Error> {
         let field = self
             .params

@@ -178,7 +178,7 @@ impl Chart {
         ])
         .areas(area);
         Line::styled(&self.title, sheet.look.style(Tone::Heading)).render(title, sheet.buffer);
-        // In whole numbers, fine enough for eighths of a row on any screen; the least is to be seen.
+        // Whole numbers, fine enough for eighths of a row; the least is to be seen.
         let least = 10_000_u64.div_ceil(u64::from(bars.height.max(1)) * 8);
         let highest = self
             .heights

@@ -90,8 +90,8 @@ impl MarkedJobs {
         })
     }
 
-    /// The share of jobs that may be late, as the thread declared it: one less rho (GRACE-OS, section
-    /// 3.1). Half of them at most.
+    /// The share of jobs that may be late, as the thread declared it: one less rho (GRACE-OS,
+    /// section 3.1). Half of them at most.
     #[must_use]
     pub fn overruns(&self) -> Option<f64> {
         let is_share = (1..=1000).contains(&self.permille);

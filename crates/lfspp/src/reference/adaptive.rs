@@ -25,7 +25,7 @@ impl Default for Adaptive {
     }
 }
 
-/// A job's end is handled within this time: the library calls the middleware, which answers at once.
+/// A job's end is handled within this time: the middleware answers at once.
 const SOON: Span = Span::from_us(100);
 
 pub(super) struct AdaptiveControl {

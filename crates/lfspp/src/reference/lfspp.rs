@@ -75,8 +75,8 @@ impl Controls for LfsPlusPlusControl {
         if now >= self.analysed + self.settings.analysis {
             self.analysed = now;
             let found = self.analyser.as_ref().and_then(Analyser::analyse);
-            // One that is declared non-periodic (step 4) keeps the period that it had: the paper does
-            // not say that its reservation is given back.
+            // One that is declared non-periodic (step 4) keeps the period that it had: the paper
+            // does not say that its reservation is given back.
             self.period = found.map(|rhythm| rhythm.period).or(self.period);
         }
     }
