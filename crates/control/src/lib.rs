@@ -25,6 +25,7 @@ mod dry_run;
 mod enforcement;
 mod estimation;
 mod journal;
+mod need;
 mod pipeline;
 mod protection;
 mod report;
@@ -53,8 +54,8 @@ pub use report::view::{View, WorksFor};
 pub use report::{MarkFigures, Report, ReservationFigures, ResponseTimes, ServedBy, ThreadReport};
 pub use run_loop::Controller;
 pub use settings::{
-    AllocationSettings, Analyse, EstimationSettings, Parties, Party, PipelineSettings,
-    PowerSettings, Settings, SpeedRule, Treat, Treatment,
+    AllocationSettings, AllowedMeans, Analyse, EstimationSettings, Parties, Party,
+    PipelineSettings, PowerSettings, Settings, SpeedRule, Treat, Treatment,
 };
 pub use speed::account::{AtSpeed, SpeedEntry, SpeedWhat, SpeedWhy};
 pub use tuning::protection::FIRST;

@@ -150,15 +150,39 @@ impl Default for AllocationSettings {
     }
 }
 
+/// What threads are given, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AllowedMeans {
+    /// Also without need, as LFS++ does. If not, it takes a sensor that tells of waits.
+    pub always: bool,
+    /// Reservations for threads with a period.
+    pub reserves: bool,
+    /// Threads without a reservation are raised while their application needs that. It takes a
+    /// sensor that tells who woke a thread.
+    pub raises: bool,
+    /// By a real-time priority where the kernel permits it; if not, by a nice value and a slice.
+    pub priority: bool,
+}
+
+impl Default for AllowedMeans {
+    fn default() -> Self {
+        Self {
+            always: true,
+            reserves: true,
+            raises: false,
+            priority: true,
+        }
+    }
+}
+
 /// How the loop works.
 pub struct Settings {
     /// How a thread's period and demand are estimated.
     pub estimation: EstimationSettings,
     /// The limits of requests, and when a change is worth a system call.
     pub allocation: AllocationSettings,
-    /// Whether threads without a reservation have the largest share of an ordinary thread while
-    /// their application begins or keeps a beat. It takes a sensor that tells who woke a thread.
-    pub protects: bool,
+    /// What threads are given, and when.
+    pub means: AllowedMeans,
     /// Whether a thread that starves is given a reservation on probation, so that it can show its
     /// rhythm.
     pub probation: bool,
@@ -178,7 +202,7 @@ impl Default for Settings {
         Self {
             estimation: EstimationSettings::default(),
             allocation: AllocationSettings::default(),
-            protects: false,
+            means: AllowedMeans::default(),
             probation: true,
             treat: Box::new(|_| Treatment::default()),
             pipelines: None,

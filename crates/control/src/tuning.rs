@@ -205,11 +205,6 @@ pub(crate) mod starvation {
     /// The longest pause between two probations of threads without a clock. From: with it, they
     /// take a twentieth of one CPU.
     pub(crate) const LONGEST_PAUSE_ALONE: Span = Span::from_secs(60);
-    /// As how many probations in vain an application's beginning counts. Raised, a player that
-    /// hears no clock in its first 3 s starves for longer; lowered, a batch program takes more
-    /// from others: if it is 1, two probations of 3 s before 30 s in place of one. Test:
-    /// `an_application_that_went_first_is_not_tried_soon_after_it`.
-    pub(crate) const TRIED: u32 = 2;
     /// The pause before the next attempt if a probation is put off. Raised, it begins later. Test:
     /// `starving_threads_of_a_process_with_a_clock_are_tried_together`.
     pub(crate) const PUT_OFF: Span = Span::from_ms(500);
@@ -376,31 +371,6 @@ pub(crate) mod protection {
     /// Raised, they wait longer; lowered, each look costs a system call for each thread. Test:
     /// `the_nice_values_of_an_application_that_begins_are_looked_at_every_50_ms`.
     pub(crate) const GLANCE: Span = Span::from_ms(50);
-    /// A pause is at least this share of the time: a thread that computes sleeps at locks now and
-    /// then. Raised, a decoder's worker counts as computing. Test:
-    /// `a_fiftieth_of_the_time_asleep_is_a_pause`.
-    pub(crate) const PAUSES: f64 = 0.02;
-    /// The longest pause of a thread that lost its protection. Raised, it comes back later. Test:
-    /// `a_thread_that_only_computes_loses_its_protection_for_a_minute_at_most`.
-    pub(crate) const LONGEST_PAUSE: Span = Span::from_secs(60);
-    /// An application begins for this long. Raised, one that waits while it begins is protected for
-    /// longer; a batch program uses up its CPU time sooner. From: mpv and Chromium show their first
-    /// frame in 0.5 to 0.9 s, three players that begin together on 2 CPUs in 1 to 1.5 s. Tests:
-    /// `an_application_that_hears_no_clock_is_ordinary_again_after_3_s`,
-    /// `where_a_nice_value_does_not_help_starving_threads_are_tried`.
-    pub(crate) const STARTS: Span = Span::from_secs(3);
-    /// A program that has used this much CPU time for each of its processes and heard no clock
-    /// counts as a batch program. Raised, the same. Tests:
-    /// `a_batch_program_has_no_more_than_the_cpu_time_of_a_program_that_begins`,
-    /// `each_process_of_an_application_that_begins_has_an_account`.
-    pub(crate) const STARTS_WITH: Span = Span::from_ms(800);
-    /// An application that interrupts or other applications wake all through a quarter of a second
-    /// begins for this long. Raised, a batch program that talks to others takes more from them;
-    /// lowered, a player that begins with much work loses protection before it has caught up. From:
-    /// on a machine where the first frames of a film take as long as they last, a player that
-    /// begins 0.8 s late has caught up 3.3 s after its start. Test:
-    /// `a_player_that_is_late_as_it_begins_is_protected_for_5_s_while_its_display_server_wakes_it`.
-    pub(crate) const CATCHES_UP: Span = Span::from_secs(5);
     /// An application keeps a beat for this long after its last rhythm or clock. Raised, it is
     /// protected for longer than it needs; lowered, a late player, which does not sleep until it
     /// has caught up, loses protection. Test:

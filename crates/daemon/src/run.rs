@@ -9,7 +9,9 @@ use anyhow::{Context, bail};
 use onbeat_act::restore::{self, StateFile};
 use onbeat_act::watcher::{Loses, Watcher, lower};
 use onbeat_act::{DeadlineActuator, Priorities, own};
-use onbeat_control::{Controller, EstimationSettings, Next, PipelineSettings, Settings, drive};
+use onbeat_control::{
+    AllowedMeans, Controller, EstimationSettings, Next, PipelineSettings, Settings, drive,
+};
 use onbeat_decide::predictor::PredictorKind;
 use onbeat_metrics::{Metrics, MetricsTarget};
 use onbeat_model::Sensor;
@@ -277,9 +279,13 @@ fn settings(config: &Config, registry: &SharedRegistry) -> Settings {
             ..EstimationSettings::default()
         },
         allocation: config.budgets.allocation(),
-        // Where an interrupt cannot be told from a thread that wakes another one, a batch program
-        // seems to have a clock.
-        protects: bpf::tells_wakers(),
+        means: AllowedMeans {
+            always: config.always,
+            // Where an interrupt cannot be told from a thread that wakes another one, a batch
+            // program seems to have a clock.
+            raises: bpf::tells_wakers(),
+            ..AllowedMeans::default()
+        },
         pipelines: config.pipelines.then(|| PipelineSettings {
             outsiders: vec![std::process::id()],
         }),

@@ -8,7 +8,9 @@
 //! [`least_budget`] from the jobs of a recording. No system call, clock, thread or failure: time
 //! and capacity arrive as data, and "no room" is a value.
 
+pub mod account;
 pub mod hysteresis;
+pub mod ladder;
 pub mod least_budget;
 pub mod notification;
 pub mod power;

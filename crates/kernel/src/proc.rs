@@ -53,11 +53,21 @@ fn status(tid: u32, field: &str) -> Option<String> {
 /// How many tasks the machine has, those of the kernel among them; 0 if that cannot be read.
 #[must_use]
 pub fn tasks() -> u64 {
-    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    // 0.20 0.18 0.12 1/80 11206: the tasks that run, and all.
-    let counts = load.split_whitespace().nth(3);
-    let all = counts.and_then(|counts| counts.split_once('/')?.1.parse().ok());
-    all.unwrap_or(0)
+    task_counts().map_or(0, |(_, all)| all)
+}
+
+/// How many tasks run or are ready to, the reader among them; 0 if that cannot be read.
+#[must_use]
+pub fn ready_tasks() -> u64 {
+    task_counts().map_or(0, |(ready, _)| ready)
+}
+
+/// The tasks that run, and all.
+fn task_counts() -> Option<(u64, u64)> {
+    let load = fs::read_to_string("/proc/loadavg").ok()?;
+    // 0.20 0.18 0.12 1/80 11206
+    let (ready, all) = load.split_whitespace().nth(3)?.split_once('/')?;
+    Some((ready.parse().ok()?, all.parse().ok()?))
 }
 
 #[must_use]

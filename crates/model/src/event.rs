@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Burst, Instant, Mark, Task, TaskId};
+use crate::{Burst, Instant, Mark, Span, Task, TaskId};
 
 /// Something that happened to a tracked task, with its time inside: events of different CPUs may
 /// arrive out of order, those of one task never do.
@@ -42,6 +42,20 @@ pub enum Event {
         /// The task.
         #[serde(flatten)]
         task: TaskId,
+    },
+    /// A task was ready and did not run, while a thread of another process had the CPU.
+    Waited {
+        /// When it got a CPU.
+        #[serde(rename = "at_ns")]
+        at: Instant,
+        /// The task.
+        #[serde(flatten)]
+        task: TaskId,
+        /// For how long that thread ran meanwhile.
+        #[serde(rename = "waited_ns")]
+        waited: Span,
+        /// Its process.
+        behind: u32,
     },
     /// A task became ready. Only when raw wakeups were asked for.
     Wakeup {
@@ -99,6 +113,7 @@ impl Event {
             | Self::Renamed { at, .. }
             | Self::Exhausted { at, .. }
             | Self::Yielded { at, .. }
+            | Self::Waited { at, .. }
             | Self::Wakeup { at, .. }
             | Self::Woke { at, .. }
             | Self::Suppressed { at, .. }
@@ -115,6 +130,7 @@ impl Event {
             Self::Marked(mark) => Some(mark.task),
             Self::Exhausted { task, .. }
             | Self::Yielded { task, .. }
+            | Self::Waited { task, .. }
             | Self::Wakeup { task, .. }
             | Self::Woke { task, .. }
             | Self::Suppressed { task, .. }
@@ -127,7 +143,7 @@ impl Event {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Said, Span};
+    use crate::Said;
 
     #[test]
     fn an_event_reads_back_from_one_flat_json_line_with_units_in_its_names() {

@@ -28,7 +28,7 @@ pub(crate) use sim::{ComparisonOptions, RecordedPolicy, SimArgs};
 pub(crate) use state::StateDirectory;
 pub(crate) use top::TopArgs;
 pub(crate) use tracing::TracingOptions;
-pub(crate) use values::{AnalysisMethod, Pipelines, Through, band};
+pub(crate) use values::{AnalysisMethod, MeansChoice, Pipelines, Through, band};
 
 /// Reserves CPU time for programs with deadlines on a busy machine.
 ///

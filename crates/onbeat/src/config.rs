@@ -15,7 +15,7 @@ use onbeat_model::{Bandwidth, Task};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::cli::{AnalysisMethod, Through, band};
+use crate::cli::{AnalysisMethod, MeansChoice, Through, band};
 
 /// The settings of one run.
 #[derive(Clone, Debug, Default)]
@@ -77,11 +77,20 @@ fn weight(weights: &BTreeMap<String, f64>, task: &Task) -> f64 {
 }
 
 /// `[enforcement]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EnforcementTable {
     /// The part of the kernel that enforces the reservations.
     pub(crate) through: Through,
+    /// What threads are given.
+    pub(crate) means: MeansChoice,
+}
+
+/// `[enforcement]`, as far as a text says it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EnforcementText {
+    through: Option<Through>,
+    means: Option<MeansChoice>,
 }
 
 /// The settings that were read so far.
@@ -100,7 +109,7 @@ struct Tables {
     prediction: Option<Prediction>,
     #[serde(default)]
     weights: BTreeMap<String, Spanned<f64>>,
-    enforcement: Option<EnforcementTable>,
+    enforcement: Option<EnforcementText>,
     power: Option<PowerTable>,
 }
 
@@ -167,7 +176,11 @@ impl ReadSettings {
             self.config.weights.insert(name, weight);
         }
         if let Some(enforcement) = tables.enforcement {
-            self.config.enforcement = enforcement;
+            let before = self.config.enforcement;
+            self.config.enforcement = EnforcementTable {
+                through: enforcement.through.unwrap_or(before.through),
+                means: enforcement.means.unwrap_or(before.means),
+            };
         }
         if let Some(power) = tables.power {
             self.power = PowerTable {

@@ -201,6 +201,10 @@ pub(crate) const SETTINGS: Entries = &[
         "Part of the kernel that enforces the reservations: deadline (SCHED_DEADLINE), or scx (onbeat's scheduler `reserve`, for all ordinary tasks as long as onbeat runs).",
     ),
     (
+        "enforcement.means=\"auto\"",
+        "What a thread is given: auto (a reservation if it has a period, else a real-time priority within its program's account), reservations (the rest has a nice value), priority, or nice (for all).",
+    ),
+    (
         "power.rule=\"band\"",
         "Rule for the speed of the CPUs [default: onbeat leaves the speed alone]: band keeps the utilisation of the busiest CPU within power.band (LFS++'s power manager); grace takes the lowest speed at which all budgets fit (GRACE-OS). The governor stays.",
     ),

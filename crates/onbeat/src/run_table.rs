@@ -181,6 +181,8 @@ fn remark(thread: &ThreadReport) -> String {
         State::AskedFor => "asked for",
         State::OnProbation => "on probation",
         State::Refused => "no reservation",
+        State::NoNeed => "needs nothing",
+        State::Raised => "raised",
         State::Released => "lost its rhythm",
         State::TakenOver => "changed by another program",
     };

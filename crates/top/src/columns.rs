@@ -218,7 +218,7 @@ pub(crate) fn confidence(confidence: f64) -> String {
 
 pub(crate) const fn tone(state: State) -> Tone {
     match state {
-        State::Kept | State::AskedFor => Tone::Good,
+        State::Kept | State::AskedFor | State::Raised | State::NoNeed => Tone::Good,
         State::OnProbation => Tone::Warn,
         State::Refused | State::TakenOver => Tone::Bad,
         State::Released | State::Watched | State::Ended => Tone::Faint,

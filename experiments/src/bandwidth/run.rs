@@ -53,7 +53,10 @@ impl OnbeatVariant {
                 per_task: Bandwidth::from_cpus(TOTAL),
                 ..AllocationSettings::default()
             },
-            protects: true,
+            means: onbeat_control::AllowedMeans {
+                raises: true,
+                ..Default::default()
+            },
             ..Settings::default()
         }
     }

@@ -50,12 +50,6 @@ impl Outside {
         [last, before]
     }
 
-    /// True if they came all through the last quarter of a second.
-    pub(crate) fn may_become_steady(&self, now: Instant) -> bool {
-        let [present, last, _] = self.at(Self::quarter_of(now));
-        present.max(last) >= IN_EACH_QUARTER
-    }
-
     /// True if they came all through the last half second.
     pub(crate) fn is_steady(&self, now: Instant) -> bool {
         is_steady(self.before(now))

@@ -10,9 +10,7 @@ use std::collections::HashMap;
 use onbeat_decide::supervisor::Limits;
 use onbeat_model::{Bandwidth, Instant, Span};
 
-use crate::tuning::starvation::{
-    FIRST_PAUSE, LONGEST_PAUSE_ALONE, PROBATION, PROBATION_PERIOD, TRIED,
-};
+use crate::tuning::starvation::{FIRST_PAUSE, LONGEST_PAUSE_ALONE, PROBATION, PROBATION_PERIOD};
 
 /// The answer to whether a probation is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,22 +69,9 @@ impl Probations {
         self.until
     }
 
-    /// True if one of the payer's threads without a clock may go on probation now. Counts it. An
-    /// application that `had_its_chance` when it began, until then, has been tried twice.
-    pub(crate) fn admits_alone(
-        &mut self,
-        payer: u32,
-        had_its_chance: Option<Instant>,
-        now: Instant,
-    ) -> bool {
-        let pause = FIRST_PAUSE.doubled(TRIED - 1, LONGEST_PAUSE_ALONE);
-        if had_its_chance.is_some_and(|until| now < until + pause) {
-            return false;
-        }
+    /// True if one of the payer's threads without a clock may go on probation now. Counts it.
+    pub(crate) fn admits_alone(&mut self, payer: u32, now: Instant) -> bool {
         let alone = self.alone.entry(payer).or_default();
-        if had_its_chance.is_some() {
-            alone.times = alone.times.max(TRIED);
-        }
         if now < alone.not_before {
             return false;
         }

@@ -31,22 +31,16 @@ pub enum BoostWhat {
 pub enum BoostWhy {
     /// It says that it missed a deadline.
     MissedDeadline,
-    /// Its application has just begun.
-    Starts,
-    /// Its application has begun: the time for that is over, or what it may use in it.
-    HasBegun,
-    /// Its application keeps a beat.
-    KeepsBeat,
-    /// It starves, and is on probation.
-    OnProbation,
+    /// Its application waits for CPUs that others use.
+    Waits,
+    /// Nobody else wants its application's CPUs any more.
+    NoNeed,
+    /// Its application has used up its account.
+    UsedUp,
     /// Its user has used more than a quota gives.
     OverQuota,
     /// It gets a priority that it asked for.
     AsksForPriority,
-    /// It computes without a pause.
-    Computes,
-    /// Its application keeps no beat any more.
-    NoBeat,
     /// Its nice value was changed by itself or by another program.
     Changed,
     /// Time has passed, and its share of sleep has changed.
@@ -67,15 +61,12 @@ impl fmt::Display for BoostWhy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::MissedDeadline => f.write_str("it says that it missed a deadline"),
-            Self::Starts => f.write_str("its application has just begun"),
-            Self::HasBegun => f.write_str("its application has begun"),
-            Self::KeepsBeat => f.write_str("its application keeps a beat"),
-            Self::OnProbation => f.write_str("it starves, and has a chance to show a rhythm"),
+            Self::Waits => f.write_str("its application waits for CPUs that others use"),
+            Self::NoNeed => f.write_str("nobody else wants its CPUs"),
+            Self::UsedUp => f.write_str("its application has used up what it may use above others"),
             Self::OverQuota => f.write_str("its user has used more than the quota gives"),
             Self::AsksForPriority => f.write_str("it asked for a priority, and gets that"),
-            Self::Computes => f.write_str("it computes without a pause"),
             Self::Changed => f.write_str("its nice value was set by itself or by somebody else"),
-            Self::NoBeat => f.write_str("its application keeps no beat"),
             Self::Decayed => f.write_str("time passed, and it sleeps as much as it does"),
             Self::Shared => f.write_str("boosts are shared by all that are boosted"),
             Self::Reserved => f.write_str("it has a reservation instead"),

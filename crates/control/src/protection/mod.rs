@@ -1,47 +1,39 @@
-//! Protection of an application's threads without a reservation, from their first instruction on
-//! and while the application keeps a beat: nice -20, and a real-time priority while it begins.
+//! The members of applications: who is raised above ordinary tasks, by the ladder
+//! (`onbeat_decide::ladder`), and charged for it.
 //!
-//! A program with deadlines is more than its threads with a rhythm. It loads and decodes its first
-//! frame before a rhythm is known. Later, its rasterisers, decoders and thread pools hold up the
-//! beat when they wait. The kernel refuses a reservation for a thread that is bound to a CPU. A
-//! nice value needs no admission, throttles no thread, and is bounded by itself.
+//! A program with deadlines is more than its threads with a period. It loads and decodes its first
+//! frame before a period is known. Later, its rasterisers, decoders and thread pools hold up the
+//! beat when they wait. The kernel refuses a reservation for a thread that is bound to a CPU, and
+//! stops one that yields. A raised thread is never stopped.
 //!
 //! ```text
-//!          its application begins,                      reserved, or the application
-//!          or keeps a beat                              keeps none any more
-//!   None ─────────────────────────▶ InForce ──────────────────────────────────▶ None
-//!                                      │  computes without a pause       ▲
-//!                                      ▼                                 │ after a pause
-//!                                  Suspended ────────────────────────────┘
+//!          its application needs it, and has not used up its account
+//!   None ─────────────────────────────────────────────────────────────▶ InForce
+//!        ◀─────────────────────────────────────────────────────────────
+//!          reserved, no need any more, or used up
 //! ```
 //!
-//! At the beginning, threads that begin together crowd on one CPU if they are ordinary, and hogs
-//! have the others: a real-time priority shows the first frame beside hogs 0.13 s sooner
-//! (experiments/programs). Nothing but this loop bounds it. So it looks every few milliseconds at
-//! the CPU time of such threads, which the application has a fixed amount of.
+//! Nothing but this loop bounds a real-time priority, so it looks at the CPU time of raised threads
+//! before they can have used up their account.
 //!
-//! The kernel compares nice values only inside one control group or session. If an application
-//! still waits while others have the CPUs, its starving threads go on probation.
-//!
-//! After its beginning, an application that hears no clock is a batch program and is ordinary
-//! again. So is one that hears a clock, uses the CPUs to capacity and shows no rhythm for 20 s.
+//! The kernel compares nice values, which are the means where it refuses a priority, only inside
+//! one control group or session. If an application still waits while others have the CPUs, its
+//! starving threads go on probation.
 
 mod application;
 pub(crate) mod boost;
 
+use onbeat_decide::ladder::{self, MemberFacts, Rung, RungWhy};
 use onbeat_model::{Actuator, Boost, Burst, Instant, Refusal, Span, TaskId};
 
 use crate::enforcement::Enforcer;
-use crate::estimation::clock::Outside;
 use crate::pipeline::PipelineFinder;
+use crate::settings::AllowedMeans;
 use crate::slots::{BySlot, Slot};
-use crate::task::TrackedThread;
 use crate::task::table::TaskTable;
 use crate::timer::{TimerEvent, TimerQueue};
 use crate::tuning::clock::QUARTER;
-use crate::tuning::lock::LONGEST_JOB_AT_LEAST;
-use crate::tuning::protection::{COUNTED_EVERY, GLANCE, LONGEST_PAUSE, PAUSES, PROTECTED};
-use crate::tuning::starvation::{AWAKE, FED, FIRST_PAUSE};
+use crate::tuning::protection::{COUNTED_EVERY, FIRST, GLANCE, PROTECTED};
 use application::{ProtectedApplication, ProtectedApplications};
 use boost::{BoostEntry, BoostWhat, BoostWhy, Notifiers, Pleading};
 
@@ -56,8 +48,12 @@ pub(crate) struct Protector {
     next: Instant,
     /// Time of the last look at nice values.
     glanced: Instant,
-    /// Some application goes first.
-    goes_first: bool,
+    /// The idle time of all CPUs at the last review, and now.
+    idle: (Option<Span>, Option<Span>),
+    /// Some thread is raised, which the loop alone bounds.
+    has_raised: bool,
+    /// Applications whose need ended.
+    satisfied: Vec<u32>,
     /// Number of threads that were ever protected.
     protected: u64,
     log: Vec<BoostEntry>,
@@ -69,8 +65,9 @@ pub(crate) struct LoopParts<'a, A> {
     pub(crate) enforcer: &'a mut Enforcer<A>,
     pub(crate) pipelines: &'a PipelineFinder,
     pub(crate) timers: &'a mut TimerQueue<TimerEvent>,
-    /// Whether applications are protected at all.
-    pub(crate) protects: bool,
+    pub(crate) means: AllowedMeans,
+    /// The most CPUs that all grants together may have.
+    pub(crate) total: f64,
     pub(crate) now: Instant,
 }
 
@@ -83,12 +80,8 @@ pub(crate) struct Protection {
     is_process: bool,
     state: ProtectionState,
     account: ChargedTime,
-    /// Wakeups by interrupts and other applications while its own may be late.
-    outside: Outside,
     in_vain: bool,
     was_in_force: bool,
-    /// Number of times that the thread lost it for computing.
-    suspensions: u32,
     /// Its notifications of missed deadlines while it had no reservation.
     pleading: Option<Box<Pleading>>,
 }
@@ -100,8 +93,6 @@ enum ProtectionState {
     None,
     InForce {
         boost: Boost,
-        /// The CPU time since the thread last paused.
-        computed: Span,
     },
     Suspended {
         until: Instant,
@@ -120,16 +111,6 @@ struct ChargedTime {
     told: Option<Span>,
     /// The part of the present burst that is charged already.
     ahead: Span,
-    /// End of the last burst.
-    blocked: Option<Instant>,
-    recent: Did,
-}
-
-/// A thread's CPU time and sleep since the last review.
-#[derive(Clone, Copy, Debug, Default)]
-struct Did {
-    used: Span,
-    slept: Span,
 }
 
 impl ChargedTime {
@@ -138,38 +119,19 @@ impl ChargedTime {
         if let Some(told) = &mut self.told {
             *told += burst.executed;
         }
-        if let Some(blocked) = self.blocked.replace(burst.blocked) {
-            self.recent.slept += burst.woke.since(blocked);
-        }
-        let charge = burst.executed - std::mem::take(&mut self.ahead);
-        self.recent.used += charge;
-        charge
-    }
-
-    /// Takes in the thread's whole CPU time. Returns the part to charge, and what the thread did
-    /// since the last review.
-    fn look(&mut self, total: Span) -> (Span, Did) {
-        let charge = self.count(total);
-        (charge, std::mem::take(&mut self.recent))
+        burst.executed - std::mem::take(&mut self.ahead)
     }
 
     /// Takes in the thread's whole CPU time, and returns the part to charge.
     fn count(&mut self, total: Span) -> Span {
         let open = total - *self.told.get_or_insert(total);
-        let charge = open - std::mem::replace(&mut self.ahead, open);
-        self.recent.used += charge;
-        charge
+        open - std::mem::replace(&mut self.ahead, open)
     }
 }
 
 impl Protection {
-    const fn is_in_force(&self) -> bool {
+    pub(crate) const fn is_in_force(&self) -> bool {
         matches!(self.state, ProtectionState::InForce { .. })
-    }
-
-    /// It is, and the thread goes before all ordinary ones.
-    fn goes_first(&self) -> bool {
-        matches!(self.state, ProtectionState::InForce { boost, .. } if boost.first)
     }
 
     /// It was in force once.
@@ -191,38 +153,6 @@ impl Protection {
     /// probation.
     pub(crate) const fn is_declined(&self) -> bool {
         matches!(self.state, ProtectionState::Declined)
-    }
-
-    /// True if interrupts or other applications woke it all through the last quarter of a second.
-    fn hears_others(&self, now: Instant) -> bool {
-        self.outside.may_become_steady(now)
-    }
-
-    /// True if the thread only computes. `over` is the time since the last review. A thread that
-    /// goes first is bounded by its application's account, and what it computes meanwhile is the
-    /// work of a beginning.
-    fn computes(&mut self, Did { used, slept }: Did, over: Span) -> bool {
-        let ProtectionState::InForce { boost, computed } = &mut self.state else {
-            return false;
-        };
-        if boost.first {
-            return false;
-        }
-        let pauses = used == Span::ZERO || slept.ratio(over) >= PAUSES;
-        *computed = if pauses { Span::ZERO } else { *computed + used };
-        *computed >= LONGEST_JOB_AT_LEAST
-    }
-
-    fn suspend(&mut self, now: Instant) {
-        if matches!(
-            self.state,
-            ProtectionState::Refused | ProtectionState::Declined
-        ) {
-            return;
-        }
-        let pause = FIRST_PAUSE.doubled(self.suspensions, LONGEST_PAUSE);
-        self.suspensions = self.suspensions.saturating_add(1);
-        self.state = ProtectionState::Suspended { until: now + pause };
     }
 
     fn resumes(&mut self, now: Instant) {
@@ -258,10 +188,10 @@ impl Protector {
         self.applications.get(application)
     }
 
-    /// Protects a thread that is tracked from now on, if its application is protected.
+    /// Takes in a thread that is tracked from now on, and raises it if its application needs that.
     pub(crate) fn enter<A: Actuator>(&mut self, around: &mut LoopParts<'_, A>, slot: Slot) {
         let now = around.now;
-        let thread = around.tasks.get(slot).filter(|_| around.protects);
+        let thread = around.tasks.get(slot).filter(|_| around.means.raises);
         let Some(thread) = thread else {
             return;
         };
@@ -270,25 +200,17 @@ impl Protector {
         let protection = self.threads.get_mut(slot);
         let before = protection.application.replace(application);
         let was_process = std::mem::replace(&mut protection.is_process, is_process);
-        let is_first = self.applications.is_empty();
-        if is_first {
+        if self.applications.is_empty() {
             self.looked = now;
             self.glanced = now;
+            self.review_at(around, now + QUARTER);
         }
-        let application = self.applications.enter(application, is_process, now);
-        let (why, goes_first) = (application.protects(now), application.goes_first(now));
+        self.applications.enter(application, is_process, now);
         // It was tracked before.
         if let Some(before) = before {
             self.applications.leave(before, was_process);
         }
-        if goes_first && !std::mem::replace(&mut self.goes_first, true) {
-            self.review_at(around, now + COUNTED_EVERY);
-        } else if is_first {
-            self.review_at(around, now + QUARTER);
-        }
-        if let Some(why) = why {
-            self.protect(around, slot, why);
-        }
+        self.put(around, slot);
     }
 
     fn review_at<A>(&mut self, around: &mut LoopParts<'_, A>, at: Instant) {
@@ -296,14 +218,59 @@ impl Protector {
         around.timers.set(at, TimerEvent::Protection);
     }
 
-    /// True if threads have boosts that are good for an account alone, which is kept by the loop.
-    pub(crate) const fn goes_first(&self) -> bool {
-        self.goes_first
+    /// Applications that begin now begin in need.
+    pub(crate) fn begins_in_need(&mut self, now: Instant) {
+        self.applications.begins_in_need(now);
     }
 
-    /// Charges a burst to its application, and counts a wakeup by an interrupt or, `by_others`, by
-    /// another application.
-    pub(crate) fn burst(&mut self, slot: Slot, burst: &Burst, by_others: impl FnOnce() -> bool) {
+    /// A thread waited for another program's. Returns its application if that is need, which begins.
+    pub(crate) fn waited<A: Actuator>(
+        &mut self,
+        around: &mut LoopParts<'_, A>,
+        slot: Slot,
+        waited: Span,
+    ) -> Option<u32> {
+        let number = self.of(slot).application?;
+        let application = self.applications.get_mut(number)?;
+        let begins = application.need().waited(waited, around.now);
+        if !begins {
+            return None;
+        }
+        self.idle.0 = None;
+        self.looked = around.now;
+        self.review_at(around, around.now + COUNTED_EVERY);
+        self.put_all(around);
+        Some(number)
+    }
+
+    /// Whether the application of the thread in `slot` needs anything. Where none is known, every
+    /// thread does.
+    pub(crate) fn needs(&self, slot: Slot, now: Instant) -> bool {
+        let application = self.application(slot);
+        application.is_none_or(|application| application.needs(now))
+    }
+
+    /// The applications whose need ended since this was last called.
+    pub(crate) fn take_satisfied(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.satisfied)
+    }
+
+    /// Whether the next review compares how long the CPUs have been idle.
+    pub(crate) fn wants_idle(&self, now: Instant) -> bool {
+        now >= self.next && self.applications.any_needs(now)
+    }
+
+    pub(crate) fn idle(&mut self, idle: &[Span]) {
+        self.idle.1 = Some(idle.iter().copied().sum());
+    }
+
+    /// True if threads are raised, which the loop alone bounds.
+    pub(crate) const fn has_raised(&self) -> bool {
+        self.has_raised
+    }
+
+    /// Charges a burst to its application, and counts a wakeup by an interrupt.
+    pub(crate) fn burst(&mut self, slot: Slot, burst: &Burst) {
         if self.applications.is_empty() && self.boosts.is_empty() {
             return;
         }
@@ -314,21 +281,13 @@ impl Protector {
             pleading.burst(burst.woke, burst.blocked);
         }
         if let Some(application) = application {
-            application.charge(thread.account.burst(burst));
-            if thread.is_in_force() {
+            let is_raised = thread.is_in_force();
+            application.charge(thread.account.burst(burst), is_raised, burst.blocked);
+            if is_raised {
                 application.wait(burst.response() - burst.executed);
             }
-            if application.woken(burst, by_others) {
-                thread.outside.heard(burst.woke);
-            }
+            application.woken(burst);
         }
-    }
-
-    /// The end of the time in which its application began, and could show a rhythm.
-    pub(crate) fn had_its_chance(&self, slot: Slot) -> Option<Instant> {
-        let application = self.application(slot);
-        let helped = application.filter(|_| !self.of(slot).is_in_vain());
-        helped.map(ProtectedApplication::has_begun_at)
     }
 
     /// True if the thread's protection helps, and its application is too young for a probation.
@@ -338,8 +297,8 @@ impl Protector {
         is_young && self.of(slot).helps()
     }
 
-    /// Reviews all applications and their threads. In a `crowd` that is done more rarely, because
-    /// each thread costs some system calls.
+    /// Charges the raised threads, reviews all applications, and puts each thread on its rung. In a
+    /// `crowd` that is done more rarely, because each thread costs some system calls.
     pub(crate) fn review<A: Actuator>(
         &mut self,
         around: &mut LoopParts<'_, A>,
@@ -350,203 +309,149 @@ impl Protector {
         if now < self.next || self.applications.is_empty() {
             return;
         }
-        if self.goes_first {
-            self.count(around, executed);
-        }
-        let pause = QUARTER * crowd;
-        let begins = self.applications.any_begins(now);
-        let next = if self.goes_first {
-            COUNTED_EVERY
-        } else if begins {
-            GLANCE
-        } else {
-            pause
-        };
-        self.review_at(around, now + next);
+        self.count(around, executed);
         let over = now.since(self.looked);
-        if begins && over < pause {
-            if now.since(self.glanced) >= GLANCE {
-                self.glanced = now;
-                self.glance(around);
-            }
-            return;
+        if over >= QUARTER * crowd {
+            self.look(around, over);
         }
+        if now.since(self.glanced) >= GLANCE {
+            self.glanced = now;
+            self.glance(around);
+        }
+        self.put_all(around);
+        let pause = if self.has_raised {
+            COUNTED_EVERY
+        } else {
+            QUARTER
+        };
+        self.review_at(around, now + pause * crowd);
+    }
+
+    /// Reviews all applications by what they did in the last `over`.
+    fn look<A: Actuator>(&mut self, around: &LoopParts<'_, A>, over: Span) {
+        let now = around.now;
         self.looked = now;
-        self.glanced = now;
-        let mut computing = Vec::new();
-        let tasks = around.tasks;
-        for (slot, thread) in tasks.iter() {
-            let protection = self.threads.get_mut(slot);
-            let application = protection.application;
+        for (slot, thread) in around.tasks.iter() {
+            let application = self.threads.get(slot).application;
             let application = application.and_then(|it| self.applications.get_mut(it));
-            let Some(application) = application else {
-                continue;
-            };
-            if thread.estimator.is_locked() && !around.pipelines.role(slot).is_partner() {
+            if let Some(application) = application
+                && thread.estimator.is_locked()
+                && !around.pipelines.role(slot).is_partner()
+            {
                 application.prove(now);
             }
-            if !protection.is_in_force() {
-                continue;
-            }
-            let Some(total) = executed(thread.task.id) else {
-                continue;
-            };
-            let (charge, did) = protection.account.look(total);
-            application.charge(charge);
-            let is_silent = thread.estimator.last_heard() + over < now;
-            if is_silent && (AWAKE..FED).contains(&did.used.ratio(over)) {
-                application.wait(over - did.used);
-            }
-            let may_be_late = application.may_be_late(now);
-            if protection.computes(did, over) && !(may_be_late && protection.hears_others(now)) {
-                computing.push(slot);
-            }
         }
-        let cpus = around.enforcer.capacity().cpus;
-        self.applications.review(now, over, cpus);
-        for (slot, thread) in tasks.iter() {
-            let computes = computing.binary_search(&slot).is_ok();
-            self.review_one(around, (slot, thread), computes);
+        let cpus = f64::from(around.enforcer.capacity().cpus);
+        let idle = self.idle.1.take();
+        let before = std::mem::replace(&mut self.idle.0, idle);
+        let idle = idle
+            .zip(before)
+            .map(|(idle, before)| (idle - before).ratio(over) / cpus);
+        self.applications
+            .review(now, over, (cpus, idle, around.total));
+        for (slot, _) in around.tasks.iter() {
+            let application = self.application(slot);
+            let in_vain = application.is_some_and(|application| application.is_in_vain(now));
+            self.threads.get_mut(slot).in_vain = in_vain;
         }
+        self.satisfied.extend(self.applications.take_satisfied(now));
     }
 
-    /// Charges the applications that go first with what their threads have used by now, and ends
-    /// that for those that have begun.
+    /// Charges the applications with what their threads have used by now. What a thread used before
+    /// it was raised is not charged, so those that may be raised are counted as well.
     fn count<A: Actuator>(
         &mut self,
-        around: &mut LoopParts<'_, A>,
+        around: &LoopParts<'_, A>,
         executed: &mut dyn FnMut(TaskId) -> Option<Span>,
     ) {
-        let tasks = around.tasks;
-        let goes_first = |(slot, _): &(Slot, &TrackedThread)| self.threads.get(*slot).goes_first();
-        let first: Vec<(Slot, &TrackedThread)> = tasks.iter().filter(goes_first).collect();
-        for &(slot, thread) in &first {
-            let total = executed(thread.task.id);
+        self.has_raised = false;
+        for (slot, thread) in around.tasks.iter() {
             let protection = self.threads.get_mut(slot);
+            self.has_raised |= protection.is_in_force();
             let application = protection.application;
             let application = application.and_then(|it| self.applications.get_mut(it));
-            if let Some((application, total)) = application.zip(total) {
-                application.charge(protection.account.count(total));
+            if let Some(application) = application
+                && application.facts(around.means.always, around.now).needs
+                && around.enforcer.server(slot).is_clean()
+                && let Some(total) = executed(thread.task.id)
+            {
+                let is_raised = protection.is_in_force();
+                application.charge(protection.account.count(total), is_raised, around.now);
             }
-        }
-        for (slot, thread) in first {
-            let application = self.application(slot);
-            if application.is_none_or(|application| !application.goes_first(around.now)) {
-                self.goes_first_no_more(around, (slot, thread));
-            }
-        }
-        self.goes_first = self.applications.any_goes_first(around.now);
-    }
-
-    fn goes_first_no_more<A: Actuator>(
-        &mut self,
-        around: &mut LoopParts<'_, A>,
-        (slot, thread): (Slot, &TrackedThread),
-    ) {
-        let application = self.application(slot);
-        let is_protected = application.is_some_and(|it| it.protects(around.now).is_some());
-        if !is_protected && !thread.estimator.is_on_probation() {
-            self.unprotect(around, slot, BoostWhy::NoBeat);
-            return;
-        }
-        if let ProtectionState::InForce { boost, .. } = &mut self.threads.get_mut(slot).state {
-            let old = std::mem::replace(boost, PROTECTED);
-            let change = (Some(old), Some(PROTECTED));
-            let (what, why) = (BoostWhat::BoostChanged, BoostWhy::HasBegun);
-            self.enter_change(thread.task, what, why, change, around.now);
-            self.look_at(around, (slot, thread));
         }
     }
 
-    /// Looks at the nice values of the protected threads that ran since the last glance. One that
-    /// goes first and sets a limit on how long it may is to lose that at once.
+    /// Looks at the scheduling of the raised threads that ran since the last glance: one may have
+    /// set a nice value, or a limit on how long it may have a priority.
     fn glance<A: Actuator>(&mut self, around: &mut LoopParts<'_, A>) {
         let tasks = around.tasks;
         for (slot, thread) in tasks.iter() {
             let ran = thread.estimator.last_heard() + GLANCE * 2 >= around.now;
-            let protection = self.of(slot);
-            if protection.goes_first() || ran && protection.is_in_force() {
-                self.look_at(around, (slot, thread));
+            let ProtectionState::InForce { boost } = self.of(slot).state else {
+                continue;
+            };
+            if (ran || boost.first) && around.enforcer.boost(thread.task.id, Some(boost)).is_err() {
+                self.threads.get_mut(slot).state = ProtectionState::Declined;
+                let (what, why) = (BoostWhat::BoostEnded, BoostWhy::Changed);
+                self.enter_change(thread.task, what, why, (Some(boost), None), around.now);
             }
         }
     }
 
-    fn review_one<A: Actuator>(
-        &mut self,
-        around: &mut LoopParts<'_, A>,
-        (slot, thread): (Slot, &TrackedThread),
-        computes: bool,
-    ) {
+    fn put_all<A: Actuator>(&mut self, around: &mut LoopParts<'_, A>) {
+        for (slot, _) in around.tasks.iter() {
+            self.put(around, slot);
+        }
+    }
+
+    /// Puts the thread on its rung, as far as that is not a reservation.
+    fn put<A: Actuator>(&mut self, around: &mut LoopParts<'_, A>, slot: Slot) {
         let now = around.now;
-        let application = self.application(slot);
-        let why = application.and_then(|application| application.protects(now));
-        let in_vain = application.is_some_and(|application| application.is_in_vain(now));
-        let protection = self.threads.get_mut(slot);
-        protection.resumes(now);
-        protection.in_vain = in_vain;
-        let on_probation = thread.estimator.is_on_probation();
-        if !protection.is_in_force() {
-            if let Some(why) = why.or(on_probation.then_some(BoostWhy::OnProbation)) {
-                self.protect(around, slot, why);
-            }
-            return;
-        }
-        if thread.estimator.last_heard() + QUARTER >= now {
-            self.look_at(around, (slot, thread));
-        }
-        if computes && !on_probation {
-            self.unprotect(around, slot, BoostWhy::Computes);
-            self.threads.get_mut(slot).suspend(now);
-        } else if why.is_none() && !on_probation {
-            self.unprotect(around, slot, BoostWhy::NoBeat);
-        }
-    }
-
-    /// Boosts the thread again if it has set a nice value of 0 or below.
-    fn look_at<A: Actuator>(
-        &mut self,
-        around: &mut LoopParts<'_, A>,
-        (slot, thread): (Slot, &TrackedThread),
-    ) {
-        let ProtectionState::InForce { boost, .. } = self.of(slot).state else {
-            return;
-        };
-        if around.enforcer.boost(thread.task.id, Some(boost)).is_err() {
-            self.threads.get_mut(slot).state = ProtectionState::Declined;
-            let (what, why) = (BoostWhat::BoostEnded, BoostWhy::Changed);
-            self.enter_change(thread.task, what, why, (Some(boost), None), around.now);
-        }
-    }
-
-    /// Protects the thread, unless it is protected already, may not be, or only computes.
-    pub(crate) fn protect<A: Actuator>(
-        &mut self,
-        around: &mut LoopParts<'_, A>,
-        slot: Slot,
-        why: BoostWhy,
-    ) {
         let Some(thread) = around.tasks.get(slot) else {
             return;
         };
+        let protection = self.threads.get_mut(slot);
+        protection.resumes(now);
         let server = around.enforcer.server(slot);
-        let may_be = server.is_clean()
-            && server.fixed().is_none()
-            && !server.is_over()
-            && !thread.unheard
-            && !around.pipelines.role(slot).is_partner();
-        let is_open = match self.of(slot).state {
-            ProtectionState::None => true,
-            ProtectionState::Suspended { .. } => thread.estimator.is_on_probation(),
-            ProtectionState::InForce { .. }
-            | ProtectionState::Refused
-            | ProtectionState::Declined => false,
+        let role = around.pipelines.role(slot);
+        let is_others = match protection.state {
+            ProtectionState::None | ProtectionState::InForce { .. } => {
+                server.is_over() || thread.unheard || role.is_partner() && role.stage().is_none()
+            }
+            _ => true,
         };
-        if !around.protects || !is_open || !may_be {
+        let member = MemberFacts {
+            is_others,
+            is_granted: server.fixed().is_some(),
+            is_regular: !server.is_clean(),
+        };
+        let application = protection.application;
+        let application = application.and_then(|it| self.applications.get_mut(it));
+        let Some(application) = application else {
+            return;
+        };
+        let facts = application.facts(around.means.always, now);
+        match ladder::next(facts, member) {
+            (Rung::Raised, _) => self.raise(around, slot),
+            (Rung::Ordinary, RungWhy::UsedUp) => self.unprotect(around, slot, BoostWhy::UsedUp),
+            (Rung::Ordinary, RungWhy::NoNeed) => self.unprotect(around, slot, BoostWhy::NoNeed),
+            (Rung::Ordinary | Rung::Reserved, _) => {}
+        }
+    }
+
+    fn raise<A: Actuator>(&mut self, around: &mut LoopParts<'_, A>, slot: Slot) {
+        let now = around.now;
+        let Some(thread) = around.tasks.get(slot) else {
+            return;
+        };
+        if !matches!(self.of(slot).state, ProtectionState::None) {
             return;
         }
-        // A thread with a share or a priority of its own may have a reservation all the same.
-        let application = self.application(slot);
-        let boost = application.map_or(PROTECTED, |application| application.boost(around.now));
+        let boost = if around.means.priority {
+            FIRST
+        } else {
+            PROTECTED
+        };
         let boosted = around.enforcer.boost(thread.task.id, Some(boost));
         let protection = self.threads.get_mut(slot);
         if let Err(refusal) = boosted {
@@ -556,14 +461,21 @@ impl Protector {
             };
             return;
         }
-        protection.state = ProtectionState::InForce {
-            boost,
-            computed: Span::ZERO,
-        };
+        protection.state = ProtectionState::InForce { boost };
+        if !std::mem::replace(&mut self.has_raised, true) {
+            self.review_at(around, now + COUNTED_EVERY);
+        }
+        let protection = self.threads.get_mut(slot);
         let before = std::mem::replace(&mut protection.was_in_force, true);
         self.protected += u64::from(!before);
         let change = (None, Some(boost));
-        self.enter_change(thread.task, BoostWhat::Boosted, why, change, around.now);
+        self.enter_change(
+            thread.task,
+            BoostWhat::Boosted,
+            BoostWhy::Waits,
+            change,
+            now,
+        );
     }
 
     /// Ends all boosts of a thread whose user has used too much, until then; or for good, of a
@@ -624,48 +536,10 @@ impl Protector {
         };
         protection.state = ProtectionState::None;
         if around.enforcer.held(slot).is_none() {
-            self.protect(around, slot, BoostWhy::KeepsBeat);
+            self.put(around, slot);
         } else if let Some(thread) = around.tasks.get(slot) {
             let (what, why) = (BoostWhat::BoostEnded, BoostWhy::Reserved);
             self.enter_change(thread.task, what, why, (Some(boost), None), around.now);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_thread_that_only_computes_loses_its_protection_for_a_minute_at_most() {
-        let mut protection = Protection::default();
-        (0..9).for_each(|_| protection.suspend(Instant::ZERO));
-        protection.resumes(Instant::ZERO + Span::from_ms(59_999));
-        assert!(matches!(
-            protection.state,
-            ProtectionState::Suspended { .. }
-        ));
-        protection.resumes(Instant::ZERO + Span::from_secs(60));
-        assert!(matches!(protection.state, ProtectionState::None));
-    }
-
-    #[test]
-    fn a_fiftieth_of_the_time_asleep_is_a_pause() {
-        let computes = |slept_ms| {
-            let mut protection = Protection {
-                state: ProtectionState::InForce {
-                    boost: PROTECTED,
-                    computed: Span::ZERO,
-                },
-                ..Protection::default()
-            };
-            let did = Did {
-                used: Span::from_ms(900),
-                slept: Span::from_ms(slept_ms),
-            };
-            protection.computes(did, Span::from_ms(1000))
-        };
-        assert!(computes(19));
-        assert!(!computes(21));
     }
 }

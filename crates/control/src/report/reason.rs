@@ -55,6 +55,10 @@ pub enum Why {
         /// The execution time of a job that is provided for.
         job: Span,
     },
+    /// Its application waits for CPUs that others use.
+    Waits,
+    /// Nobody else wants its application's CPUs any more.
+    NoNeed,
     /// A job ran out of budget.
     Exhausted,
     /// Its budget runs out and makes its jobs late: it is better off without.
@@ -187,6 +191,8 @@ impl fmt::Display for Why {
             Self::TriedAgain => f.write_str("it lost its rhythm: on probation for another one"),
             Self::ProbationOver => f.write_str("it showed no rhythm on probation"),
             Self::Demand { job } => write!(f, "its jobs take {job}"),
+            Self::Waits => f.write_str("its application waits for CPUs that others use"),
+            Self::NoNeed => f.write_str("nobody else wants its CPUs"),
             Self::Exhausted => f.write_str("a job ran out of budget"),
             Self::HeldBack { late, of, pause } => write!(
                 f,

@@ -13,6 +13,10 @@ pub enum State {
     AskedFor,
     /// It has a reservation on probation: it starves, or asked for priority, and may show a period.
     OnProbation,
+    /// It has a period, and nobody else wants its CPUs: it is left alone for now.
+    NoNeed,
+    /// Its application needs help, and it is raised above ordinary threads.
+    Raised,
     /// It has a period, but no reservation: the log says why.
     Refused,
     /// Another program, an administrator or its own program decides about its scheduling.
@@ -26,10 +30,12 @@ pub enum State {
 }
 
 impl State {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 10] = [
         Self::Kept,
         Self::AskedFor,
         Self::OnProbation,
+        Self::NoNeed,
+        Self::Raised,
         Self::Refused,
         Self::TakenOver,
         Self::Released,
@@ -44,6 +50,8 @@ impl State {
             Self::Kept => "kept",
             Self::AskedFor => "asked-for",
             Self::OnProbation => "on-probation",
+            Self::NoNeed => "no-need",
+            Self::Raised => "raised",
             Self::Refused => "refused",
             Self::TakenOver => "taken-over",
             Self::Released => "released",

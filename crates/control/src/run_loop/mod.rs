@@ -48,6 +48,8 @@ pub struct Controller<A: Actuator> {
     protector: Protector,
     batcher: Batcher,
     records: RunRecords,
+    /// Of the present turn.
+    now: Instant,
 }
 
 impl<A: Actuator> Controller<A> {
@@ -73,6 +75,7 @@ impl<A: Actuator> Controller<A> {
             protector: Protector::default(),
             batcher: Batcher::default(),
             records: RunRecords::default(),
+            now: Instant::ZERO,
         }
     }
 
@@ -84,6 +87,7 @@ impl<A: Actuator> Controller<A> {
         now: Instant,
         executed: &mut dyn FnMut(TaskId) -> Option<Span>,
     ) {
+        self.now = now;
         self.records.started.get_or_insert(now);
         self.batcher.pace.turn(now);
         for event in events {
@@ -94,6 +98,7 @@ impl<A: Actuator> Controller<A> {
         while let Some(due) = self.timers.due(now) {
             self.look(due, now, executed);
         }
+        self.release_satisfied(now);
         self.analyse_some(now);
         self.review_pipelines(now);
         self.press_speed(now);
@@ -127,6 +132,12 @@ impl<A: Actuator> Controller<A> {
             Event::Burst(burst) => self.burst(&burst, now),
             Event::Exhausted { at, task } => self.exhausted(task, at, now),
             Event::Yielded { at, task } => self.yields(task, at),
+            Event::Waited {
+                at,
+                task,
+                waited,
+                behind,
+            } => self.waited(task, waited, behind, at),
             Event::Wakeup { .. } => {}
             Event::Woke {
                 task, wakee, count, ..
@@ -189,7 +200,6 @@ impl<A: Actuator> Controller<A> {
         }
         if self.enforcer.server(slot).fixed().is_none() {
             self.withdraw(slot, Why::Yields, at);
-            self.protect(slot, BoostWhy::KeepsBeat, at);
         }
     }
 
@@ -263,9 +273,8 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.tasks.get(slot) else {
             return;
         };
-        let (pid, application) = (thread.task.pid, thread.application());
-        let by_others = || self.tasks.is_of_others(burst.waker, application);
-        self.protector.burst(slot, burst, by_others);
+        let pid = thread.task.pid;
+        self.protector.burst(slot, burst);
         let from_outside =
             !thread.estimator.is_locked() && !self.tasks.is_of_process(burst.waker, pid);
         let follows = self.pipelines.role(slot).follows_others();
@@ -420,7 +429,7 @@ impl<A: Actuator> Controller<A> {
     fn consider(&mut self, slot: Slot, why: Option<Why>) {
         let server = self.enforcer.server(slot);
         let waits = server.is_backed_off() && !self.arbiter.has_request(slot);
-        if server.is_over() || waits {
+        if server.is_over() || waits || !self.may_reserve(slot) {
             return;
         }
         if let Some(thread) = self.tasks.get_mut(slot) {
@@ -430,6 +439,57 @@ impl<A: Actuator> Controller<A> {
             && let Some(wanted) = self.arbiter.consider(slot, wanted)
         {
             self.request(slot, wanted, why.unwrap_or(Why::Demand { job }));
+        }
+    }
+
+    /// Whether the thread may have a reservation that was not asked for.
+    fn may_reserve(&self, slot: Slot) -> bool {
+        let means = self.settings.means;
+        let is_fixed = self.enforcer.server(slot).fixed().is_some();
+        is_fixed || means.reserves && self.needs(slot)
+    }
+
+    /// Whether the thread's application waits for CPUs that others use.
+    fn needs(&self, slot: Slot) -> bool {
+        self.settings.means.always || self.protector.needs(slot, self.now)
+    }
+
+    /// The thread was ready, and a thread of the process `behind` ran.
+    fn waited(&mut self, task: TaskId, waited: Span, behind: u32, at: Instant) {
+        let Some(slot) = self.tasks.find(task) else {
+            return;
+        };
+        let application = self.tasks.get(slot).map(TrackedThread::application);
+        let of_its_own = self.tasks.of_process(behind).next();
+        if of_its_own.map(|(_, thread)| thread.application()) == application {
+            return;
+        }
+        let (protector, mut around) = self.protecting(at);
+        let needing = protector.waited(&mut around, slot, waited);
+        for slot in self.members(needing) {
+            self.consider(slot, Some(Why::Waits));
+        }
+    }
+
+    /// The threads that work for the application.
+    fn members(&self, application: Option<u32>) -> Vec<Slot> {
+        let of_it =
+            |(_, thread): &(Slot, &TrackedThread)| Some(thread.application()) == application;
+        self.tasks
+            .iter()
+            .filter(of_it)
+            .map(|(slot, _)| slot)
+            .collect()
+    }
+
+    /// Releases what threads have whose applications need nothing any more.
+    fn release_satisfied(&mut self, now: Instant) {
+        for application in self.protector.take_satisfied() {
+            for slot in self.members(Some(application)) {
+                if self.enforcer.server(slot).fixed().is_none() && !self.needs(slot) {
+                    self.withdraw(slot, Why::NoNeed, now);
+                }
+            }
         }
     }
 
@@ -511,18 +571,14 @@ impl<A: Actuator> Controller<A> {
     fn protecting(&mut self, now: Instant) -> (&mut Protector, LoopParts<'_, A>) {
         let around = LoopParts {
             tasks: &self.tasks,
-            enforcer: &mut self.enforcer,
             pipelines: &self.pipelines,
             timers: &mut self.timers,
-            protects: self.settings.protects,
+            means: self.settings.means,
+            total: f64::from(self.enforcer.capacity().cpus) * self.settings.allocation.total,
+            enforcer: &mut self.enforcer,
             now,
         };
         (&mut self.protector, around)
-    }
-
-    fn protect(&mut self, slot: Slot, why: BoostWhy, now: Instant) {
-        let (protector, mut around) = self.protecting(now);
-        protector.protect(&mut around, slot, why);
     }
 
     /// Ends all that protects or boosts the thread.
@@ -615,10 +671,10 @@ impl<A: Actuator> Controller<A> {
     /// protection serves the thread meanwhile. True if it does.
     fn stand_down(&mut self, slot: Slot, now: Instant) -> bool {
         let server = self.enforcer.server(slot);
-        if server.fixed().is_some() {
+        if server.fixed().is_some() || !self.may_reserve(slot) {
             return false;
         }
-        let has_others = self.settings.protects
+        let has_others = self.settings.means.raises
             && !self.pipelines.role(slot).is_partner()
             && !self.protector.of(slot).is_in_vain();
         let cap = has_others.then_some(self.arbiter.limits().per_task);
@@ -634,7 +690,6 @@ impl<A: Actuator> Controller<A> {
             return false;
         };
         self.withdraw(slot, why, now);
-        self.protect(slot, BoostWhy::KeepsBeat, now);
         true
     }
 

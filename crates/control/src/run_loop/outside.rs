@@ -46,13 +46,18 @@ impl<A: Actuator> Controller<A> {
         self.enforcer.into_actuator()
     }
 
+    /// Applications begin on a machine that is busy for others.
+    pub fn begins_in_need(&mut self, now: Instant) {
+        self.protector.begins_in_need(now);
+    }
+
     /// How long to wait for events at most.
     #[must_use]
     pub fn pace(&self) -> Span {
         let pauses = self.batcher.pace.pauses(self.tasks.len());
         let is_usual = self.governor.is_some();
         let pause = PAUSE * if is_usual { 1 } else { pauses };
-        if self.protector.goes_first() {
+        if self.protector.has_raised() {
             pause.min(COUNTED_EVERY)
         } else {
             pause
@@ -420,6 +425,8 @@ impl<A: Actuator> Controller<A> {
             State::TakenOver
         } else if server.fixed().is_some() {
             State::AskedFor
+        } else if server.held().is_none() && self.protector.of(slot).is_in_force() {
+            State::Raised
         } else if estimator.is_on_probation() {
             State::OnProbation
         } else if !estimator.is_locked() {
@@ -429,6 +436,8 @@ impl<A: Actuator> Controller<A> {
             }
         } else if server.held().is_some() {
             State::Kept
+        } else if !self.needs(slot) {
+            State::NoNeed
         } else {
             State::Refused
         }

@@ -5,6 +5,7 @@ use onbeat_decide::supervisor::Request;
 use onbeat_model::{Actuator, Burst, Instant, Span, TaskId};
 
 use super::Controller;
+use crate::Why;
 use crate::batching::crowd;
 use crate::estimation::Part;
 use crate::estimation::clock::is_clocked;
@@ -15,7 +16,6 @@ use crate::speed::SpeedGovernor;
 use crate::timer::TimerEvent;
 use crate::tuning::enforcement::{CHECKED_EVERY, LOOK_AT_FIXED};
 use crate::tuning::starvation::{LOOK_RARELY, PROBATION, PUT_OFF};
-use crate::{BoostWhy, Why};
 
 impl<A: Actuator> Controller<A> {
     /// Does what is due at a timer.
@@ -157,6 +157,7 @@ impl<A: Actuator> Controller<A> {
     fn may_be_tried(&self, slot: Slot) -> bool {
         let protection = self.protector.of(slot);
         self.settings.probation
+            && self.may_reserve(slot)
             && self.needs_probation(slot)
             && !protection.helps()
             && !protection.is_declined()
@@ -180,12 +181,8 @@ impl<A: Actuator> Controller<A> {
     pub(super) fn begin_probation(&mut self, slot: Slot, why: Why, now: Instant) -> bool {
         let thread = self.tasks.get(slot);
         let payer = thread.map_or(0, |thread| thread.party.payer);
-        let of_its_own = !self.pipelines.role(slot).is_partner();
-        let had_its_chance = self.protector.had_its_chance(slot);
-        let had_its_chance = had_its_chance.filter(|_| of_its_own);
         let may = self.tries_together(slot, now)
-            || !self.protector.is_tried(slot, now)
-                && self.probations.admits_alone(payer, had_its_chance, now);
+            || !self.protector.is_tried(slot, now) && self.probations.admits_alone(payer, now);
         if !may {
             if let Some(thread) = self.tasks.get_mut(slot) {
                 thread.estimator.postpone_probation(now + PUT_OFF);
@@ -214,7 +211,6 @@ impl<A: Actuator> Controller<A> {
         let over = TimerEvent::ProbationOver(thread.task.id);
         let until = self.probations.extend(now + PROBATION);
         self.timers.set(until, over);
-        self.protect(slot, BoostWhy::OnProbation, now);
         self.consider(slot, Some(why));
     }
 
@@ -234,7 +230,7 @@ impl<A: Actuator> Controller<A> {
     /// True if the threads of its process go on probation together: a clock is heard in it, and its
     /// threads are not protected or protection does not help.
     fn tries_together(&self, slot: Slot, now: Instant) -> bool {
-        let needs = !self.settings.protects || self.protector.of(slot).is_in_vain();
+        let needs = !self.settings.means.raises || self.protector.of(slot).is_in_vain();
         let Some(thread) = self.tasks.get(slot).filter(|_| needs) else {
             return false;
         };
@@ -405,13 +401,18 @@ impl<A: Actuator> Controller<A> {
     #[must_use]
     pub fn wants_idle(&self, now: Instant) -> bool {
         let governor = self.governor.as_ref();
-        governor.is_some_and(|governor| governor.wants_idle(now))
+        governor.is_some_and(|governor| governor.wants_idle(now)) || self.protector.wants_idle(now)
     }
 
     /// Takes in how long each CPU has been idle up to `now`, and decides about the speed. The next
     /// [`turn`](Self::turn) puts the change of budgets in force.
     pub fn idle(&mut self, idle: Vec<Span>, now: Instant) {
-        let Some(governor) = &mut self.governor else {
+        self.protector.idle(&idle);
+        let Some(governor) = self
+            .governor
+            .as_mut()
+            .filter(|governor| governor.wants_idle(now))
+        else {
             return;
         };
         let renewal = governor.begin(&mut self.enforcer, now);

@@ -80,18 +80,6 @@ impl TaskTable {
             .is_some_and(|thread| thread.task.pid == pid)
     }
 
-    /// True if an interrupt or a thread of another application wakes with this number. A thread
-    /// that has ended may have been of any application: a shell's commands wake it as they end.
-    pub(crate) fn is_of_others(&self, tid: u32, application: u32) -> bool {
-        match self.waker(tid) {
-            ThreadWaker::Clock => true,
-            ThreadWaker::Gone => false,
-            ThreadWaker::Thread(slot) => self
-                .get(slot)
-                .is_some_and(|thread| thread.application() != application),
-        }
-    }
-
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &TrackedThread)> {
         let threads = self.threads.iter().enumerate();
         threads.filter_map(|(slot, thread)| Some((slot, thread.as_deref()?)))

@@ -35,7 +35,10 @@ fn kernel(seed: u64, mean: impl Fn(bool, Instant) -> Span + 'static) -> Kernel {
 
 fn settings() -> Settings {
     Settings {
-        protects: true,
+        means: onbeat_control::AllowedMeans {
+            raises: true,
+            ..Default::default()
+        },
         ..Settings::default()
     }
 }

@@ -142,7 +142,7 @@ fn without_the_setting_nobody_else_is_watched() {
     let mut script = Script::default();
     plays(&mut script, PLAYER, ms(40), (0, 4000));
     let ran = play(script, Kernel::with_cpus(2), Settings::default());
-    assert_eq!(ran.watched, []);
+    assert!(ran.watched.is_empty());
 }
 
 #[test]
@@ -192,7 +192,10 @@ fn what_is_told_of_a_thread_that_was_let_go_brings_it_back_for_nobody() {
         script.event(burst(LISTENER, at_ms(at + 2), ms(1), PLAYER));
     }
     let settings = Settings {
-        protects: true,
+        means: onbeat_control::AllowedMeans {
+            raises: true,
+            ..Default::default()
+        },
         ..settings()
     };
     let ran = play(script, Kernel::with_cpus(2), settings);

@@ -27,6 +27,7 @@ pub(super) struct File {
     realtimekit: Option<Realtimekit>,
     scan: Option<Time>,
     pipelines: Option<bool>,
+    always: Option<bool>,
     shipped_rules: Option<bool>,
     #[serde(default)]
     rule: Vec<Spanned<RuleTable>>,
@@ -235,6 +236,7 @@ impl File {
         if let Some(pipelines) = self.pipelines {
             config.pipelines = pipelines;
         }
+        config.always = self.always.unwrap_or(config.always);
         config.rules.shipped = self.shipped_rules.unwrap_or(config.rules.shipped);
         let rules = read_rules(self.rule, path, text)?;
         config.rules.list.extend(rules);

@@ -39,6 +39,8 @@ pub struct Config {
     /// Whether threads of the same user that work for tracked ones are found and tracked with
     /// them.
     pub pipelines: bool,
+    /// Whether it acts also while nobody else wants the CPUs.
+    pub always: bool,
 }
 
 impl Default for Config {
@@ -55,6 +57,7 @@ impl Default for Config {
             },
             rules: Rules::default(),
             pipelines: true,
+            always: false,
         }
     }
 }

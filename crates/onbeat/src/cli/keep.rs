@@ -61,13 +61,15 @@ pub(crate) struct KeepOptions {
     )]
     pub(crate) pipelines: Pipelines,
 
-    /// Leave a thread alone until its period is known; it is late until then if it starves
-    ///
-    /// A thread that hardly gets to run shows no period. By default the threads without a
-    /// reservation of a program that begins have SCHED_RR, those of one that has a periodic thread
-    /// run at nice -20, and one that starves later has a reservation for three seconds: probation.
+    /// Leave a thread without a reservation alone; it is late until its period is known
     #[arg(long, help_heading = "Targets")]
     pub(crate) no_probation: bool,
+    /// Act also while no other program wants the CPUs
+    ///
+    /// LFS++'s setting. By default nothing is changed until a thread waits for a CPU that another
+    /// program uses. The tracers other than bpf do not tell that, and imply this.
+    #[arg(long, help_heading = "Limits")]
+    pub(crate) always: bool,
 
     /// Decide and log, but change nothing
     #[arg(short = 'n', long, help_heading = "Output")]

@@ -30,6 +30,21 @@ pub(crate) enum Through {
     Scx,
 }
 
+/// What threads are given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum MeansChoice {
+    /// Reservations for those with a period, a real-time priority within its account for the rest
+    #[default]
+    Auto,
+    /// Reservations, and a nice value for the rest
+    Reservations,
+    /// A real-time priority within its account for all
+    Priority,
+    /// A nice value and a slice for all
+    Nice,
+}
+
 /// Whether threads of other programs on the pipeline are served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Pipelines {

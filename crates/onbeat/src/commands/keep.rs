@@ -15,10 +15,11 @@ use onbeat_act::kernel;
 use onbeat_act::restore::StateFile;
 use onbeat_act::{DeadlineActuator, DeadlineOptions, own, task};
 use onbeat_control::{
-    Controller, DryRun, Entry, FIRST, Next, Party, PipelineSettings, Report, Settings, SpeedEntry,
-    drive,
+    AllowedMeans, Controller, DryRun, Entry, FIRST, Next, Party, PipelineSettings, Report,
+    Settings, SpeedEntry, drive,
 };
-use onbeat_kernel::proc::process_of;
+use onbeat_kernel::cpus;
+use onbeat_kernel::proc::{process_of, ready_tasks};
 use onbeat_metrics::Metrics;
 use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Span, TaskId};
 use onbeat_schedulers::reserve::GroupActuator;
@@ -29,7 +30,7 @@ use onbeat_sense::preparation::Preparation;
 use onbeat_sense::tracer::{self, Tracer, Wants};
 use serde::Serialize;
 
-use crate::cli::{KeepOptions, Pipelines, StateDirectory, Through};
+use crate::cli::{KeepOptions, MeansChoice, Pipelines, StateDirectory, Through};
 use crate::config::RunConfig;
 use crate::guard;
 use crate::history::{DroppedBursts, RunHistory, Tap, ThreadHistory, ThreadPlace};
@@ -154,7 +155,8 @@ impl<'a> PreparedRun<'a> {
         };
         let may_act = !options.dry_run
             && !options.no_probation
-            && self.config.enforcement.through != Through::Scx;
+            && self.config.enforcement.through != Through::Scx
+            && (options.always || is_contended());
         let marks = || executable.is_some_and(|file| self.parser.finds_probes(file));
         may_act && options.also.is_empty() && can_join() && !marks()
     }
@@ -268,17 +270,18 @@ impl Keeper<'_> {
         let settings = settings(options, &self.prepared.config, self.sensor.kind(), targets);
         if options.dry_run {
             let actuator = DryRun::new(kernel::capacity());
-            return self.keep_through(settings, actuator, begin, next);
+            return self.keep_through(settings, actuator, false, begin, next);
         }
         if self.prepared.config.enforcement.through == Through::Scx {
             // Before, as the kernel takes its time to look through the scheduler.
             go_first();
             let actuator = GroupActuator::start().context("enforcement.through = \"scx\"")?;
-            return self.keep_through(settings, actuator, begin, next);
+            return self.keep_through(settings, actuator, false, begin, next);
         }
+        let is_protected = self.prepared.protected.is_some();
         let mut actuator = match self.prepared.protected.take() {
             Some((task, mut actuator)) => {
-                if !settings.protects {
+                if !settings.means.raises {
                     // It is gone, or another program has changed it meanwhile: nothing is left to
                     // do.
                     let _ = actuator.boost(task, None);
@@ -292,18 +295,22 @@ impl Keeper<'_> {
             actuator = actuator.with_cpufreq(cpufreq(&directory)?);
         }
         go_first();
-        self.keep_through(settings, actuator, begin, next)
+        self.keep_through(settings, actuator, is_protected, begin, next)
     }
 
     fn keep_through<A: Actuator, T>(
         mut self,
         settings: Settings,
         actuator: A,
+        is_protected: bool,
         begin: impl FnOnce() -> anyhow::Result<T>,
         mut next: impl FnMut(&mut T) -> Next,
     ) -> anyhow::Result<T> {
         let prepared = &mut self.prepared;
         let mut controller = Controller::new(settings, actuator);
+        if is_protected {
+            controller.begins_in_need(self.sensor.now());
+        }
         let time = OwnTime::now();
         let mut meter = prepared.config.power.and_then(|_| Meter::open());
         let (log, history) = (&mut prepared.log, self.history.as_ref());
@@ -434,6 +441,17 @@ pub(crate) fn write_report(path: &Path, report: &impl Serialize) -> anyhow::Resu
     })
 }
 
+/// Whether others want the CPUs now: more threads are ready than there are CPUs, and still are a
+/// moment later.
+fn is_contended() -> bool {
+    let cpus = cpus::online().map_or(1, |cpus| cpus.len());
+    let is_busy = || ready_tasks() > cpus as u64;
+    is_busy() && {
+        std::thread::sleep(Duration::from_millis(1));
+        is_busy()
+    }
+}
+
 /// The settings of `--config`, and the flags that win over them.
 fn config_of(options: &KeepOptions) -> anyhow::Result<RunConfig> {
     let mut config = options.config.read()?;
@@ -462,12 +480,22 @@ fn settings(
     let finds_pipelines = options.pipelines == Pipelines::Auto && tracer == tracer::TracerKind::Bpf;
     Settings {
         probation: !options.no_probation,
-        // Where an interrupt cannot be told from a thread that wakes another one, a batch program
-        // seems to have a clock; and a scheduler of onbeat's own gives reservations alone.
-        protects: !options.no_probation
-            && tracer == tracer::TracerKind::Bpf
-            && bpf::tells_wakers()
-            && enforcement.through != Through::Scx,
+        means: AllowedMeans {
+            always: options.always || tracer != tracer::TracerKind::Bpf,
+            reserves: options.hard
+                || matches!(
+                    enforcement.means,
+                    MeansChoice::Auto | MeansChoice::Reservations
+                ),
+            // Where an interrupt cannot be told from a thread that wakes another one, a batch
+            // program seems to have a clock; and a scheduler of onbeat's own gives reservations
+            // alone.
+            raises: !options.no_probation
+                && tracer == tracer::TracerKind::Bpf
+                && bpf::tells_wakers()
+                && enforcement.through != Through::Scx,
+            priority: matches!(enforcement.means, MeansChoice::Auto | MeansChoice::Priority),
+        },
         pipelines: finds_pipelines.then(|| PipelineSettings {
             outsiders: vec![std::process::id()],
         }),

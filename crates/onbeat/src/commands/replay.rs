@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use onbeat_act::kernel;
-use onbeat_control::{Controller, DryRun, Entry, Next, Settings, drive};
+use onbeat_control::{AllowedMeans, Controller, DryRun, Entry, Next, Settings, drive};
 use onbeat_model::{Bandwidth, Capacity, Follow, Instant, Sensor};
 use onbeat_sense::recording::{self, Format, Recording, Replay};
 
@@ -132,7 +132,10 @@ fn capacity(recording: &Recording, cpus: Option<u32>) -> Capacity {
 fn settings(config: RunConfig, recording: &Recording) -> Settings {
     Settings {
         // As live: only where an interrupt can be told from a thread that wakes another one.
-        protects: recording.format == Format::Onbeat,
+        means: AllowedMeans {
+            raises: recording.format == Format::Onbeat,
+            ..AllowedMeans::default()
+        },
         ..config.settings()
     }
 }

@@ -71,6 +71,12 @@ impl Machine {
         std::fs::create_dir(folder.path().join("onbeat.d")).expect("there is room for a folder");
         let all = "[realtimekit]\nwithout-polkit = true\n";
         std::fs::write(folder.path().join(WITHOUT_POLKIT), all).expect("there is room for a file");
+        // Tests on a machine that may be idle look at what it does when it acts.
+        std::fs::write(
+            folder.path().join("onbeat.d/01-always.toml"),
+            "always = true\n",
+        )
+        .expect("there is room for a file");
         // The programs of users must be where they may read them.
         for name in ["asking", "audio", "audio_thread", "hostile", "workload"] {
             copy_program(example(name), folder.path().join(name));

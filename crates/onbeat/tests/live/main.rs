@@ -68,7 +68,7 @@ impl Folder {
     fn keep(&self, command: &str) -> Command {
         let mut onbeat = self.onbeat();
         onbeat
-            .args([command, "--log"])
+            .args([command, "--always", "--log"])
             .arg(self.path("log"))
             .arg("--report")
             .arg(self.path("report"));

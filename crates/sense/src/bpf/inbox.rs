@@ -26,7 +26,10 @@ pub(super) struct EventBatch {
 
 impl EventBatch {
     pub(super) fn push(&mut self, event: Event) {
-        self.urgent |= matches!(event, Event::Exhausted { .. } | Event::Yielded { .. });
+        self.urgent |= matches!(
+            event,
+            Event::Exhausted { .. } | Event::Yielded { .. } | Event::Waited { .. }
+        );
         self.events.push(event);
     }
 
@@ -75,6 +78,7 @@ const fn who_did(event: &Event) -> Option<TaskId> {
         Event::Marked(mark) => Some(mark.task),
         Event::Exhausted { task, .. }
         | Event::Yielded { task, .. }
+        | Event::Waited { task, .. }
         | Event::Wakeup { task, .. }
         | Event::Suppressed { task, .. } => Some(*task),
         Event::Tracked { .. }

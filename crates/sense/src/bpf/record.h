@@ -37,6 +37,7 @@ enum record_kind {
 	RECORD_REALTIME_STARTED,
 	RECORD_REALTIME_EXITED,
 	RECORD_CALLED,   /* the kernel: one of the system calls that are asked for */
+	RECORD_WAITED,   /* was ready, but another process's thread (waker) had the CPU */
 	RECORD_EXECUTED, /* a program of a name that is asked for; by a task that is not tracked */
 };
 

@@ -151,6 +151,7 @@ static __always_inline int VARIANT(woken)(struct task_struct *task)
 	}
 	a->next_woke_ns = now;
 	a->next_waker = waker;
+	a->ready_ns = now;
 	if (raw_wakeups)
 		tell(RECORD_WAKEUP, a->id, now, waking_thread(waker));
 	return 0;
@@ -227,16 +228,48 @@ static __always_inline void VARIANT(left_cpu)(bool preempt, struct task_struct *
 		return;
 	}
 	a->preempted++;
-	if (READ(task, prio) < 0 && READ_BITFIELD(task, dl.dl_throttled))
+	a->ready_ns = now;
+	if (READ(task, prio) < 0 && READ_BITFIELD(task, dl.dl_throttled)) {
+		a->ready_ns = 0;
 		VARIANT(throttled)(a, task, now);
+	}
 }
 
-static __always_inline void VARIANT(got_cpu)(struct task_struct *task, u64 now)
+/*
+ * The task was ready, and waited for `prev`. No longer than `prev` ran: before that, it may have
+ * waited for its own process's threads. Threads of the kernel are no competitors.
+ */
+static __always_inline void VARIANT(waited)(struct activity *a, struct task_struct *prev,
+					    struct task_struct *task, u64 now)
+{
+	u64 waited_ns = now - a->ready_ns;
+	struct record *record;
+	u64 ran_ns;
+
+	if (!a->ready_ns || waited_ns < WAIT_NS || now - a->waited_told_ns < WAIT_TOLD_EVERY_NS)
+		return;
+	ran_ns = READ(prev, se.sum_exec_runtime) - READ(prev, se.prev_sum_exec_runtime);
+	if (ran_ns < WAIT_NS || !READ(prev, pid) || READ(prev, tgid) == READ(task, tgid) ||
+	    READ(prev, flags) & PF_KTHREAD)
+		return;
+	record = reserve(RECORD_WAITED, a->id, now);
+	if (!record)
+		return;
+	a->waited_told_ns = now;
+	record->of.burst.executed_ns = waited_ns < ran_ns ? waited_ns : ran_ns;
+	record->waker = READ(prev, tgid);
+	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
+}
+
+static __always_inline void VARIANT(got_cpu)(struct task_struct *prev, struct task_struct *task,
+					     u64 now)
 {
 	struct activity *a = FIND(task);
 
 	if (!a)
 		return;
+	VARIANT(waited)(a, prev, task, now);
+	a->ready_ns = 0;
 	if (a->is_timed) {
 		a->got_cpu_ns = now;
 		a->got_cpu_account_ns = VARIANT(account_of)(task);
@@ -259,7 +292,7 @@ int PROGRAM(VARIANT(switched), bool preempt, struct task_struct *prev, struct ta
 		return 0;
 	now = bpf_ktime_get_ns();
 	VARIANT(left_cpu)(preempt, prev, now);
-	VARIANT(got_cpu)(next, now);
+	VARIANT(got_cpu)(prev, next, now);
 	return 0;
 }
 

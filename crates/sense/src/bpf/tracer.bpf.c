@@ -61,6 +61,8 @@ struct activity {
 	u32 suppressed;     /* not told since the last that was told */
 	u32 window_names;   /* that it gave itself in that window */
 	u64 merged_woke_ns; /* when the first burst woke that was not told yet */
+	u64 ready_ns;       /* since when it waits for a CPU */
+	u64 waited_told_ns; /* when a wait was last told */
 };
 
 struct {
@@ -91,6 +93,13 @@ struct {
 #define BURSTS_WINDOW_NS 100000000
 #define BURSTS_OWN 200
 #define BURSTS_MOST 400
+
+/*
+ * A wait is told that is this long: shorter ones are the kernel's own work. Of one task no more
+ * than one is told in a while, because the first says enough.
+ */
+#define WAIT_NS 1000000
+#define WAIT_TOLD_EVERY_NS 5000000
 
 /* The same by a task's address, for raw tracepoints. */
 struct {

@@ -88,6 +88,12 @@ pub(super) fn event(bytes: &[u8]) -> Option<Event> {
         }),
         RecordKind::RECORD_EXHAUSTED => Event::Exhausted { at, task },
         RecordKind::RECORD_YIELDED => Event::Yielded { at, task },
+        RecordKind::RECORD_WAITED => Event::Waited {
+            at,
+            task,
+            waited: Span::from_ns(long(bytes, offset_of!(record, of.burst.executed_ns))),
+            behind: woken_by,
+        },
         RecordKind::RECORD_WAKEUP => Event::Wakeup { at, task, waker },
         RecordKind::RECORD_EXITED => Event::Exited { at, task },
         RecordKind::RECORD_SUPPRESSED => Event::Suppressed {

@@ -1,0 +1,98 @@
+//! Whether an application needs anything: it waits for CPUs that others use.
+//!
+//! Nothing is changed without need. It begins with waits that the sensor tells of, and goes on
+//! while others keep the CPUs busy: once its members go first, they do not wait any more.
+
+use onbeat_model::{Instant, Span};
+
+/// See the file's head.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Need {
+    /// Since when waits are added up, and their sum.
+    window: Instant,
+    waited: Span,
+    until: Instant,
+}
+
+/// Waits are added up for this time: a few periods of most programs.
+const WINDOW: Span = Span::from_ms(100);
+/// The sum that is need: a hog has a CPU for 3 ms or more at a time, the work of a system that is
+/// otherwise idle for less.
+const ENOUGH: Span = Span::from_ms(3);
+/// How long need outlasts its last sign: some reviews, so that a build between two compilers does
+/// not end it.
+const LASTS: Span = Span::from_secs(1);
+/// The CPUs are wanted by others if less than this share is idle, ...
+const IDLE: f64 = 0.1;
+/// ... and others use more than this share: the rest of a system that is otherwise idle uses less.
+const OTHERS: f64 = 0.1;
+
+impl Need {
+    pub(crate) fn is_there(&self, now: Instant) -> bool {
+        now < self.until
+    }
+
+    /// A member waited for another program. True if need begins with it.
+    pub(crate) fn waited(&mut self, waited: Span, at: Instant) -> bool {
+        if at.since(self.window) > WINDOW {
+            self.window = at;
+            self.waited = Span::ZERO;
+        }
+        self.waited += waited;
+        if self.waited < ENOUGH {
+            return false;
+        }
+        let begins = !self.is_there(at);
+        self.until = self.until.max(at + LASTS);
+        begins
+    }
+
+    /// Need begins for another reason.
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.until = now + LASTS;
+    }
+
+    /// A program is as busy as others that are there: it begins beside them.
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.until = self.until.max(other.until);
+    }
+
+    /// Of all CPUs, these shares were idle and used by others lately.
+    pub(crate) fn contended(&mut self, idle: f64, others: f64, now: Instant) {
+        if self.is_there(now) && idle < IDLE && others > OTHERS {
+            self.until = now + LASTS;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_ms(ms)
+    }
+
+    #[test]
+    fn one_turn_of_a_hog_is_need_and_a_short_wait_now_and_then_is_not() {
+        let mut need = Need::default();
+        assert!(need.waited(Span::from_ms(4), at(10)));
+        let mut need = Need::default();
+        for ms in (0..10_000).step_by(60) {
+            assert!(!need.waited(Span::from_us(1400), at(ms)));
+        }
+    }
+
+    #[test]
+    fn need_lasts_while_others_want_the_cpus() {
+        let mut need = Need::default();
+        need.waited(Span::from_ms(4), at(0));
+        for ms in (250..5000).step_by(250) {
+            need.contended(0.0, 0.8, at(ms));
+        }
+        assert!(need.is_there(at(5000)));
+        need.contended(0.5, 0.3, at(5000));
+        need.contended(0.0, 0.02, at(5250));
+        assert!(!need.is_there(at(5900)));
+    }
+}

@@ -1,0 +1,198 @@
+//! The account of an application: the CPU time above its fair share that it may use, by whatever
+//! means (AQuoSA's server for a set of threads, LFS++'s one reservation for a player).
+//!
+//! An application without a beat has used at most D + r t after a time t, where D is
+//! [`Account::START`] for each of its processes and r is [`Account::WITHOUT_BEAT`]. One with a beat
+//! has what it was [granted](Grant). A debt stays.
+
+use onbeat_model::{Instant, Span};
+
+/// See the file's head. Time in ns, because a debt is below zero.
+#[derive(Clone, Copy, Debug)]
+pub struct Account {
+    left: f64,
+    /// CPUs, and the most that is saved up.
+    refill: f64,
+    depth: Span,
+    filled: Instant,
+    is_open: bool,
+}
+
+impl Account {
+    /// D, for each process. Beside hogs, a player or a browser shows its first frame for less.
+    pub const START: Span = Span::from_ms(800);
+    /// r, in CPUs: what `sched_rt_runtime_us` and the fair server leave to the other side.
+    pub const WITHOUT_BEAT: f64 = 0.05;
+    /// What a beat saves up: longer than most periods, and as long as others can be made to wait.
+    const WITH_BEAT: Span = Span::from_ms(100);
+    /// Once used up, it opens again when this time's refill is there, so that it does not flap.
+    const REOPENS: Span = Span::from_ms(10);
+
+    /// A full one, of an application that begins.
+    #[must_use]
+    pub fn new(now: Instant) -> Self {
+        Self {
+            left: Self::START.as_ns() as f64,
+            refill: Self::WITHOUT_BEAT,
+            depth: Self::START,
+            filled: now,
+            is_open: true,
+        }
+    }
+
+    /// One more process begins in the application.
+    pub fn add_process(&mut self) {
+        self.left += Self::START.as_ns() as f64;
+        self.depth += Self::START;
+    }
+
+    /// From now on the application is refilled by its grant, if it has a beat.
+    pub fn set_grant(&mut self, grant: Option<f64>, processes: u32, now: Instant) {
+        self.fill(now);
+        (self.refill, self.depth) = match grant {
+            Some(cpus) => (cpus, Self::WITH_BEAT.scale(cpus)),
+            None => (Self::WITHOUT_BEAT, Self::START * u64::from(processes)),
+        };
+    }
+
+    /// Charges CPU time above ordinary priority.
+    pub fn spend(&mut self, used: Span, now: Instant) {
+        self.fill(now);
+        self.left -= used.as_ns() as f64;
+        self.is_open &= self.left > 0.0;
+    }
+
+    fn fill(&mut self, now: Instant) {
+        let full = self.left.max(self.depth.as_ns() as f64);
+        let refilled = self.refill * now.since(self.filled).as_ns() as f64;
+        self.left = (self.left + refilled).min(full);
+        self.filled = self.filled.max(now);
+    }
+
+    /// Whether members may be above ordinary priority at `now`. Without a beat, only from a half
+    /// full account on: a program that computes is not to change its priority all the time.
+    pub fn is_open(&mut self, now: Instant) -> bool {
+        self.fill(now);
+        let half = self.depth.as_ns() as f64 / 2.0;
+        let enough = self.refill * Self::REOPENS.as_ns() as f64;
+        let enough = if self.refill > Self::WITHOUT_BEAT {
+            enough.min(half)
+        } else {
+            half
+        };
+        self.is_open |= self.left >= enough;
+        self.is_open
+    }
+}
+
+/// What an application with a beat is given: LFS++'s Q = (1 + x) P max(dW) / S over its last
+/// periods of S (section 4.4), for all of its threads together.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Grant {
+    used: [f64; Self::PERIODS],
+    next: usize,
+}
+
+impl Grant {
+    /// Two seconds, at four reviews a second.
+    const PERIODS: usize = 8;
+    /// x: what was short grows by a quarter at each review.
+    const HEAD_ROOM: f64 = 0.25;
+    /// CPUs: a beat that begins is not to wait until it has grown.
+    const LEAST: f64 = 0.1;
+
+    /// The application used so many CPUs in the last period.
+    pub fn add(&mut self, cpus: f64) {
+        self.used[self.next] = cpus;
+        self.next = (self.next + 1) % Self::PERIODS;
+    }
+
+    /// CPUs.
+    #[must_use]
+    pub fn cpus(&self) -> f64 {
+        let most = self.used.iter().copied().fold(0.0, f64::max);
+        most * (1.0 + Self::HEAD_ROOM) + Self::LEAST
+    }
+}
+
+/// Shares `total` CPUs among the wishes of all applications with a beat: none gets more than it
+/// wants, and none less than the others without need (max-min fairness).
+#[must_use]
+pub fn share(wishes: &[f64], total: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..wishes.len()).collect();
+    order.sort_by(|&a, &b| wishes[a].total_cmp(&wishes[b]));
+    let mut granted = vec![0.0; wishes.len()];
+    let mut left = total;
+    for (place, &wish) in order.iter().enumerate() {
+        let fair = left / (order.len() - place) as f64;
+        granted[wish] = wishes[wish].min(fair);
+        left -= granted[wish];
+    }
+    granted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_ms(ms)
+    }
+
+    /// Spends 1 ms in each ms on each of `cpus` while the account is open, up to `until`.
+    fn greedy(account: &mut Account, cpus: u64, until: u64) -> Span {
+        let mut used = Span::ZERO;
+        for ms in 0..until {
+            if account.is_open(at(ms)) {
+                used += Span::from_ms(cpus);
+                account.spend(Span::from_ms(cpus), at(ms + 1));
+            }
+        }
+        used
+    }
+
+    #[test]
+    fn without_a_beat_it_gives_its_depth_and_a_twentieth_of_a_cpu() {
+        for (cpus, seconds) in [(1, 1), (2, 10), (16, 60), (64, 60)] {
+            let used = greedy(&mut Account::new(at(0)), cpus, seconds * 1000);
+            let bound = Account::START + Span::from_secs(seconds).scale(Account::WITHOUT_BEAT);
+            assert!(used <= bound + Span::from_ms(cpus), "{used} of {bound}");
+        }
+    }
+
+    #[test]
+    fn with_a_beat_it_gives_the_grant_and_most_of_it_soon() {
+        let mut account = Account::new(at(0));
+        account.spend(Account::START, at(0));
+        account.set_grant(Some(0.5), 1, at(0));
+        let used = greedy(&mut account, 1, 10_000);
+        assert!(used <= Span::from_ms(5001), "{used}");
+        assert!(used >= Span::from_ms(4900), "{used}");
+    }
+
+    #[test]
+    fn what_is_owed_is_paid_back() {
+        let mut account = Account::new(at(0));
+        account.spend(Span::from_ms(10_800), at(0));
+        assert!(!account.is_open(at(199_000)), "10 s at a twentieth");
+        assert!(account.is_open(at(210_000)));
+    }
+
+    #[test]
+    fn a_grant_follows_the_use_and_a_shortage_grows() {
+        let mut grant = Grant::default();
+        for _ in 0..3 {
+            grant.add(grant.cpus());
+        }
+        assert!(grant.cpus() > 0.4);
+        (0..Grant::PERIODS).for_each(|_| grant.add(0.2));
+        assert!((grant.cpus() - 0.35).abs() < 1e-9);
+    }
+
+    #[test]
+    fn shares_are_what_is_wanted_or_fair() {
+        assert_eq!(share(&[0.4, 3.0, 0.2], 1.7), [0.4, 1.1, 0.2]);
+        assert_eq!(share(&[1.0, 1.0], 1.0), [0.5, 0.5]);
+        assert_eq!(share(&[], 1.0), [0.0; 0]);
+    }
+}
