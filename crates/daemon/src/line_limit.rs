@@ -59,34 +59,3 @@ impl LineLimit {
         left_out
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use onbeat_model::Span;
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Span::from_ms(ms)
-    }
-
-    #[test]
-    fn about_one_users_tasks_few_lines_are_written_a_minute_and_the_others_are_counted() {
-        let mut lines = LineLimit::new(8);
-        let written = (0..1000).filter(|&n| lines.admits(1000, at(n))).count();
-        assert_eq!(written, 8);
-        assert!(lines.admits(1001, at(999)), "another user");
-        assert_eq!(lines.left_out(at(59_999)), []);
-        assert_eq!(lines.left_out(at(60_000)), [(1000, 992)]);
-        assert!(lines.admits(1000, at(60_001)));
-    }
-
-    #[test]
-    fn nothing_is_kept_of_who_has_been_quiet_for_a_minute() {
-        let mut lines = LineLimit::new(8);
-        for uid in 0..100 {
-            lines.admits(uid, at(0));
-        }
-        assert_eq!(lines.left_out(at(60_000)), []);
-        assert!(lines.by_user.is_empty());
-    }
-}

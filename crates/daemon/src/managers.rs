@@ -203,17 +203,6 @@ mod tests {
     }
 
     #[test]
-    fn of_programs_that_any_user_may_start_few_are_remembered() {
-        let mut managers = Managers::default();
-        for pid in 1..1000 {
-            managers.notice(pid, &process("gamemoded", 1000), None);
-        }
-        managers.notice(1000, &process("ananicy", 0), None);
-        assert_eq!(managers.at_work.len(), 8 + 1);
-        assert_eq!(managers.names(), BTreeSet::from(["ananicy", "gamemoded"]));
-    }
-
-    #[test]
     fn realtimekit_is_one_by_the_number_of_its_user_that_was_looked_up_before() {
         let names = |uid, rtkit| {
             let mut managers = Managers::default();

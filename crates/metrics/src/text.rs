@@ -59,30 +59,3 @@ fn escape(value: &str, to: &mut String) {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::table::{DECISIONS, THREAD_JOBS, TRACKED};
-
-    #[test]
-    fn metrics_are_written_as_the_format_wants_them() {
-        let mut text = MetricsText::default();
-        text.single(&TRACKED, 7.0);
-        let series = [(["12", "a \"b\"\\\n"], 0.25), (["13", "ä"], 1e21)];
-        text.metric(&THREAD_JOBS, series);
-        text.metric::<1>(&DECISIONS, []);
-        let expected = "\
-# HELP onbeat_threads_tracked Threads that are watched.
-# TYPE onbeat_threads_tracked gauge
-onbeat_threads_tracked 7
-# HELP onbeat_thread_jobs_total The thread's jobs since its rhythm was found.
-# TYPE onbeat_thread_jobs_total counter
-onbeat_thread_jobs_total{tid=\"12\",comm=\"a \\\"b\\\"\\\\\\n\"} 0.25
-onbeat_thread_jobs_total{tid=\"13\",comm=\"ä\"} 1000000000000000000000
-# HELP onbeat_decisions_total Reservations made, changed, released and refused, and threads taken over by others.
-# TYPE onbeat_decisions_total counter
-";
-        assert_eq!(text.finish(), expected);
-    }
-}

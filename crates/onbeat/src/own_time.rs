@@ -18,18 +18,3 @@ impl OwnTime {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn work_costs_time() {
-        let before = OwnTime::now();
-        let mut spins = 0_u64;
-        while OwnTime::now().cpu == before.cpu {
-            spins = std::hint::black_box(spins + 1);
-        }
-        assert!(OwnTime::now().at > before.at);
-    }
-}

@@ -84,16 +84,4 @@ mod tests {
         );
         assert!(text.contains("·]0;root·"), "{text:?}");
     }
-
-    #[test]
-    fn columns_are_as_wide_as_their_longest_cell_and_numbers_stand_right() {
-        let mut table = TextTable::new(&[("thread", Align::Left), ("period", Align::Right)]);
-        table.row(["mplayer".to_owned(), "40 ms".to_owned()]);
-        table.row(["a".to_owned(), "3.505 ms".to_owned(), "beyond".to_owned()]);
-        table.row(["é".to_owned()]);
-        assert_eq!(
-            table.to_string(),
-            "thread     period\nmplayer     40 ms\na        3.505 ms\né\n"
-        );
-    }
 }

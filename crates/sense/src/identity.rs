@@ -62,36 +62,3 @@ pub fn groups(pid: u32) -> Vec<u32> {
     let others = status_numbers(pid, "Groups:").unwrap_or_default();
     own.into_iter().chain(others).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_process_has_the_child_that_it_started_and_no_other() {
-        let mut child = std::process::Command::new("sleep");
-        let mut child = child.arg("60").spawn().unwrap();
-        let found = children(std::process::id());
-        let of_child = children(child.id());
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(found.contains(&child.id()), "{found:?}");
-        assert!(of_child.is_empty(), "{of_child:?}");
-        assert!(!children(std::process::id()).contains(&child.id()));
-        assert!(children(u32::MAX).is_empty());
-    }
-
-    #[test]
-    fn this_thread_is_one_of_this_process_and_nobody_is_none() {
-        let pid = std::process::id();
-        let me = task(pid).unwrap();
-        assert_eq!((me.id.tid, me.pid), (pid, pid));
-        assert_eq!(name(pid), Some(me.comm));
-        assert!(parent(pid).is_some_and(|parent| parent != pid));
-        assert_eq!(task(u32::MAX), None);
-        // SAFETY: takes nothing and always succeeds.
-        let group = unsafe { libc::getegid() };
-        assert!(groups(pid).contains(&group));
-        assert!(groups(u32::MAX).is_empty());
-    }
-}

@@ -114,32 +114,6 @@ fn under_berate_a_decoder_that_needs_a_bit_too_much_misses_a_third_less_once_it_
 }
 
 #[test]
-fn interruptions_take_their_part_of_the_cpu() {
-    let policy = Ruled::new(Linux24::default(), 1, vec![0; 2]);
-    let policy = policy.interrupted(Span::from_ms(10), Span::from_ms(1));
-    let parts = run_under(policy, &[hog(), hog()], SETTLED, SECONDS);
-    let all: u64 = parts.iter().map(|(_, part)| part).sum();
-    assert!((899..=900).contains(&all), "{parts:?}");
-}
-
-#[test]
-fn what_berate_misses_depends_on_interruptions_of_a_tenth_of_a_millisecond() {
-    let missed = |every: Option<Span>| -> u64 {
-        let films = (1..=8).map(|seed| {
-            let policy = Ruled::new(Berate::default(), 1, vec![0; 2]);
-            let policy = match every {
-                Some(every) => policy.interrupted(every, Span::from_us(100)),
-                None => policy,
-            };
-            run_under(policy, &[decoder(600, seed), hog()], SETTLED, SECONDS)[0].0
-        });
-        films.sum::<u64>() / 8
-    };
-    let (never, often) = (missed(None), missed(Some(Span::from_ms(40))));
-    assert!(often * 2 < never, "{often} {never}");
-}
-
-#[test]
 fn under_best_periodic_programs_are_in_time_without_a_word() {
     for permille in [333, 500] {
         let (without, with) = missed(Best::default, permille);

@@ -76,26 +76,3 @@ impl Symbols {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_column_shows_something_of_more_than_nothing_and_is_full_at_the_whole() {
-        for symbols in [Symbols::new(true), Symbols::new(false)] {
-            assert_eq!(symbols.column(0.0), " ");
-            assert_ne!(symbols.column(1e-9), " ");
-            assert_eq!(symbols.column(1.0), symbols.column(7.0));
-            assert_eq!(symbols.column(f64::NAN), " ");
-        }
-    }
-
-    #[test]
-    fn a_bar_is_as_wide_as_it_is_to_be_whatever_its_share() {
-        for share in [-1.0, 0.0, 0.4, 1.0, 9.0, f64::NAN] {
-            assert_eq!(Symbols::new(true).bar(share, 7).chars().count(), 7);
-        }
-        assert_eq!(Symbols::new(false).bar(0.5, 6), "###...");
-    }
-}

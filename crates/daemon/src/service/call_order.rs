@@ -46,7 +46,6 @@ impl CallOrder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onbeat_model::Span;
 
     fn task(tid: u32) -> TaskId {
         TaskId {
@@ -67,28 +66,5 @@ mod tests {
         assert!(order.admits(&other, task(1), 1, now), "another connection");
         assert!(order.admits(&one, task(1), 9, now));
         assert!(!order.admits(&one, task(1), 5, now));
-    }
-
-    #[test]
-    fn numbers_that_begin_again_are_later_ones() {
-        let mut order = CallOrder::default();
-        let name: Arc<str> = ":1.1".into();
-        let now = Instant::from_ns(1);
-        assert!(order.admits(&name, task(1), u32::MAX, now));
-        assert!(order.admits(&name, task(1), 1, now));
-        assert!(!order.admits(&name, task(1), u32::MAX, now));
-    }
-
-    #[test]
-    fn nothing_is_remembered_for_good() {
-        let mut order = CallOrder::default();
-        let name: Arc<str> = ":1.1".into();
-        let begin = Instant::from_ns(1);
-        for tid in 0..100 {
-            order.admits(&name, task(tid), 1, begin);
-        }
-        order.admits(&name, task(3), 2, begin + Span::from_secs(1));
-        order.forget_old(begin + REMEMBERED);
-        assert_eq!(order.0.len(), 1);
     }
 }

@@ -1,6 +1,5 @@
 //! The default analyser and the tracker on recordings of real programs with known periods.
 
-mod corpus;
 #[path = "../scoring/mod.rs"]
 mod scoring;
 

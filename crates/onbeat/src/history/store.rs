@@ -257,45 +257,6 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_is_told_to_have_ended_twice_makes_room_for_one() {
-        let mut store = Store::default();
-        for tid in 0..256 {
-            begins(&mut store, tid);
-        }
-        for _ in 0..1000 {
-            ends(&mut store, 0);
-        }
-        assert_eq!(store.ended.len(), 1);
-        for tid in 256..300 {
-            begins(&mut store, tid);
-        }
-        assert_eq!(store.threads.len(), 256);
-        assert!(!store.threads.contains_key(&id(0)));
-        assert!(store.threads.contains_key(&id(256)));
-        assert_eq!(store.dropped().threads, 300 - 256);
-    }
-
-    #[test]
-    fn a_thread_whose_number_comes_again_lives() {
-        let mut store = Store::default();
-        for tid in 0..256 {
-            begins(&mut store, tid);
-        }
-        ends(&mut store, 0);
-        ends(&mut store, 1);
-        begins(&mut store, 0);
-        begins(&mut store, 256);
-        assert!(store.threads.contains_key(&id(0)), "it began again");
-        assert!(!store.threads.contains_key(&id(1)));
-        // When that one ends too, it is the last that did.
-        ends(&mut store, 2);
-        ends(&mut store, 0);
-        begins(&mut store, 257);
-        assert!(store.threads.contains_key(&id(0)));
-        assert!(!store.threads.contains_key(&id(2)));
-    }
-
-    #[test]
     fn threads_that_work_by_turns_stay_within_the_bound_and_each_keeps_its_last_bursts() {
         let mut store = Store::default();
         for tid in 0..300 {

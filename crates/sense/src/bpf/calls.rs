@@ -32,19 +32,3 @@ impl FromIterator<u32> for CallSet {
         set
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_number_is_one_bit_and_impossible_ones_are_none() {
-        let set: CallSet = [0, 63, 64, 1023, 1024, u32::MAX].into_iter().collect();
-        let mut words = [0; WORDS];
-        words[0] = 1 | 1 << 63;
-        words[1] = 1;
-        words[15] = 1 << 63;
-        assert_eq!(set.words(), words);
-        assert!(!set.is_empty() && CallSet::default().is_empty());
-    }
-}

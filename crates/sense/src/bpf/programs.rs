@@ -52,15 +52,3 @@ fn key(name: &str) -> [u8; NAME] {
     key.iter_mut().zip(kept).for_each(|(to, from)| *to = from);
     key
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_name_is_cut_where_the_kernel_cuts_it() {
-        assert_eq!(key("mpv")[..4], *b"mpv\0");
-        let long = key("a-name-of-thirty-two-characters!");
-        assert_eq!(long[30..], *b"s\0");
-    }
-}

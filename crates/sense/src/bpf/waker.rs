@@ -47,18 +47,3 @@ impl AsFd for Waker {
         self.0.as_fd()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn however_often_it_is_woken_it_is_noticed_once() {
-        let waker = Waker::new().unwrap();
-        assert!(!waker.was_woken());
-        waker.wake();
-        waker.clone().wake();
-        assert!(waker.was_woken());
-        assert!(!waker.was_woken());
-    }
-}

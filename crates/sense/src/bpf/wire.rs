@@ -139,40 +139,6 @@ mod tests {
     }
 
     #[test]
-    fn an_identity_unpacks_to_what_was_packed_up_to_the_largest_thread_number() {
-        for (tid, started_ticks) in [(1, 0), (4_194_303, 7), (40_000, 1 << 41)] {
-            let task = TaskId { tid, started_ticks };
-            assert_eq!(unpack(pack(task)), task);
-        }
-    }
-
-    #[test]
-    fn a_burst_that_a_timer_began_has_its_expiry_and_no_waker() {
-        let told = |woken_by: u32| {
-            let mut record = [0; SIZE];
-            put(
-                &mut record,
-                offset_of!(record, of.burst.woke_ns),
-                &5_000_u64.to_ne_bytes(),
-            );
-            put(
-                &mut record,
-                offset_of!(record, waker),
-                &woken_by.to_ne_bytes(),
-            );
-            put_kind(&mut record, RecordKind::RECORD_BURST.0);
-            match event(&record) {
-                Some(Event::Burst(burst)) => (burst.waker, burst.expiry),
-                other => panic!("{other:?}"),
-            }
-        };
-        assert_eq!(told(4_194_303), (4_194_303, None));
-        assert_eq!(told(0), (0, None));
-        let expiry = Some(Instant::from_ns(4_990));
-        assert_eq!(told(WOKEN_BY_TIMER | 10), (0, expiry));
-    }
-
-    #[test]
     fn what_is_no_record_is_no_event() {
         let mut record = [0; SIZE];
         put_kind(&mut record, RecordKind::RECORD_EXITED.0);
@@ -181,17 +147,5 @@ mod tests {
         assert_eq!(event(&[]), None);
         put_kind(&mut record, RecordKind::RECORD_EXECUTED.0 + 1);
         assert_eq!((event(&record), executed(&record)), (None, None));
-    }
-
-    #[test]
-    fn a_program_that_was_executed_is_no_event() {
-        let mut record = [0; SIZE];
-        put(
-            &mut record,
-            offset_of!(record, of.task.pid),
-            &7_u32.to_ne_bytes(),
-        );
-        put_kind(&mut record, RecordKind::RECORD_EXECUTED.0);
-        assert_eq!((event(&record), executed(&record)), (None, Some(7)));
     }
 }

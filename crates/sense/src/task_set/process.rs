@@ -48,23 +48,3 @@ pub(crate) fn threads_of(tid: u32) -> Vec<u32> {
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn this_test_is_a_thread_of_its_process() {
-        let pid = std::process::id();
-        // SAFETY: no arguments, cannot fail.
-        let tid = unsafe { libc::gettid() }.unsigned_abs();
-        let threads = threads_of(pid);
-        assert!(
-            threads.contains(&pid) && threads.contains(&tid),
-            "{threads:?}"
-        );
-        let me = ThreadStatus::look(tid).unwrap();
-        assert_eq!((me.task.pid, me.is_asleep), (pid, false));
-        assert!(threads_of(u32::MAX).is_empty());
-    }
-}

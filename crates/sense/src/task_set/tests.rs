@@ -156,17 +156,3 @@ fn after_lost_events_no_burst_is_made_up_and_those_that_are_gone_have_exited() {
     }));
     assert!(!events.iter().any(|event| matches!(event, Event::Burst(_))));
 }
-
-#[test]
-fn however_often_events_are_lost_threads_are_looked_up_ten_times_a_second() {
-    let (mut followed, mut events) = following(Follow::Threads);
-    assert!(!followed.look_again(at(1000), &mut events));
-    let mut looks = 0;
-    for ms in 1001..=2000 {
-        followed.lost(at(ms), 1, &mut events);
-        looks += u32::from(followed.look_again(at(ms), &mut events));
-    }
-    assert_eq!(looks, 10);
-    assert!(followed.look_again(at(2100), &mut events));
-    assert!(!followed.look_again(at(3000), &mut events));
-}

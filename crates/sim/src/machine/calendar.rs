@@ -130,14 +130,4 @@ mod tests {
         calendar.set_timer(at(3), 1);
         assert_eq!(calendar.next_timer(), Some(at(20)), "the past is now");
     }
-
-    #[test]
-    fn a_cpu_that_is_asked_for_twice_is_scheduled_once() {
-        let mut calendar = Calendar::new(3);
-        calendar.reschedule(2);
-        calendar.reschedule(0);
-        calendar.reschedule(2);
-        let cpus: Vec<CpuIndex> = std::iter::from_fn(|| calendar.next_to_schedule()).collect();
-        assert_eq!(cpus, [0, 2]);
-    }
 }

@@ -100,10 +100,4 @@ mod tests {
             .collect();
         assert_eq!(frames[..12], printed);
     }
-
-    #[test]
-    fn without_variation_all_frames_are_the_mean() {
-        let mut film = Film::of_seed(1).varied(0);
-        assert!((0..100).all(|_| film.next(Span::from_ms(20)) == Span::from_ms(20)));
-    }
 }

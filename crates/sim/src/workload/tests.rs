@@ -117,19 +117,6 @@ fn a_paced_program_begins_anew_where_it_was_late() {
 }
 
 #[test]
-fn a_workload_can_become_another() {
-    let constant = |ms| Demand::constant(Span::from_ms(ms));
-    let hog = Workload::new(Arrival::Always, constant(7));
-    let workload = Workload::periodic(Span::from_ms(10), constant(1))
-        .then(Instant::ZERO + Span::from_ms(30), hog);
-    let demands: Vec<u64> = drawn(workload, 6)
-        .iter()
-        .map(|job| job.demand.as_span().as_ns() / 1_000_000)
-        .collect();
-    assert_eq!(demands, [1, 1, 1, 1, 7, 7]);
-}
-
-#[test]
 fn a_timer_with_a_tick_fires_late_but_the_deadline_stays() {
     let ms = |ms| Instant::ZERO + Span::from_ms(ms);
     let arrival = Arrival::Paced {

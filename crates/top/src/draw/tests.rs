@@ -141,18 +141,6 @@ fn at_80_by_24_a_row_tells_all_of_a_thread() {
     assert!(lines[23].contains("q quit"), "{}", lines[23]);
 }
 
-#[test]
-fn what_counts_most_is_there_on_a_small_screen_and_the_reason_on_a_large_one() {
-    let model = model(|now| vec![kept(40, "player", now)]);
-    let small = lines(&model, &PLAIN, (40, 12));
-    let player = row_of(&small, "player");
-    for part in ["kept", "50 ms", "10.0/8.0%"] {
-        assert!(player.contains(part), "{part}: {player}");
-    }
-    let large = lines(&model, &PLAIN, (200, 60));
-    assert!(row_of(&large, "player").contains("its jobs take 4 ms"));
-}
-
 fn application(pid: u32, name: &str, executed: Span) -> Application {
     Application {
         pid,
@@ -235,23 +223,6 @@ fn an_application_with_its_sums_stands_above_its_threads() {
     assert!(
         json.lines().all(|line| line.contains("\"application\":")),
         "{json}"
-    );
-}
-
-#[test]
-fn a_thread_that_works_for_another_one_shows_on_whose_path() {
-    let model = model(|now| {
-        let path = "stage 2 of player's 25 Hz path".to_owned();
-        vec![ThreadSnapshot {
-            path,
-            ..kept(41, "Xvfb", now)
-        }]
-    });
-    let row = lines(&model, &PLAIN, (200, 60));
-    let row = row_of(&row, "Xvfb");
-    assert!(
-        row.contains("stage 2 of player's 25 Hz path: its jobs take 4 ms"),
-        "{row}"
     );
 }
 

@@ -237,18 +237,3 @@ fn jobs_faster_than_any_reservation_have_no_rhythm() {
     }
     assert_eq!(told.rhythm(), None);
 }
-
-#[test]
-fn a_share_of_jobs_in_time_is_between_half_of_them_and_all() {
-    let overruns = |permille| {
-        let mut told = MarkedJobs::default();
-        let period = Span::from_ms(40);
-        told.hear(&mark(Said::RealTimeStarted { period, permille }, 1, 0, 0));
-        told.overruns().map(|overruns| (overruns * 1000.0).round())
-    };
-    assert_eq!(overruns(1000), Some(0.0));
-    assert_eq!(overruns(501), Some(499.0));
-    assert_eq!((overruns(500), overruns(1)), (Some(500.0), Some(500.0)));
-    assert_eq!((overruns(0), overruns(1001)), (None, None));
-    assert_eq!(overruns(u32::MAX), None);
-}

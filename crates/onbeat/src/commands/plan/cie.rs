@@ -360,14 +360,6 @@ non_ros_threads:
     }
 
     #[test]
-    fn a_timer_that_two_threads_or_two_entries_could_have_is_not_guessed() {
-        let twice = [line(1, "x", 1, 10), line(2, "x", 1, 10)];
-        assert_eq!(fill(TEMPLATE, &twice).text, TEMPLATE);
-        let two = "callback_groups:\n  - id: /a@Timer(10000000)\n  - id: /b@Timer(10000001)\n";
-        assert_eq!(fill(two, &[line(1, "x", 1, 10)]).text, two);
-    }
-
-    #[test]
     fn a_timer_that_its_thread_does_not_keep_and_a_period_that_does_not_fit_are_told() {
         let template =
             "callback_groups:\n  - id: /a@Timer(10000000)\n# tid=1 | /a@Timer(10000000)\n";
