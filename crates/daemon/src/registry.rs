@@ -61,7 +61,10 @@ pub struct Registry {
     /// Threads that lent what they had from here for too long, or to another user's: they get
     /// nothing any more.
     pub barred: BTreeSet<TaskId>,
-    /// Those of them that are still to be told.
+    /// The users whose threads were: they get nothing new while they have used too much, because
+    /// each new thread could lend a little before it is barred.
+    suspects: BTreeSet<u32>,
+    /// The barred threads that are still to be told.
     untold: Vec<TaskId>,
     /// Who notices that; none in tests without a kernel.
     pub watch: Option<Watch>,
@@ -129,6 +132,10 @@ impl Registry {
     /// what was asked for stays, as a ceiling.
     #[must_use]
     pub fn goes_without_until(&self, task: TaskId) -> Option<Instant> {
+        let payer = self.ledger.account(task)?.uid;
+        if self.suspects.contains(&payer) && !self.ledger.holds(task) {
+            return self.ledger.unboosted_until(task);
+        }
         let is_asked = self.explicit.contains_key(&task);
         self.ledger.goes_without_until(task).filter(|_| !is_asked)
     }
@@ -190,9 +197,12 @@ impl Registry {
             return;
         };
         let (barred, untold) = (&mut self.barred, &mut self.untold);
+        let (suspects, ledger) = (&mut self.suspects, &self.ledger);
         watch.meter.all_overdrawn(|task| {
             if barred.insert(task) {
                 untold.push(task);
+                let payer = ledger.account(task).map(|account| account.uid);
+                suspects.extend(payer);
             }
         });
         if !untold.is_empty() {

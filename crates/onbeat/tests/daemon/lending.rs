@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use crate::common::{Mortal, can_run, eventually};
 use crate::machine::{ALICE, Client, Machine, ROOT, is_ordinary, is_reserved, tids};
@@ -16,7 +17,7 @@ fn lending(machine: &Machine) -> PathBuf {
     program
 }
 
-/// A program of Alice's with a reservation of 1%, which waits for what it is told.
+/// A program of Alice's with a reservation of a ten-thousandth, which waits for what it is told.
 fn reserved(machine: &Machine, alice: &mut Client, program: &std::path::Path) -> Client {
     let waits = machine.speaker(machine.command(ALICE, program).arg("wait"));
     alice.done(&reserve(waits.id()));
@@ -25,7 +26,7 @@ fn reserved(machine: &Machine, alice: &mut Client, program: &std::path::Path) ->
 }
 
 fn reserve(pid: u32) -> String {
-    format!("reserve {pid} 100000 10000000 10000000")
+    format!("reserve {pid} 10000 100000000 100000000")
 }
 
 fn has_lost_it(waits: u32) {
@@ -73,4 +74,34 @@ fn a_task_of_roots_that_hardly_runs_inherits_no_users_reservation() {
     let beat = tids(process.id()).into_iter().max().expect("its thread");
     waits.say(&beat.to_string());
     has_lost_it(waits.id());
+}
+
+#[test]
+fn programs_that_lend_a_little_each_get_no_more_together_than_their_user_may_use() {
+    if !can_run("programs_that_lend_a_little_each_get_no_more_together_than_their_user_may_use") {
+        return;
+    }
+    let mut machine = Machine::bus();
+    machine.configure("[quota]\nbandwidth = \"1%\"\n");
+    machine.start();
+    let program = lending(&machine);
+    let mut alice = machine.client(ALICE);
+    let began = Instant::now();
+    for _ in 0..12 {
+        let mut waits = machine.speaker(machine.command(ALICE, &program).arg("wait"));
+        let answer = alice.ask(&reserve(waits.id()));
+        if answer.starts_with("error org.onbeat.Error.Failed") {
+            return;
+        }
+        assert_eq!(answer, "\"ok\"");
+        let computes = Mortal::spawn(machine.command(ALICE, &program).arg("spin"));
+        waits.say(&computes.id().to_string());
+        has_lost_it(waits.id());
+    }
+    // Each has lent 5 ms or more, and a second gives 10 ms.
+    assert!(
+        began.elapsed() > Duration::from_secs(4),
+        "{:?}",
+        began.elapsed()
+    );
 }
