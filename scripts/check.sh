@@ -16,7 +16,7 @@ if [ -z "${CI:-}" ]; then
     step cargo check --quiet --manifest-path fuzz/Cargo.toml
 fi
 step scripts/lines.sh
-for crate in act control daemon sense; do
+for crate in act control daemon infer sense; do
     mapfile -t sources < <(git ls-files -- "crates/$crate/src/*.rs")
     echo "== imports and shape of $crate"
     awk -v rooms="$([ $crate = daemon ] || echo 1)" -f scripts/imports.awk "crates/$crate/src" "${sources[@]}"

@@ -302,10 +302,10 @@ int onbeat_reservation_attach_process(struct onbeat_reservation *reservation, pi
 
 	process = process ? process : getpid();
 	if (process != getpid() && is_off_limits(process))
-		return onbeat_refuse_(
-			-EPERM,
-			"process %d is init or a thread of the kernel, on which every program depends",
-			process);
+		return onbeat_refuse_(-EPERM,
+				      "process %d is init or a thread of the kernel, on which "
+				      "every program depends",
+				      process);
 	snprintf(path, sizeof(path), "/proc/%d/task", process);
 	tasks = opendir(path);
 	if (!tasks)

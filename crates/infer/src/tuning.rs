@@ -2,8 +2,6 @@
 
 use onbeat_model::Span;
 
-use crate::period::divergence;
-
 /// The probability of a false alarm per analysis, and of one per job of the tracker. Raised: a
 /// thread without rhythm is called periodic more often.
 pub(crate) const FALSE_ALARM_RATE: f64 = 0.01;
@@ -126,14 +124,6 @@ pub(crate) fn leap() -> usize {
 /// apart in periods that are the `same`.
 pub(crate) fn finest() -> usize {
     ((1.0 / SAME) as usize + 1).next_power_of_two() / 2
-}
-
-/// The evidence for a clock in each wakeup, at least: that of a thread half of whose wakeups may be
-/// anywhere, and the others in one of the `coarsest` bins. With many wakeups less would be past any
-/// doubt, and of no use.
-pub(crate) fn crowded() -> f64 {
-    let bin = 1.0 / COARSEST as f64;
-    divergence(1.0, HALF + HALF * bin, bin)
 }
 
 /// The values of which at least one is of each kind: with fewer, `nearly_all` are of one.

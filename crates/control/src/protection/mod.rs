@@ -223,7 +223,8 @@ impl Protector {
         self.applications.begins_in_need(now);
     }
 
-    /// A thread waited for another program's. Returns its application if that is need, which begins.
+    /// A thread waited for another program's. Returns its application if that is need, which
+    /// begins.
     pub(crate) fn waited<A: Actuator>(
         &mut self,
         around: &mut LoopParts<'_, A>,

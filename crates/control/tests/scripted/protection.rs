@@ -1,5 +1,5 @@
-//! Threads without a reservation: raised while their application waits for CPUs that others use, and
-//! charged to its account; and what is done at all without such need.
+//! Threads without a reservation: raised while their application waits for CPUs that others use,
+//! and charged to its account; and what is done at all without such need.
 
 use std::ops::Range;
 

@@ -39,8 +39,6 @@ pub mod spectrum;
 pub mod track;
 mod trains;
 
-pub(crate) use false_alarm::divergence;
-
 pub use analyser::{Analyser, AnalyserConfig};
 pub use compact::Compact;
 pub use track::{Beat, Tracker};

@@ -105,7 +105,7 @@ impl Claim<'_> {
             return false;
         };
         let hypotheses = ((last - first) / self.line.period * tuning::range()).ln();
-        evidence > tuning::crowded() * groups.len() as f64
+        evidence > crowded() * groups.len() as f64
             && evidence > self.enough + hypotheses
             && self.keeps_time()
     }
@@ -244,4 +244,12 @@ impl Steps {
             && divergence(of, met, tuning::HALF) >= tuning::more_than_half()
             && divergence(of, met, 2.0 * reach / (tuning::spread() * self.median)) >= enough
     }
+}
+
+/// The evidence for a clock in each wakeup, at least: that of a thread half of whose wakeups may be
+/// anywhere, and the others in one of the `coarsest` bins. With many wakeups less would be past any
+/// doubt, and of no use.
+fn crowded() -> f64 {
+    let bin = 1.0 / tuning::COARSEST as f64;
+    divergence(1.0, tuning::HALF + tuning::HALF * bin, bin)
 }
