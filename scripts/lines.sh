@@ -56,10 +56,10 @@ awk -v file="$file" -v write="$write" -v raised="$raised" '
         } else if (has < most[$1] && !write) {
             print "lines: " $1 " has " has " lines, " most[$1] - has " fewer than before: scripts/lines.sh --write"
         }
-        rows[++n] = $1 " " (has < most[$1] ? has : most[$1])
+        if (most[$1] != "") rows[++n] = $1 " " (has < most[$1] ? has : most[$1])
     }
     END {
         print "lines: " sum " of product"
-        if (write && !failed) { printf "" > file; for (i = 1; i <= n; i++) print rows[i] > file }
+        if (write) { printf "" > file; for (i = 1; i <= n; i++) print rows[i] > file }
         exit failed
     }' <<<"$now"
