@@ -75,6 +75,8 @@ pub struct ProcessFacts {
     pub cgroups: Vec<String>,
     /// Its container, as far as its cgroup tells.
     pub container: Option<String>,
+    /// Root made all its cgroups. A user makes some of any name below one that is his.
+    pub has_roots_groups: bool,
     /// The number of its user.
     pub uid: u32,
 }
@@ -106,7 +108,15 @@ impl Rule {
             .user
             .as_deref()
             .is_none_or(|wanted| wanted.parse() == Ok(facts.uid));
-        program && unit && cgroup && container && user && !(self.but_root && facts.uid == 0)
+        let names_group = self.unit.is_some() || self.cgroup.is_some() || self.container.is_some();
+        let may_be_forged = self.bandwidth.is_some() && names_group && !facts.has_roots_groups;
+        program
+            && unit
+            && cgroup
+            && container
+            && user
+            && !may_be_forged
+            && !(self.but_root && facts.uid == 0)
     }
 
     /// Whether the rule means the thread of this name, in a process for which it holds.
@@ -184,8 +194,25 @@ mod tests {
                 "/user.slice/app.slice/film.service/x".to_owned(),
             ],
             container: Some("0123456789abcdef".repeat(4)),
+            has_roots_groups: false,
             uid: 1000,
         }
+    }
+
+    #[test]
+    fn no_user_makes_a_group_that_gets_him_a_rules_bandwidth() {
+        let mut wanted = Rule {
+            container: Some("0123456789ab".to_owned()),
+            ..rule()
+        };
+        assert!(wanted.holds_for(&facts()));
+        wanted.bandwidth = Some(Bandwidth::from_cpus(1.5));
+        assert!(!wanted.holds_for(&facts()));
+        let pods = ProcessFacts {
+            has_roots_groups: true,
+            ..facts()
+        };
+        assert!(wanted.holds_for(&pods));
     }
 
     #[test]

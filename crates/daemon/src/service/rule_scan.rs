@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -198,7 +199,8 @@ impl RuleScan {
         if self.rules.is_empty() || pid == std::process::id() {
             return None;
         }
-        let facts = facts(pid, status)?;
+        let is_asked = self.rules.iter().any(|rule| rule.bandwidth.is_some());
+        let facts = facts(pid, status, is_asked)?;
         let rule = self.rules.iter().find(|rule| rule.holds_for(&facts));
         rule.cloned()
     }
@@ -393,9 +395,29 @@ fn payer(rule: &Rule, owner: &Arc<Account>) -> Arc<Account> {
     }
 }
 
+/// Whether root made all groups that this file of /proc tells, below `mounted`: each hierarchy is
+/// there by its controllers' name, or the unified one itself.
+fn has_roots_groups(mounted: &Path, told: &str) -> bool {
+    told.lines().all(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
+            return false;
+        };
+        let name = match controllers {
+            "" => "unified",
+            other => other.trim_start_matches("name="),
+        };
+        let below = Some(mounted.join(name)).filter(|below| below.is_dir());
+        let below = below.unwrap_or_else(|| mounted.to_owned());
+        let group = below.join(path.trim_start_matches('/'));
+        let mut down = group.ancestors().take_while(|part| *part != below);
+        down.all(|part| fs::metadata(part).is_ok_and(|group| group.uid() == 0))
+    })
+}
+
 /// The facts about a process that a rule may name; none of one that runs with the rights of two
 /// users.
-fn facts(pid: u32, status: &Status) -> Option<ProcessFacts> {
+fn facts(pid: u32, status: &Status, asks_for_groups: bool) -> Option<ProcessFacts> {
     let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
     let program = program.map(|path| {
         let path = path.to_string_lossy().into_owned();
@@ -406,6 +428,8 @@ fn facts(pid: u32, status: &Status) -> Option<ProcessFacts> {
     Some(ProcessFacts {
         program,
         comm: status.name.to_text(),
+        has_roots_groups: asks_for_groups
+            && has_roots_groups(Path::new("/sys/fs/cgroup"), &cgroups),
         container: Cgroup::of_process(&cgroups).container,
         cgroups: cgroups
             .lines()
@@ -413,4 +437,33 @@ fn facts(pid: u32, status: &Status) -> Option<ProcessFacts> {
             .collect(),
         uid,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::chown;
+
+    use super::*;
+
+    #[test]
+    fn a_group_below_one_of_a_users_is_not_roots() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        let own = fs::metadata(at).unwrap().uid() == 0;
+        fs::create_dir_all(at.join("pids/pods/pod")).unwrap();
+        fs::create_dir_all(at.join("users/his/pod")).unwrap();
+        assert_eq!(
+            has_roots_groups(at, "1:pids:/pods/pod\n0::/users/his/pod\n"),
+            own
+        );
+        assert!(!has_roots_groups(at, "0::/users/gone\n"));
+        if own {
+            chown(at.join("users/his"), Some(5), None).unwrap();
+            assert!(!has_roots_groups(
+                at,
+                "1:pids:/pods/pod\n0::/users/his/pod\n"
+            ));
+            assert!(has_roots_groups(at, "0::/\n"));
+        }
+    }
 }
