@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-build=(gcc g++ libc6-dev make pkg-config clang llvm libelf-dev zlib1g-dev systemtap-sdt-dev ca-certificates
+build=(gcc g++ libc6-dev make pkg-config clang llvm libelf-dev zlib1g-dev ca-certificates
     curl git)
 hogs=(stress-ng)
 # What libonbeat's player is built from, and what shows its window.
@@ -45,7 +45,7 @@ packages=("${build[@]}" dpkg-dev debhelper dh-python pybuild-plugin-pyproject py
     debootstrap debian-archive-keyring util-linux)
 # Packages for other distributions and for arm64, whose libraries come from Debian's own packages for it.
 cross=("${packages[@]}" makepkg libarchive-tools pacman-package-manager rpm python3 musl-tools gcc-aarch64-linux-gnu musl-dev:arm64 libc6-dev:arm64
-    libelf-dev:arm64 systemtap-sdt-dev:arm64 zlib1g-dev:arm64 qemu-user-static qemu-system-arm cpio nix-bin)
+    libelf-dev:arm64 zlib1g-dev:arm64 qemu-user-static qemu-system-arm cpio nix-bin)
 release=("${build[@]}" python3)
 
 packages_for() {

@@ -30,5 +30,5 @@ fn main() {
             });
     }
     println!("cargo::rerun-if-changed={}", sources.display());
-    println!("cargo::rerun-if-changed=../sense/src/bpf/cookie.h");
+    println!("cargo::rerun-if-changed=../sense/src/bpf/mark.h");
 }

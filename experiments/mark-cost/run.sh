@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What a call of mdn() costs, unheard and heard: a table of the least and the most of four runs. Needs root and the release binary.
+# What a mark costs, unheard and heard, beside getppid() and another prctl(): a table of the least and the most of four
+# runs. Needs root and the release binary.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 onbeat=${ONBEAT:-${CARGO_TARGET_DIR:-target}/release/onbeat}
@@ -9,8 +10,16 @@ trap 'rm -rf "$folder"' EXIT
 bench=$folder/marks
 cc -O2 -D_GNU_SOURCE -Ilibonbeat/include -o "$bench" libonbeat/bench/marks.c
 for _ in 1 2 3 4; do
-    "$bench"
-    "$onbeat" record -q -o "$folder/recording.gz" -- "$bench" wait
+    "$bench" "nobody listens"
+    "$bench" "nobody listens, with a filter" filter
+    "$onbeat" record -q -o "$folder/other.gz" -- sleep 1000 &
+    listener=$!
+    sleep 1
+    "$bench" "another program is heard"
+    kill -INT "$listener"
+    wait "$listener" || true
+    "$onbeat" record -q -o "$folder/recording.gz" -- "$bench" "heard"
+    "$onbeat" record -q -o "$folder/recording.gz" -- "$bench" "heard, with a filter" filter
 done >"$folder/runs"
 awk -F ': ' '
     { ns = $2 + 0 }
@@ -18,7 +27,7 @@ awk -F ': ' '
     ns < least[$1] { least[$1] = ns }
     ns > most[$1] { most[$1] = ns }
     END {
-        print "| | a call of `mdn()` |\n|---|---:|"
+        print "| what | ns a call |\n|---|---:|"
         for (i = 1; i <= kinds; i++)
-            printf "| %s | %.1f to %.1f ns |\n", order[i], least[order[i]], most[order[i]]
+            printf "| %s | %.1f to %.1f |\n", order[i], least[order[i]], most[order[i]]
     }' "$folder/runs"

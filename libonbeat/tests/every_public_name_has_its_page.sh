@@ -8,10 +8,10 @@ complain() {
 	status=1
 }
 
-# Names that end in an underscore are the library's own, and so is what probe.h says to the other headers.
-functions=$(sed -n '/^struct [a-z_]*;/d; s/^\(extern \|ONBEAT_PROBE \)\?[a-z].*[ *]\(onbeat_[a-z_]*[a-z]\)[;(\[].*/\2/p' include/onbeat/*.h)
+# Names that end in an underscore are the library's own, and so is what mark.h says to the other headers.
+functions=$(sed -n '/^struct [a-z_]*;/d; s/^\(extern \|ONBEAT_MARKS \)\?[a-z].*[ *]\(onbeat_[a-z_]*[a-z]\)[;(\[].*/\2/p' include/onbeat/*.h)
 macros=$(sed -n 's/^#define \(onbeat_[a-z_]*[a-z]\|ONBEAT_[A-Z]*[A-Z_]*[A-Z]\)\([ (].*\|$\)/\1/p' include/onbeat/*.h |
-	grep -v -e '_H$' -e '^ONBEAT_PROBE')
+	grep -v -e '_H$' -e '^ONBEAT_MARK')
 for name in $(printf '%s\n' "$functions" "$macros" | sort -u); do
 	[ -e "man/$name.3" ] || complain "no page: $name"
 	grep -qw "$name" examples/*.c || complain "in no example: $name"

@@ -6,7 +6,6 @@
   elfutils,
   llvm,
   pkg-config,
-  systemtap-sdt,
   zlib,
 }:
 
@@ -26,7 +25,6 @@ rustPlatform.buildRustPackage {
   ];
   buildInputs = [
     elfutils
-    systemtap-sdt
     zlib
   ];
   # The flags with which nixpkgs hardens programs are none of a BPF program's.

@@ -33,6 +33,7 @@ static __always_inline void forget_cpu(s32 cpu)
 }
 
 #include "hotplug.bpf.h"
+#include "../../crates/sense/src/bpf/mark.h"
 
 static __always_inline void go_on(struct task_record *record, s32 cpu, u64 now_ns)
 {
@@ -341,9 +342,9 @@ void BPF_PROG(ended, struct scx_exit_info *info)
 	note_outcome(info);
 }
 
-/* libonbeat's onbeat_mdn(): attached to the programs in which it stands. */
-SEC("uprobe")
-int missed_deadline(struct pt_regs *ctx)
+/* A mark (mark.h): onbeat_mdn(). */
+SEC("tp_btf/task_prctl_unknown")
+int BPF_PROG(missed_deadline, int option, unsigned long kind)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
 	struct task_record *record = find(p);
@@ -351,7 +352,7 @@ int missed_deadline(struct pt_regs *ctx)
 	unsigned long interrupts;
 	bool listened;
 
-	if (!record || !record->joined)
+	if (option != MARK || (u32)kind != MARK_MISSED_DEADLINE || !record || !record->joined)
 		return 0;
 	bpf_local_irq_save(&interrupts);
 	listened = RULES(mdn)(&params, &machine, &record->rules, now_ns);

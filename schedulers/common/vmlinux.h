@@ -54,25 +54,6 @@ struct bpf_timer {
 	__u64 __opaque[2];
 } __attribute__((aligned(8)));
 
-/* What a probe finds in the registers: the layout is the architecture's promise, and not relocated. */
-#if defined(__TARGET_ARCH_x86)
-struct pt_regs {
-	unsigned long before_rip[16];
-	unsigned long rip;
-};
-#elif defined(__TARGET_ARCH_arm64)
-struct pt_regs {
-	u64 regs[31];
-	u64 sp;
-	u64 pc;
-};
-struct user_pt_regs {
-	u64 regs[31];
-	u64 sp;
-	u64 pc;
-};
-#endif
-
 /* On the stack of a program that walks through numbers, or through a queue. */
 struct bpf_iter_num {
 	u64 opaque[1];

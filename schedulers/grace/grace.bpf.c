@@ -7,7 +7,7 @@
  * user space) has a queue and a timer of its own: the timer gives it its next budget while a job is
  * under way. A timer of each CPU's ends what was planned for it: at a point of the speed schedule,
  * and where the budget ends. A job begins when its thread wakes, and is over when that blocks;
- * unless its program says by libonbeat's probes where its jobs end. All others share the CPUs when
+ * unless its program says by marks where its jobs end. All others share the CPUs when
  * no job with a budget wants one. The work of each job is told to user space, which makes the plans
  * of it.
  */

@@ -20,9 +20,7 @@ struct grace_call {
 	struct grace_plan plan;
 };
 
-/*
- * The kinds of messages to the loader. The first three are also the numbers of libonbeat's probes.
- */
+/* The kinds of messages to the loader. */
 enum {
 	GRACE_STARTS = 1,   /* a thread is soft real-time from now on */
 	GRACE_FINISHES = 2, /* jobs have ended */

@@ -7,24 +7,22 @@
 #define ONBEAT_GRACE_SAID_BPF_H
 
 #include "cpus.bpf.h"
-#include "../../crates/sense/src/bpf/cookie.h"
+#include "../../crates/sense/src/bpf/mark.h"
 
-/* libonbeat's calls for soft real-time programs: attached to those in which they stand. */
-SEC("uprobe")
-int soft_realtime(struct pt_regs *ctx)
+/* The marks (mark.h) of soft real-time programs. */
+SEC("tp_btf/task_prctl_unknown")
+int BPF_PROG(soft_realtime, int option, unsigned long kind, unsigned long period_ns,
+	     unsigned long permille)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct member *member = member_of(task);
-	u64 cookie = cookie_of(ctx);
-	u64 period_ns = cookie_first(ctx, cookie);
-	u64 permille = cookie_second(ctx, cookie);
 	u64 now = bpf_ktime_get_ns();
 	unsigned long interrupts;
 
-	if (!member)
+	if (option != MARK || !member)
 		return 0;
-	switch (cookie_kind(cookie)) {
-	case GRACE_STARTS:
+	switch ((u32)kind) {
+	case MARK_REALTIME_STARTED:
 		/*
 		 * It may be said with each job, and what cannot be told now is told with a later
 		 * one.
@@ -37,7 +35,7 @@ int soft_realtime(struct pt_regs *ctx)
 		member->permille = permille;
 		send(GRACE_STARTS, task->pid, period_ns, permille);
 		break;
-	case GRACE_FINISHES:
+	case MARK_JOB_ENDED:
 		/*
 		 * The scheduler's operations, which shut interrupts out, make of it what it means.
 		 */
@@ -48,7 +46,7 @@ int soft_realtime(struct pt_regs *ctx)
 		member->finished_ns = member->charged_ns + policy_minus(now, member->charged_at_ns);
 		bpf_local_irq_restore(&interrupts);
 		break;
-	case GRACE_LEAVES:
+	case MARK_REALTIME_EXITED:
 		member->says = false;
 		/* Once after each start; of a thread that said none, while it has a plan. */
 		if (!member->period_ns && !(member->slot < NO_PLAN && may_send(member, 1, now)))

@@ -39,7 +39,7 @@ cat >"$work/nixpkgs/flake.nix" <<'NIX'
       set =
         system:
         let
-          inputs = [ "clang" "elfutils" "llvm" "pkg-config" "systemtap-sdt" "zlib" ];
+          inputs = [ "clang" "elfutils" "llvm" "pkg-config" "zlib" ];
           pkgs = lib.genAttrs inputs (name: made system name { }) // {
             inherit lib;
             stdenv.hostPlatform = { inherit system; };

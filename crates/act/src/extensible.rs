@@ -127,16 +127,6 @@ impl Chooser {
         self.chosen.keys().copied()
     }
 
-    /// The processes of the chosen tasks, in order.
-    #[must_use]
-    pub fn processes(&self) -> Vec<u32> {
-        let process = |task| task::leader(task).map_or(task.tid, |leader| leader.tid);
-        let mut processes: Vec<u32> = self.tasks().map(process).collect();
-        processes.sort_unstable();
-        processes.dedup();
-        processes
-    }
-
     /// Gives every chosen task what it had before; one that another program has changed since stays
     /// as it is. Answers which could not be put back, and why; those stay in the state file.
     pub fn put_back(&mut self) -> Vec<(TaskId, io::Error)> {

@@ -15,7 +15,7 @@ use onbeat_control::{
 use onbeat_decide::predictor::PredictorKind;
 use onbeat_metrics::{Metrics, MetricsTarget};
 use onbeat_model::Sensor;
-use onbeat_sense::bpf::{self, BpfSensor, Meter, Parser};
+use onbeat_sense::bpf::{self, BpfSensor, Meter};
 
 use crate::bus;
 use crate::config::{self, Config, ConfigError, Sources};
@@ -95,8 +95,6 @@ pub fn run(
     mut told: impl FnMut() -> Option<Signal>,
 ) -> anyhow::Result<()> {
     let began = Instant::now();
-    // A copy of this process as it is now, with one thread.
-    let parser = Parser::start().context("cannot start the process that parses programs' files")?;
     logs::begin();
     end_on_a_panic_elsewhere();
     // Before this thread goes ahead of others: that one is to have an ordinary priority.
@@ -123,7 +121,10 @@ pub fn run(
         bound_bursts: true,
         ..bpf::BpfOptions::default()
     };
-    let sensor = BpfSensor::with_parser(tracing, parser).context("cannot trace")?;
+    let sensor = BpfSensor::new(tracing).context("cannot trace")?;
+    if sensor.mark_hook() == bpf::MarkHook::Unheard {
+        tracing::warn!("marks of programs are not heard ('onbeat doctor' says why)");
+    }
     registry.borrow_mut().watch = Some(watch(&sensor.meter())?);
     let sources = options.sources.clone();
     let mut reload = Reload::new(move || read(&sources), sensor.waker());
@@ -158,17 +159,9 @@ pub fn run(
     );
     let mut watchdog = Watchdog::new();
     watchdog::ready();
-    let mut is_told_deaf = false;
     let (mut given, mut looked) = (given, sensor.now());
     let outcome = drive(&mut sensor, &mut controller, |sensor, controller| {
         watchdog.turned(sensor.now());
-        if !is_told_deaf && let Some(error) = sensor.inner().deaf() {
-            is_told_deaf = true;
-            tracing::warn!(
-                "marks of some programs are not heard ({error}): the service hears programs and \
-                 libraries that every user may read, from Linux 6.6 on"
-            );
-        }
         let asked = service.take_reloads();
         if !asked.is_empty() {
             reload.want(asked);

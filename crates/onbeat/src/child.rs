@@ -196,7 +196,7 @@ impl Gated {
 }
 
 /// The file that is executed as `program`, found as `execvp` finds it.
-pub(crate) fn executable(program: &OsStr) -> Option<PathBuf> {
+fn executable(program: &OsStr) -> Option<PathBuf> {
     let program = Path::new(program);
     if program.as_os_str().as_bytes().contains(&b'/') {
         return program.canonicalize().ok();

@@ -14,12 +14,10 @@ const POINTS: usize = 16;
 pub const PLANS: u32 = 64;
 /// `GRACE_MESSAGES` there: the most messages between two looks.
 const MOST_MESSAGES: usize = 40_960;
-/// By what the probe of `onbeat_realtime_start` is known there, and what tells of it.
-pub const STARTS: u32 = 1;
-/// The same of `onbeat_realtime_finish_job`, and of jobs that end.
-pub const FINISHES: u32 = 2;
-/// The same of `onbeat_realtime_exit`, and of threads that end.
-pub const LEAVES: u32 = 3;
+/// The kinds of messages of `schedulers/grace/plan.h`.
+const STARTS: u32 = 1;
+const FINISHES: u32 = 2;
+const LEAVES: u32 = 3;
 /// The kernel's unit of speed: the highest.
 const FULL: f64 = 1024.0;
 

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use libbpf_rs::{Link, MapCore, MapFlags, Object, ProgramInput, ProgramMut};
+use libbpf_rs::{Link, MapCore, MapFlags, Object, ProgramInput};
 
 use crate::Error;
 use crate::kernel;
@@ -134,15 +134,6 @@ impl Running {
             reason: layout.read_text("reason", &bytes),
             message: layout.read_text("message", &bytes),
             is_failure: kind >= SCX_EXIT_ERROR,
-        })
-    }
-
-    /// The program that is to be attached to probes of libonbeat's: that of `onbeat_mdn`, or those
-    /// of soft real-time programs, if this scheduler listens to them.
-    #[must_use]
-    pub fn listener(&mut self) -> Option<ProgramMut<'_>> {
-        self.object.progs_mut().find(|program| {
-            program.name() == "missed_deadline" || program.name() == "soft_realtime"
         })
     }
 

@@ -2,36 +2,29 @@
 /*
  * A program's messages about its jobs: where one begins and ends, and what it wants.
  *
- * Each call is a static probe (USDT) and nothing else: instructions that do nothing without a
- * listener, no set-up, no descriptor. A program that marks its jobs needs no period detection.
+ * Each is a mark: prctl(ONBEAT_MARK, kind, period_ns, permille), an option that no kernel knows.
+ * The call fails with EINVAL, and nothing else happens; onbeat hears it. docs/marks.md has it for
+ * other languages. A program that marks its jobs needs no period detection.
  */
 #ifndef ONBEAT_JOB_H
 #define ONBEAT_JOB_H
 
-#include <stdint.h>
-#include <onbeat/probe.h>
-
-#pragma push_macro("_SDT_NOP")
-#undef _SDT_NOP
-#define _SDT_NOP ONBEAT_PROBE_NOP
-#pragma push_macro("STAP_SDT_ARG_CONSTRAINT")
-#undef STAP_SDT_ARG_CONSTRAINT
-#define STAP_SDT_ARG_CONSTRAINT ONBEAT_PROBE_ARGUMENTS
+#include <onbeat/mark.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* This thread begins a job (AQuoSA's qmgr_begin_cycle). */
-ONBEAT_PROBE void onbeat_job_begin(void)
+ONBEAT_MARKS void onbeat_job_begin(void)
 {
-	DTRACE_PROBE(onbeat, job_begin);
+	onbeat_mark_(onbeat_begin_, 0, 0);
 }
 
 /* This thread has ended the job it began (AQuoSA's qmgr_end_cycle). */
-ONBEAT_PROBE void onbeat_job_end(void)
+ONBEAT_MARKS void onbeat_job_end(void)
 {
-	DTRACE_PROBE(onbeat, job_end);
+	onbeat_mark_(onbeat_end_, 0, 0);
 }
 
 /*
@@ -39,28 +32,25 @@ ONBEAT_PROBE void onbeat_job_end(void)
  * thousand jobs are to meet their deadline (GRACE-OS, start with period and rho). Messages before a
  * listener comes are lost, so it may be called again, for instance with each job.
  */
-ONBEAT_PROBE void onbeat_realtime_start(int64_t period_ns, int permille)
+ONBEAT_MARKS void onbeat_realtime_start(int64_t period_ns, int permille)
 {
-	DTRACE_PROBE2(onbeat, realtime_start, period_ns, permille);
+	onbeat_mark_(onbeat_start_, period_ns, permille);
 }
 
-/* This thread has finished a job (GRACE-OS, finish_job). */
-ONBEAT_PROBE void onbeat_realtime_finish_job(void)
+/* This thread has finished a job (GRACE-OS, finish_job): the same as onbeat_job_end. */
+ONBEAT_MARKS void onbeat_realtime_finish_job(void)
 {
-	DTRACE_PROBE(onbeat, realtime_finish_job);
+	onbeat_mark_(onbeat_end_, 0, 0);
 }
 
 /* This thread is soft real-time no longer (GRACE-OS, exit). */
-ONBEAT_PROBE void onbeat_realtime_exit(void)
+ONBEAT_MARKS void onbeat_realtime_exit(void)
 {
-	DTRACE_PROBE(onbeat, realtime_exit);
+	onbeat_mark_(onbeat_exit_, 0, 0);
 }
 
 #ifdef __cplusplus
 }
 #endif
-
-#pragma pop_macro("STAP_SDT_ARG_CONSTRAINT")
-#pragma pop_macro("_SDT_NOP")
 
 #endif

@@ -7,8 +7,7 @@
 # place of the paper's transcoder; and PLAY_SECONDS of it are played at 25 frames a second, alone and beside a hog.
 # Results are in cost.txt (us, and per mille slower than untraced) and periods.txt.
 #
-# What a tracer does once, at the program's start, is told apart: the cost is that of the frames after the first FIRST. The BPF tracer looks
-# for probes in the files that the player maps, beside it, with a twentieth of a CPU: it has done so before 2,500 frames are done.
+# What a tracer does once, at the program's start, is told apart: the cost is that of the frames after the first FIRST.
 cat >/tmp/player <<'SH'
 #!/bin/sh
 exec mplayer -really-quiet -nolirc -noautosub -noconsolecontrols -nojoystick -nosound -vo null \

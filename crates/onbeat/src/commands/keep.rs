@@ -23,7 +23,7 @@ use onbeat_kernel::proc::{process_of, ready_tasks};
 use onbeat_metrics::Metrics;
 use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Span, TaskId};
 use onbeat_schedulers::reserve::GroupActuator;
-use onbeat_sense::bpf::{self, Parser};
+use onbeat_sense::bpf;
 use onbeat_sense::energy::{self, Energy};
 use onbeat_sense::identity;
 use onbeat_sense::preparation::Preparation;
@@ -46,7 +46,6 @@ pub(super) use telling::tell;
 pub(crate) struct PreparedRun<'a> {
     options: &'a KeepOptions,
     config: RunConfig,
-    parser: Parser,
     log: Option<BufWriter<File>>,
     perfetto: Option<Output>,
     metrics: Option<Metrics>,
@@ -124,7 +123,6 @@ impl<'a> PreparedRun<'a> {
         if !options.dry_run {
             let _ = own::load_first();
         }
-        let parser = start_tracer::parser(Parser::start_ahead)?;
         let config = config_of(options)?;
         let log = options.log.as_deref().map(create).transpose()?;
         let perfetto = Output::of(options.perfetto.as_deref())?;
@@ -135,7 +133,6 @@ impl<'a> PreparedRun<'a> {
         Ok(Self {
             options,
             config,
-            parser,
             log,
             perfetto,
             metrics,
@@ -144,11 +141,10 @@ impl<'a> PreparedRun<'a> {
         })
     }
 
-    /// Whether the program in the file `executable` may begin before its tracer is loaded: the
-    /// tracer will be able to join it, and it can be protected meanwhile. A run that changes
-    /// nothing, or is to show all that it hears of a program, waits. So does a program with job
-    /// marks of its own: the first ones would not be heard.
-    pub(crate) fn may_protect(&self, executable: Option<&Path>) -> bool {
+    /// Whether the program may begin before its tracer is loaded: the tracer will be able to join
+    /// it, and it can be protected meanwhile. A run that changes nothing, or is to show all that it
+    /// hears of a program, waits.
+    pub(crate) fn may_protect(&self) -> bool {
         let options = self.options;
         let can_join = || {
             options.tracer.choice().first() == Some(&tracer::TracerKind::Bpf) && bpf::is_likely()
@@ -157,8 +153,7 @@ impl<'a> PreparedRun<'a> {
             && !options.no_probation
             && self.config.enforcement.through != Through::Scx
             && (options.always || is_contended());
-        let marks = || executable.is_some_and(|file| self.parser.finds_probes(file));
-        may_act && options.also.is_empty() && can_join() && !marks()
+        may_act && options.also.is_empty() && can_join()
     }
 
     /// Protects the process `pid`, which is about to execute a program, from its first instruction
@@ -184,9 +179,8 @@ impl<'a> PreparedRun<'a> {
             partners: options.pipelines == Pipelines::Auto,
             ..Wants::default()
         };
-        let sensor =
-            start_tracer::start(options.tracer.choice(), &wants, &self.parser, options.quiet)
-                .context("cannot trace")?;
+        let sensor = start_tracer::start(options.tracer.choice(), &wants, options.quiet)
+            .context("cannot trace")?;
         let wants_history = self.perfetto.is_some() || options.report.is_some();
         Ok(Keeper {
             prepared: self,
@@ -252,10 +246,9 @@ impl Keeper<'_> {
         self.sensor.preparation()
     }
 
-    /// The tracked process `pid` is about to execute `program`.
-    pub(crate) fn expect(&mut self, pid: u32, program: &Path) {
-        // The dynamic linker, which says what the program maps.
-        own::start_ahead(|| start_tracer::expect(&mut self.sensor, pid, program));
+    /// Says what cannot be heard of `program`.
+    pub(crate) fn tell_limitation(&self, program: &Path) {
+        start_tracer::tell_limitation(&self.sensor, program);
     }
 
     /// Runs the loop until `next` says stop, or nothing tracked is left, then gives everything back
@@ -366,11 +359,6 @@ impl Keeper<'_> {
         }
         if let Some(output) = self.prepared.perfetto.take() {
             output.write(|file| history.write_timeline(file))?;
-        }
-        if let Some(error) = self.sensor.deaf() {
-            eprintln!(
-                "onbeat: some marks and notifications of programs were not received: {error}"
-            );
         }
         if !self.prepared.options.quiet {
             eprint!("{}", run_table::of(report, closing.loop_cpu, energy_uj));

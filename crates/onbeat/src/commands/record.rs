@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span};
-use onbeat_sense::bpf::Parser;
 use onbeat_sense::recording::{Facts, Writer};
 use onbeat_sense::tracer::Wants;
 
@@ -27,8 +26,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
         partners: false,
         calls: args.tracing.calls.clone(),
     };
-    let parser = start_tracer::parser(Parser::start_ahead)?;
-    let mut sensor = start_tracer::start(args.tracing.choice(), &wants, &parser, args.quiet)?;
+    let mut sensor = start_tracer::start(args.tracing.choice(), &wants, args.quiet)?;
     let follow = Follow::with(args.children);
     for &pid in &args.pids {
         sensor.track(pid, follow)?;
@@ -40,7 +38,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
             .context("cannot start a process")?;
         sensor.track(gated.pid(), follow)?;
         if let Some(program) = gated.executable() {
-            start_tracer::expect(&mut sensor, gated.pid(), &program);
+            start_tracer::tell_limitation(&sensor, &program);
         }
         Some(gated)
     };

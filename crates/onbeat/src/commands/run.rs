@@ -40,7 +40,7 @@ pub(super) fn start(
         gated.context("cannot start a process")
     };
     let mut prepared = PreparedRun::new(keep, view)?;
-    let kept = match begin_at_once(&mut prepared, keep, command, fork)? {
+    let kept = match begin_at_once(&mut prepared, keep, fork)? {
         Some(Ok(begun)) => take_over(prepared, begun, &signals).map(Ok),
         Some(Err(failure)) => Ok(Err(failure)),
         None => start_tracked(prepared, keep, fork, &signals),
@@ -64,12 +64,9 @@ struct Begun {
 fn begin_at_once(
     prepared: &mut PreparedRun<'_>,
     keep: &KeepOptions,
-    command: &[OsString],
     fork: impl FnOnce(Preparation) -> anyhow::Result<Gated>,
 ) -> anyhow::Result<Option<Result<Begun, CannotExecute>>> {
-    let name = command.first().map(OsString::as_os_str);
-    let executable = name.and_then(child::executable);
-    if !prepared.may_protect(executable.as_deref()) {
+    if !prepared.may_protect() {
         return Ok(None);
     }
     let gated = fork(Preparation::default())?;
@@ -122,7 +119,7 @@ fn start_tracked(
     let gated = fork(keeper.preparation())?;
     keeper.track(gated.pid())?;
     if let Some(program) = gated.executable() {
-        keeper.expect(gated.pid(), &program);
+        keeper.tell_limitation(&program);
     }
     for &pid in &keep.also {
         keeper.track(pid)?;

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use anyhow::Context;
 use onbeat_control::Next;
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span};
-use onbeat_sense::bpf::Parser;
 use onbeat_sense::tracer::{Tracer, TracerKind, Wants};
 
 use super::keep::write_report;
@@ -32,9 +31,8 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
         calls: args.tracing.calls.clone(),
         ..Wants::default()
     };
-    let parser = start_tracer::parser(Parser::start_ahead)?;
-    let mut tracer = start_tracer::start(args.tracing.choice(), &wants, &parser, args.quiet)
-        .context("cannot trace")?;
+    let mut tracer =
+        start_tracer::start(args.tracing.choice(), &wants, args.quiet).context("cannot trace")?;
     let perfetto = Output::of(args.perfetto.as_deref())?;
     let follow = Follow::with(args.children);
     let gated =
@@ -44,7 +42,7 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
         .track(pid, follow)
         .with_context(|| format!("cannot track process {pid}"))?;
     if let Some(program) = gated.executable() {
-        start_tracer::expect(&mut tracer, pid, &program);
+        start_tracer::tell_limitation(&tracer, &program);
     }
     let mut program = match gated.open() {
         Ok(child) => ChildProgram::new(child),

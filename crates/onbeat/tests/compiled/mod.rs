@@ -1,4 +1,4 @@
-//! Compiles the tests' C programs that talk through libonbeat's probes.
+//! Compiles the tests' C programs that mark their jobs.
 
 use std::path::Path;
 use std::process::Command;

@@ -31,9 +31,6 @@ mod others;
 mod own_state;
 #[path = "../pair/mod.rs"]
 mod pair;
-#[path = "../common/parsers.rs"]
-mod parsers;
-mod parsing;
 mod paths;
 mod polkit;
 mod quotas;

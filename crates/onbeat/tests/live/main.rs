@@ -22,8 +22,6 @@ mod looking;
 mod own_state;
 #[path = "../pair/mod.rs"]
 mod pair;
-#[path = "../common/parsers.rs"]
-mod parsers;
 mod paths;
 mod programs;
 mod seen;

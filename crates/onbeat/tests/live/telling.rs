@@ -5,7 +5,6 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::compiled::compiled;
-use crate::parsers::parsers_of;
 use crate::{Folder, Mortal, can_run, eventually};
 
 fn run(folder: &Folder, arguments: &[&str]) -> Command {
@@ -42,25 +41,6 @@ fn every_mark_of_a_prime_number_of_jobs_counts() {
     assert_eq!(told["marks"], 1 + 401 * 3 + 1);
     assert_eq!(told["missed_told"], 401);
     assert_eq!(told["marks_suppressed"], 0);
-}
-
-#[test]
-fn what_root_attaches_to_is_parsed_by_a_process_without_rights() {
-    if !can_run("what_root_attaches_to_is_parsed_by_a_process_without_rights") {
-        return;
-    }
-    let folder = Folder::new();
-    let mut marker = Command::new(compiled("marker", &folder.path("marker")));
-    let marker = Mortal::spawn(marker.args(["1000000", "20000", "2000"]));
-    let mut onbeat = Mortal::spawn(folder.keep("attach").arg(marker.id().to_string()));
-    parsers_of(onbeat.id());
-    eventually("a reservation for what it says", || {
-        let log = folder.log();
-        let said = |entry: &Value| says(entry, "it says where its jobs are");
-        log.iter().any(said).then_some(())
-    });
-    onbeat.signal(libc::SIGINT);
-    assert_eq!(onbeat.status(), Some(0));
 }
 
 #[test]

@@ -4,11 +4,10 @@
 use std::fs;
 use std::path::Path;
 
-use libbpf_rs::libbpf_sys::BPF_FUNC_get_attach_cookie;
-use libbpf_rs::{MapType, ProgramType};
+use libbpf_rs::MapType;
 use onbeat_model::{Feature, Support};
 
-use super::{BpfError, BpfOptions, BpfSensor, Hooks, interrupts};
+use super::{BpfError, BpfOptions, BpfSensor, Hooks, MarkHook, interrupts};
 use onbeat_kernel::proc::started_ticks;
 
 /// Tries each feature that the tracer needs.
@@ -21,7 +20,7 @@ pub fn probe() -> Vec<Feature> {
         wakers(),
         timers(),
         account(),
-        probes(),
+        marks(),
     ]
 }
 
@@ -139,18 +138,27 @@ fn account() -> Feature {
     )
 }
 
-fn probes() -> Feature {
-    let cookie = BPF_FUNC_get_attach_cookie;
-    let has_cookies = ProgramType::Kprobe.is_helper_supported(cookie);
+fn marks() -> Feature {
+    let options = BpfOptions {
+        buffer_bytes: 0,
+        ..BpfOptions::default()
+    };
+    let hook = BpfSensor::new(options).map_or(MarkHook::Unheard, |sensor| sensor.mark_hook());
     feature(
-        "probes of programs (uprobes)",
-        Path::new("/sys/bus/event_source/devices/uprobe").exists() && has_cookies.unwrap_or(false),
+        "marks",
+        hook == MarkHook::Tracepoint,
         Support::Partial,
         [
-            "what programs say of their jobs through libonbeat is heard",
-            "not there: what programs say of their jobs through libonbeat is not heard",
+            "what programs say of their jobs is heard, and no other call is dearer",
+            match hook {
+                MarkHook::Fentry => {
+                    "heard, by fentry: every prctl() of the machine is a little dearer"
+                }
+                MarkHook::Kprobe => "heard, by a kprobe: every prctl() of the machine is dearer",
+                _ => "what programs say of their jobs is not heard; they are kept all the same",
+            },
         ],
-        "boot Linux 5.15 or newer with CONFIG_UPROBE_EVENTS=y; programs that say nothing are kept all the same",
+        "boot Linux 6.13 or newer; an older one needs CONFIG_SECURITY=y, and CONFIG_FUNCTION_TRACER=y or CONFIG_KPROBES=y",
     )
 }
 

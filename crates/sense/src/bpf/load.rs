@@ -4,16 +4,16 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{Link, MapHandle, ProgramAttachType};
+use libbpf_rs::{Link, MapHandle};
 
-use super::listener::attach;
 use super::programs::Programs;
 use super::skeleton::{TracerSkel, TracerSkelBuilder};
-use super::{BpfError, BpfOptions, Hooks, interrupts};
+use super::{BpfError, BpfOptions, Hooks, MarkHook, interrupts};
 
 /// The attached tracer. The kernel keeps programs and maps for as long as these are held.
 pub(super) struct Loaded {
     pub(super) hooks: Hooks,
+    pub(super) mark_hook: MarkHook,
     pub(super) attached: Attached,
     /// The task iterator.
     pub(super) chooser: Link,
@@ -43,16 +43,6 @@ impl Attached {
         let program = self.skeleton.progs.look.as_fd().try_clone_to_owned();
         program.map_err(|e| BpfError::loading(e.into()))
     }
-
-    /// The program that is to be attached to probes.
-    pub(super) fn marked(&self) -> Result<OwnedFd, BpfError> {
-        let program = match self.hooks {
-            Hooks::Raw => self.skeleton.progs.marked_raw.as_fd(),
-            _ => self.skeleton.progs.marked.as_fd(),
-        };
-        let program = program.try_clone_to_owned();
-        program.map_err(|e| BpfError::loading(e.into()))
-    }
 }
 
 impl std::fmt::Debug for Attached {
@@ -63,20 +53,31 @@ impl std::fmt::Debug for Attached {
     }
 }
 
-/// Loads the programs on BTF tracepoints, or on raw ones where the kernel refuses those.
+/// Loads the programs on BTF tracepoints, or on raw ones where the kernel refuses those; and hears
+/// marks in the cheapest way that it does not refuse.
 pub(super) fn load(options: &BpfOptions) -> Result<Loaded, BpfError> {
     // libbpf would write to standard error what comes back as an error all the same.
     libbpf_rs::set_print(None);
-    match options.hooks {
-        Hooks::Probe => load_on(Hooks::Btf, options).or_else(|refused| match refused {
-            BpfError::NoPrivilege => Err(refused),
-            _ => load_on(Hooks::Raw, options),
-        }),
-        hooks => load_on(hooks, options),
+    let both = [Hooks::Btf, Hooks::Raw];
+    let hooks = match &options.hooks {
+        Hooks::Probe => &both[..],
+        chosen => std::slice::from_ref(chosen),
+    };
+    let ways = hooks
+        .iter()
+        .flat_map(|&hooks| MarkHook::ALL.map(|marks| (hooks, marks)));
+    let mut refused = None;
+    for (hooks, mark_hook) in ways {
+        match load_on(hooks, mark_hook, options) {
+            Err(BpfError::NoPrivilege) => return Err(BpfError::NoPrivilege),
+            Err(error) => refused = Some(error),
+            loaded => return loaded,
+        }
     }
+    Err(refused.expect("there is a way to try"))
 }
 
-fn load_on(hooks: Hooks, options: &BpfOptions) -> Result<Loaded, BpfError> {
+fn load_on(hooks: Hooks, mark_hook: MarkHook, options: &BpfOptions) -> Result<Loaded, BpfError> {
     // The skeleton borrows the place of its object, one pointer, and closes the object itself.
     let object = Box::leak(Box::new(MaybeUninit::uninit()));
     let mut open = TracerSkelBuilder::default()
@@ -109,11 +110,6 @@ fn load_on(hooks: Hooks, options: &BpfOptions) -> Result<Loaded, BpfError> {
     maps.activities_raw
         .set_max_entries(options.most_tasks.saturating_mul(2).max(1))
         .map_err(BpfError::loading)?;
-    if attach::has_links() {
-        for program in [&mut programs.marked, &mut programs.marked_raw] {
-            program.set_attach_type(ProgramAttachType::TraceUprobeMulti);
-        }
-    }
     let (unused_map, unused_programs) = if hooks == Hooks::Raw {
         (
             &mut maps.activities,
@@ -126,7 +122,6 @@ fn load_on(hooks: Hooks, options: &BpfOptions) -> Result<Loaded, BpfError> {
                 &mut programs.became,
                 &mut programs.freed,
                 &mut programs.choose,
-                &mut programs.marked,
             ],
         )
     } else {
@@ -141,14 +136,22 @@ fn load_on(hooks: Hooks, options: &BpfOptions) -> Result<Loaded, BpfError> {
                 &mut programs.became_raw,
                 &mut programs.freed_raw,
                 &mut programs.choose_raw,
-                &mut programs.marked_raw,
             ],
         )
     };
     let tells_calls = !options.calls.is_empty();
-    // Marks that are not told need not be heard: a system call's way is longer for the whole
-    // machine while its tracepoint is used. And each type of the kernel's that a program reads
-    // takes libbpf 1 ms to find.
+    for (program, hook, of_raw) in [
+        (&mut programs.marked, MarkHook::Tracepoint, false),
+        (&mut programs.marked_raw, MarkHook::Tracepoint, true),
+        (&mut programs.marked_by_fentry, MarkHook::Fentry, false),
+        (&mut programs.marked_by_fentry_raw, MarkHook::Fentry, true),
+        (&mut programs.marked_by_kprobe, MarkHook::Kprobe, false),
+        (&mut programs.marked_by_kprobe_raw, MarkHook::Kprobe, true),
+    ] {
+        program.set_autoload(hook == mark_hook && of_raw == (hooks == Hooks::Raw));
+    }
+    // A system call's way is longer for the whole machine while its tracepoint is used. And each
+    // type of the kernel's that a program reads takes libbpf 1 ms to find.
     programs
         .called
         .set_autoload(tells_calls && hooks != Hooks::Raw);
@@ -199,6 +202,9 @@ fn load_on(hooks: Hooks, options: &BpfOptions) -> Result<Loaded, BpfError> {
         links.became,
         links.other_became,
         links.freed,
+        links.marked,
+        links.marked_by_fentry,
+        links.marked_by_kprobe,
         links.waking_raw,
         links.wakeup_new_raw,
         links.switched_raw,
@@ -207,9 +213,13 @@ fn load_on(hooks: Hooks, options: &BpfOptions) -> Result<Loaded, BpfError> {
         links.became_raw,
         links.other_became_raw,
         links.freed_raw,
+        links.marked_raw,
+        links.marked_by_fentry_raw,
+        links.marked_by_kprobe_raw,
     ];
     Ok(Loaded {
         hooks,
+        mark_hook,
         attached: Attached {
             _links: links.into_iter().flatten().collect(),
             skeleton,

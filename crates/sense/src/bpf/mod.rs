@@ -11,7 +11,6 @@ mod error;
 mod features;
 mod inbox;
 mod interrupts;
-pub mod listener;
 mod load;
 mod meter;
 mod partners;
@@ -25,7 +24,6 @@ mod wire;
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::os::fd::AsFd;
-use std::path::Path;
 
 use libbpf_rs::{Iter, Link};
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, TaskId};
@@ -34,8 +32,6 @@ pub use calls::CallSet;
 pub use ends::{End, Ends};
 pub use error::BpfError;
 pub use features::{is_likely, probe, probe_calls, probe_tracer, tells_expiries, tells_wakers};
-use listener::Listener;
-pub use listener::Parser;
 use load::Attached;
 pub use meter::{Meter, Spender, Spent};
 use partners::PartnerCounts;
@@ -43,9 +39,8 @@ use records::Records;
 use shared::{IteratorCommand, SharedPage, UNWANTED};
 pub use waker::Waker;
 
-use crate::executable;
 use crate::workload::{Workload, of_this_machine};
-use onbeat_kernel::{proc, wait};
+use onbeat_kernel::wait;
 
 /// The size of the ring buffer, unless an option says otherwise: 16,384 records. 16,000 bursts a
 /// second for a second.
@@ -107,6 +102,24 @@ pub enum Hooks {
     Raw,
 }
 
+/// How marks are heard ([`Event::Marked`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkHook {
+    /// On the tracepoint of unknown options, which no other `prctl()` passes. Linux 6.13.
+    Tracepoint,
+    /// On each `prctl()`, by fentry.
+    Fentry,
+    /// On each `prctl()`, by a kprobe.
+    Kprobe,
+    /// Not at all.
+    Unheard,
+}
+
+impl MarkHook {
+    /// The cheapest first.
+    const ALL: [Self; 4] = [Self::Tracepoint, Self::Fentry, Self::Kprobe, Self::Unheard];
+}
+
 impl Default for BpfOptions {
     /// Bursts only, 4096 tasks, and room for 16,384 records: 0.3 s of 1,000 threads of 50 Hz. Half
     /// of it is read before that.
@@ -129,7 +142,7 @@ impl Default for BpfOptions {
 #[derive(Debug)]
 pub struct BpfSensor {
     chooser: Link,
-    listener: Listener,
+    mark_hook: MarkHook,
     attached: Attached,
     records: Records,
     partners: Option<PartnerCounts>,
@@ -153,26 +166,11 @@ impl BpfSensor {
     /// # Errors
     /// Without privilege, or on a kernel that lacks what they need (see [`probe`]).
     pub fn new(options: BpfOptions) -> Result<Self, BpfError> {
-        Self::with_parser(options, Parser::here())
-    }
-
-    /// The same, with a parser of programs' files that was started before.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
-    pub fn with_parser(options: BpfOptions, parser: Parser) -> Result<Self, BpfError> {
         let loaded = load::load(&options)?;
-        let listen = if options.endless {
-            Listener::new
-        } else {
-            Listener::ahead
-        };
-        let listener = listen(wire::of_probe, loaded.attached.marked()?, parser)
-            .map_err(|e| BpfError::kernel("start a thread")(e.into()))?;
         let meter = Meter::new(loaded.meter, loaded.attached.look()?)?;
         Ok(Self {
             chooser: loaded.chooser,
-            listener,
+            mark_hook: loaded.mark_hook,
             attached: loaded.attached,
             records: Records::new(loaded.records)?,
             partners: options
@@ -230,23 +228,10 @@ impl BpfSensor {
         !self.options.calls.is_empty()
     }
 
-    /// How many places of libonbeat's probes are listened to in all tracked processes.
+    /// How marks are heard.
     #[must_use]
-    pub fn probes(&self) -> usize {
-        self.listener.heard()
-    }
-
-    /// Why a probe could not be listened to, if that ever happened.
-    #[must_use]
-    pub fn deaf(&self) -> Option<&BpfError> {
-        self.listener.refused()
-    }
-
-    /// The process `pid`, tracked already, is about to execute `program`: what that says through
-    /// libonbeat is heard from its first instruction on, and not only once its first files have
-    /// been looked at.
-    pub fn expect(&mut self, pid: u32, program: &Path) {
-        self.listener.expect(pid, executable::mapped_by(program));
+    pub fn mark_hook(&self) -> MarkHook {
+        self.mark_hook
     }
 
     /// Sleeps until there is something to say or `longest` is over; false if a signal came.
@@ -310,8 +295,6 @@ impl Sensor for BpfSensor {
             }
             // A thread may start another behind the iterator's back until it is tracked itself.
             if answer.added == 0 {
-                self.listener
-                    .look_soon(proc::process_of(tid).unwrap_or(tid));
                 return Ok(());
             }
         }
@@ -326,7 +309,6 @@ impl Sensor for BpfSensor {
         self.records.read()?.forget_all(tasks);
         for task in tasks {
             self.workload.forget(*task);
-            self.listener.forget_thread(*task);
         }
         Ok(())
     }
@@ -339,7 +321,6 @@ impl Sensor for BpfSensor {
             let seen = events.len();
             let ran_out = self.collect(events)?;
             let urgent = (ran_out && !self.may_wait) | self.waker.was_woken();
-            self.listener.hear(&events[seen..]);
             let now = self.now();
             if events[seen..]
                 .iter()

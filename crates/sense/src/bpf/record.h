@@ -30,7 +30,7 @@ enum record_kind {
 	RECORD_WAKEUP,
 	RECORD_EXITED,
 	RECORD_SUPPRESSED, /* marks; how many: in waker */
-	/* The statements of a task on its own work; a probe's cookie is its kind. */
+	/* The marks of a task, in the order of mark.h. */
 	RECORD_JOB_BEGAN,
 	RECORD_JOB_ENDED,
 	RECORD_MISSED_DEADLINE,

@@ -89,17 +89,18 @@ static __always_inline void VARIANT(other_woken)(struct task_struct *task)
 }
 
 /*
- * All CPU time of the running task. The scheduler's account lags behind by up to a tick; the clock
- * does not, but counts what a host steals as well. Never less than was told before.
+ * All CPU time of the task. While it runs, the scheduler's account lags behind by up to a tick; the
+ * clock does not, but counts what a host steals as well. Never less than was told before.
  */
 static __always_inline u64 VARIANT(executed)(struct activity *a, struct task_struct *task, u64 now)
 {
 	u64 account_ns = VARIANT(account_of)(task);
 	u64 executed_ns = account_ns;
+	bool is_here = task == CURRENT_TASK();
 
-	if (a->got_cpu_ns)
+	if (is_here && a->got_cpu_ns)
 		executed_ns = a->got_cpu_account_ns + now - a->got_cpu_ns;
-	else if (a->state & ACTIVE && !a->preempted)
+	else if (is_here && a->state & ACTIVE && !a->preempted)
 		executed_ns = a->accounted_ns + now - a->first_ran_ns;
 	if (executed_ns < account_ns)
 		executed_ns = account_ns;
@@ -307,46 +308,6 @@ int PROGRAM(VARIANT(called), struct pt_regs *regs, unsigned long number)
 	a = FIND(CURRENT_TASK());
 	if (a && !(a->state & GONE))
 		tell(RECORD_CALLED, a->id, bpf_ktime_get_ns(), 0);
-	return 0;
-}
-
-/* The running task says something of its own work. */
-SEC("uprobe")
-int VARIANT(marked)(struct pt_regs *ctx)
-{
-	struct task_struct *task = CURRENT_TASK();
-	struct activity *a = FIND(task);
-	u64 cookie = cookie_of(ctx);
-	u32 kind = cookie_kind(cookie);
-	struct record *record;
-	u64 now;
-
-	if (!a || a->state & GONE)
-		return 0;
-	now = bpf_ktime_get_ns();
-	a->is_timed = 1;
-	if (!may_mark(a, kind, now)) {
-		a->suppressed++;
-		return 0;
-	}
-	if (a->suppressed)
-		tell(RECORD_SUPPRESSED, a->id, now, a->suppressed);
-	a->suppressed = 0;
-	record = reserve(kind, a->id, now);
-	if (!record)
-		return 0;
-	record->of.mark.woke_ns = a->state & ACTIVE ? a->woke_ns : now;
-	record->of.mark.executed_ns = VARIANT(executed)(a, task, now);
-	record->of.mark.period_ns = 0;
-	record->of.mark.permille = 0;
-	if (kind == RECORD_REALTIME_STARTED) {
-		s64 period_ns = cookie_first(ctx, cookie);
-		s64 permille = cookie_second(ctx, cookie);
-
-		record->of.mark.period_ns = period_ns > 0 ? period_ns : 0;
-		record->of.mark.permille = permille > 0 ? permille : 0;
-	}
-	submit(record);
 	return 0;
 }
 

@@ -2,7 +2,7 @@
 /*
  * Writes one record per burst of a tracked task, when the task blocks.
  *
- * The programs stand in tracepoints.h and task_iterator.h, and are compiled twice. On BTF
+ * The programs stand in tracepoints.h, marks.h and task_iterator.h, and are compiled twice. On BTF
  * tracepoints a task's state is in its BPF task storage, one cache line, and an untracked task
  * costs one load and one test: a task that no BPF program keeps storage for is left at once. Where
  * the kernel has no such tracepoints or no such storage, raw tracepoints and a hash map do, at
@@ -17,7 +17,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "cookie.h"
+#include "mark.h"
 #include "record.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -485,8 +485,9 @@ static __always_inline bool is_unwanted(u64 id)
  * be run waits for it.
  */
 
-/* Expands the program's name before BPF_PROG pastes it. */
+/* These expand the program's name before libbpf's macros paste it. */
 #define PROGRAM(name, ...) BPF_PROG(name, __VA_ARGS__)
+#define KPROBE(name, ...) BPF_KPROBE(name, __VA_ARGS__)
 
 #define VARIANT(name) name
 #define HOOK "tp_btf"
@@ -499,6 +500,7 @@ static __always_inline bool is_unwanted(u64 id)
 	(!!bpf_task_storage_get(&activities, task, initial, BPF_LOCAL_STORAGE_GET_F_CREATE))
 #define FORGET(task) bpf_task_storage_delete(&activities, task)
 #include "tracepoints.h"
+#include "marks.h"
 #include "task_iterator.h"
 
 #undef VARIANT
@@ -536,4 +538,5 @@ static __always_inline void forget_by_address(u64 task)
 #define KEEP(task, initial) keep_by_address((u64)(task), initial)
 #define FORGET(task) forget_by_address((u64)(task))
 #include "tracepoints.h"
+#include "marks.h"
 #include "task_iterator.h"

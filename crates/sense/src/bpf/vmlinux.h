@@ -45,11 +45,11 @@ enum {
 	BPF_RB_FORCE_WAKEUP = 2,
 };
 
-/* What a probe finds in the registers: the layout is the architecture's promise, and not relocated. */
+/* The registers that a kprobe finds: the layout is the architecture's promise, and not relocated. */
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
-	unsigned long before_rip[16];
-	unsigned long rip;
+	unsigned long r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi;
+	unsigned long orig_rax, rip, cs, eflags, rsp, ss;
 };
 #elif defined(__TARGET_ARCH_arm64)
 struct pt_regs {
@@ -145,6 +145,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	const struct cred *cred;
 	struct task_struct *pi_top_task;
+	struct task_struct *real_parent;
 	struct bpf_local_storage *bpf_storage;
 };
 

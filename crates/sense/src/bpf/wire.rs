@@ -5,22 +5,10 @@ use std::mem::offset_of;
 use onbeat_model::{Burst, Event, Instant, Mark, Name, Said, Span, Task, TaskId};
 
 use super::skeleton::types::{record, record_bits as Bits, record_kind as RecordKind};
-use crate::probes::Probe;
 
 const TID_BITS: u32 = Bits::ID_TID_BITS.0;
 const WOKEN_BY_TIMER: u32 = Bits::WOKEN_BY_TIMER.0;
 const SIZE: usize = size_of::<record>();
-
-/// The kind of record that the program writes of a call: the cookie of its probe.
-pub(super) const fn of_probe(probe: Probe) -> Option<u32> {
-    Some(match probe {
-        Probe::JobBegin => RecordKind::RECORD_JOB_BEGAN.0,
-        Probe::JobEnd | Probe::RealTimeFinishJob => RecordKind::RECORD_JOB_ENDED.0,
-        Probe::Mdn => RecordKind::RECORD_MISSED_DEADLINE.0,
-        Probe::RealTimeStart => RecordKind::RECORD_REALTIME_STARTED.0,
-        Probe::RealTimeExit => RecordKind::RECORD_REALTIME_EXITED.0,
-    })
-}
 
 /// A task's identity as the programs write it.
 pub(super) const fn pack(task: TaskId) -> u64 {

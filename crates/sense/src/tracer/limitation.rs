@@ -7,10 +7,11 @@ use std::io::BufReader;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use object::ReadCache;
+use object::elf::{FileHeader64, PT_INTERP};
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endianness, ReadCache};
 
 use super::TracerKind;
-use crate::executable;
 
 /// Why something is not as it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,9 +44,15 @@ impl Limitation {
 
 /// An ELF file without a dynamic linker. A script, or what cannot be read, is none.
 fn is_static(program: &Path) -> bool {
-    let file = File::open(program).ok();
-    let file = file.map(|file| ReadCache::new(BufReader::new(file)));
-    file.is_some_and(|file| executable::is_static(&file))
+    let segments = || {
+        let file = ReadCache::new(BufReader::new(File::open(program).ok()?));
+        let header = FileHeader64::<Endianness>::parse(&file).ok()?;
+        let endian = header.endian().ok()?;
+        let segments = header.program_headers(endian, &file).ok()?;
+        let mut kinds = segments.iter().map(|segment| segment.p_type(endian));
+        Some(!kinds.any(|kind| kind == PT_INTERP))
+    };
+    segments() == Some(true)
 }
 
 impl fmt::Display for Limitation {

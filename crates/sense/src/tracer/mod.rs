@@ -7,15 +7,13 @@ mod error;
 mod kind;
 mod limitation;
 
-use std::path::Path;
-
 use onbeat_model::{Event, Feature, Flow, Follow, Instant, Sensor, Span, TaskId};
 
 pub use error::TracerError;
 pub use kind::{Abilities, TracerKind, Wants};
 pub use limitation::Limitation;
 
-use crate::bpf::{self, BpfSensor, Parser};
+use crate::bpf::{self, BpfSensor};
 use crate::perf::PerfSensor;
 use crate::preload::PreloadSensor;
 use crate::preparation::Preparation;
@@ -60,21 +58,13 @@ pub struct StartedTracer {
 }
 
 /// Starts the first of `kinds` that does what is wanted and works here. Nothing is tracked yet.
-/// `parser` reads programs' files where the tracer does.
 ///
 /// # Errors
 /// If none of them can do what is wanted and works here.
-pub fn start(
-    kinds: &[TracerKind],
-    wants: &Wants,
-    parser: &Parser,
-) -> Result<StartedTracer, TracerError> {
+pub fn start(kinds: &[TracerKind], wants: &Wants) -> Result<StartedTracer, TracerError> {
     let mut reasons = Vec::new();
     for &kind in kinds {
-        match kind
-            .suits(wants)
-            .and_then(|()| Tracer::new(kind, wants, parser))
-        {
+        match kind.suits(wants).and_then(|()| Tracer::new(kind, wants)) {
             Ok(tracer) => {
                 // SAFETY: takes nothing and always succeeds.
                 let is_root = unsafe { libc::geteuid() } == 0;
@@ -98,10 +88,9 @@ pub fn probe() -> Vec<Feature> {
 }
 
 impl Tracer {
-    fn new(kind: TracerKind, wants: &Wants, parser: &Parser) -> Result<Self, TracerError> {
+    fn new(kind: TracerKind, wants: &Wants) -> Result<Self, TracerError> {
         let bpf = |options| -> Result<Self, TracerError> {
-            let sensor = BpfSensor::with_parser(options, parser.clone())?;
-            Ok(Self::Bpf(Box::new(sensor)))
+            Ok(Self::Bpf(Box::new(BpfSensor::new(options)?)))
         };
         Ok(match kind {
             TracerKind::Bpf => bpf(bpf::BpfOptions {
@@ -143,19 +132,12 @@ impl Tracer {
         }
     }
 
-    /// The process `pid`, tracked already, is about to execute `program`.
-    pub fn expect(&mut self, pid: u32, program: &Path) {
-        if let Self::Bpf(sensor) = self {
-            sensor.expect(pid, program);
-        }
-    }
-
-    /// Why not all that programs say of their work was heard, if so.
+    /// Whether it hears marks on this kernel.
     #[must_use]
-    pub fn deaf(&self) -> Option<&bpf::BpfError> {
+    pub fn hears_marks(&self) -> bool {
         match self {
-            Self::Bpf(sensor) => sensor.deaf(),
-            Self::Tracefs(_) | Self::Perf(_) | Self::Ptrace(_) | Self::Preload(_) => None,
+            Self::Bpf(sensor) => sensor.mark_hook() != bpf::MarkHook::Unheard,
+            Self::Tracefs(_) | Self::Perf(_) | Self::Ptrace(_) | Self::Preload(_) => false,
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::thread;
 
 use onbeat_model::{Burst, Event, Follow, Sensor, Span, Task};
-use onbeat_sense::bpf::Parser;
 use onbeat_sense::tracer::{self, Tracer, TracerKind, Wants};
 
 use crate::following::tracked;
@@ -20,7 +19,7 @@ pub(crate) fn tracers() -> Vec<Tracer> {
         running: true,
         ..Wants::default()
     };
-    let start = |kind| match tracer::start(&[kind], &wants, &Parser::here()) {
+    let start = |kind| match tracer::start(&[kind], &wants) {
         Ok(started) => Some(started.tracer),
         Err(error) if std::env::var_os("CI").is_some() => panic!("{kind}: {error}"),
         Err(error) => {

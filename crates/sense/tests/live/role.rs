@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::thread;
@@ -97,7 +97,14 @@ pub(crate) struct Role {
 
 impl Role {
     pub(crate) fn start() -> Self {
-        let mut process = Command::new(program())
+        let role = Self::of(&mut Command::new(program(false)));
+        role.settle();
+        role
+    }
+
+    /// Started by `command`, which executes [`program`].
+    pub(crate) fn of(command: &mut Command) -> Self {
+        let mut process = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -108,7 +115,6 @@ impl Role {
             process,
         };
         role.hear_answer();
-        role.settle();
         role
     }
 
@@ -194,38 +200,25 @@ impl Drop for Role {
     }
 }
 
-/// Compiles roles.c and its library, once, with the compiler that the crate's build needs anyway.
-fn program() -> &'static PathBuf {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let name = format!("roles-{}", std::process::id());
+/// Compiles roles.c, once, with the compiler that the crate's build needs anyway.
+pub(crate) fn program(is_static: bool) -> &'static PathBuf {
+    static PROGRAMS: [OnceLock<PathBuf>; 2] = [const { OnceLock::new() }; 2];
+    PROGRAMS[usize::from(is_static)].get_or_init(|| {
+        let kind = if is_static { "static" } else { "dynamic" };
+        let name = format!("roles-{kind}-{}", std::process::id());
         let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-        compile("roles.c", &["-pthread", "-ldl"], &program);
-        let library = program.with_extension("so");
-        compile("library.c", &["-shared", "-fPIC"], &library);
+        compile(is_static, &program);
         program
     })
 }
 
-/// Compiles linked.c, which links the library of roles.c.
-pub(crate) fn linked_program() -> PathBuf {
-    let library = program().with_extension("so");
-    let linked = program().with_extension("linked");
-    compile("linked.c", &[&library.to_string_lossy()], &linked);
-    linked
-}
-
-fn compile(source: &str, options: &[&str], to: &PathBuf) {
-    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/");
+fn compile(is_static: bool, to: &Path) {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/roles.c");
     let library = concat!(env!("CARGO_MANIFEST_DIR"), "/../../libonbeat/include");
     let compiled = Command::new("clang")
-        .args(["-O1", "-Wall", "-Werror", "-I", library, "-o"])
-        .arg(to)
-        .arg(format!("{here}{source}"))
-        .args(options)
+        .args(["-O1", "-Wall", "-Werror", "-pthread", "-I", library, "-o"])
+        .args([to.as_os_str(), source.as_ref()])
+        .args(is_static.then_some("-static"))
         .status();
-    assert!(
-        compiled.is_ok_and(|status| status.success()),
-        "clang {source}"
-    );
+    assert!(compiled.is_ok_and(|status| status.success()), "roles.c");
 }

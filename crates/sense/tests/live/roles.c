@@ -3,7 +3,6 @@
  * and answers each with a byte, so that a test knows what it has done, and blocks between them.
  */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <onbeat/job.h>
 #include <onbeat/mdn.h>
@@ -29,8 +28,6 @@ enum {
 	FLOOD = 200003,
 	PERIOD_NS = 40000000,
 	PERMILLE = 950,
-	FOLDERS = 15,
-	MAPPINGS = 60000,
 	WORK_NS = 200000,
 	SLEEPS = 23,
 	SLEEP_NS = 2000003,
@@ -193,45 +190,6 @@ static void change_names(void)
 	}
 }
 
-static void make_longer_folder(void)
-{
-	char name[251];
-
-	memset(name, 'n', sizeof(name) - 1);
-	name[sizeof(name) - 1] = 0;
-	mkdir(name, 0700);
-	if (chdir(name))
-		_exit(1);
-}
-
-/*
- * Maps a file by a long name again and again, to be executed and not, which the kernel cannot make
- * one; and takes a lease on it: the process that opens it is to wait.
- */
-static void map_much(const char *program)
-{
-	char folder[4096];
-	int file;
-
-	munlockall();
-	snprintf(folder, sizeof(folder), "%s.much", program);
-	mkdir(folder, 0700);
-	if (chdir(folder))
-		_exit(1);
-	for (int i = 0; i < FOLDERS; i++)
-		make_longer_folder();
-	file = open("file", O_RDWR | O_CREAT, 0700);
-	if (file < 0 || ftruncate(file, 4096))
-		_exit(1);
-	for (int i = 0; i < MAPPINGS; i++)
-		if (mmap(0, 4096, i % 2 ? PROT_READ : PROT_READ | PROT_EXEC, MAP_SHARED, file, 0) ==
-		    MAP_FAILED)
-			_exit(1);
-	signal(SIGIO, SIG_IGN);
-	if (fcntl(file, F_SETLEASE, F_WRLCK))
-		_exit(1);
-}
-
 /* Waits for the disk, past the page cache. */
 static void read_file(const char *path)
 {
@@ -247,22 +205,8 @@ static void read_file(const char *path)
 	close(file);
 }
 
-/* The library beside the program, which marks a job each time that it is asked. */
-static void (*load(const char *program))(void)
-{
-	char path[4096];
-	void *library;
-
-	snprintf(path, sizeof(path), "%s.so", program);
-	library = dlopen(path, RTLD_NOW);
-	if (!library)
-		_exit(1);
-	return (void (*)(void))dlsym(library, "work");
-}
-
 int main(int argc, char **argv)
 {
-	void (*work)(void) = 0;
 	char command = 'r';
 
 	/* A page fault that waits for a disk would be a burst more. */
@@ -313,15 +257,6 @@ int main(int argc, char **argv)
 			break;
 		case 'w':
 			cry_wolf();
-			break;
-		case 'l':
-			work = load(argv[argc - 1]);
-			break;
-		case 'L':
-			work();
-			break;
-		case 'm':
-			map_much(argv[argc - 1]);
 			break;
 		case 'd':
 			read_file(argv[argc - 1]);

@@ -15,7 +15,6 @@ use onbeat_model::{Bandwidth, Demand, Ladder, Span};
 use onbeat_schedulers::Running;
 use onbeat_schedulers::grace::{self, NotPlanned, PLANS, ThreadMessage, ThreadPlan, WorkPace};
 use onbeat_sense::identity;
-use onbeat_sense::probes::Probe;
 
 use crate::cli::{Allowed, PlanOption, StartArgs};
 
@@ -35,16 +34,6 @@ const MOST_REFUSED: usize = 256;
 
 /// Between two looks at the governors.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-
-/// By which number `grace` knows a probe.
-pub(super) const fn cookie(probe: Probe) -> Option<u32> {
-    match probe {
-        Probe::RealTimeStart => Some(grace::STARTS),
-        Probe::RealTimeFinishJob => Some(grace::FINISHES),
-        Probe::RealTimeExit => Some(grace::LEAVES),
-        Probe::JobBegin | Probe::JobEnd | Probe::Mdn => None,
-    }
-}
 
 /// The threads and their plans.
 pub(super) struct Plans {

@@ -1,6 +1,5 @@
 //! `onbeat scheduler start`: puts a scheduler in force, shows what it does, and takes it out again.
 
-use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -8,18 +7,14 @@ use anyhow::Context;
 use onbeat_act::extensible::Chooser;
 use onbeat_schedulers::reserve::Reservations;
 use onbeat_schedulers::{ALL, Extent, Opened, Running, SchedulerOutcome, find};
-use onbeat_sense::bpf::Parser;
-use onbeat_sense::bpf::listener::Listener;
-use onbeat_sense::probes::Probe;
 
 use super::groups;
-use super::plans::{self, Plans};
+use super::plans::Plans;
 use super::show::Show;
 use crate::child::{Child, Gated, ProgramEnd};
 use crate::cli::StartArgs;
 use crate::guard;
 use crate::signals::Signals;
-use crate::start_tracer;
 
 /// Between two looks at what has changed. Each costs a scheduled task CPU time.
 const TURN: Duration = Duration::from_millis(100);
@@ -38,7 +33,6 @@ enum SchedulerEnd {
 
 /// Starts, attends, stops.
 pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
-    let parser = start_tracer::parser(Parser::start)?;
     let signals = Signals::block().context("cannot listen for signals")?;
     let scheduler = find(&args.name).with_context(|| {
         let known: Vec<&str> = ALL.iter().map(|scheduler| scheduler.name).collect();
@@ -81,37 +75,23 @@ pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    let cookie: fn(Probe) -> Option<u32> = match plans {
-        Some(_) => plans::cookie,
-        None => |probe| (probe == Probe::Mdn).then_some(0),
-    };
-    let listener = running.listener().map(|program| {
-        let program = program.as_fd().try_clone_to_owned()?;
-        Listener::new(cookie, program, parser)
-    });
     Session {
         running,
         reservations,
         chooser,
         program,
-        listener: listener.transpose().context("cannot start a thread")?,
         plans,
-        known: Vec::new(),
     }
     .attend(&signals, args)
 }
 
 /// A scheduler in force, and the tasks that it schedules.
 struct Session {
-    /// None: the scheduler listens to nothing.
-    listener: Option<Listener>,
     running: Running,
     reservations: Reservations,
     plans: Option<Plans>,
     chooser: Option<Chooser>,
     program: Option<Child>,
-    /// The processes whose probes are looked for, in order.
-    known: Vec<u32>,
 }
 
 impl Session {
@@ -126,7 +106,9 @@ impl Session {
             }
             let now = Instant::now();
             if now >= next_follow {
-                self.follow();
+                if let Some(chooser) = &mut self.chooser {
+                    chooser.follow();
+                }
                 groups::fit(&mut self.running, &mut self.reservations);
                 next_follow = now + FOLLOW_EVERY;
             }
@@ -141,10 +123,6 @@ impl Session {
         };
         self.show(&mut show)?;
         show.close(&groups::told(&mut self.running, &self.reservations))?;
-        if let Some(error) = self.listener.as_ref().and_then(Listener::refused) {
-            eprintln!("onbeat: notifications of some programs are not received: {error}");
-        }
-        drop(self.listener);
         let name = self.running.name();
         self.running.stop();
         // Puts the chosen tasks back.
@@ -187,27 +165,6 @@ impl Session {
             return Some(SchedulerEnd::Program(status));
         }
         self.running.outcome().map(SchedulerEnd::Kernel)
-    }
-
-    /// Finds what has been started since: tasks to choose, and processes to listen to.
-    fn follow(&mut self) {
-        let processes = match &mut self.chooser {
-            Some(chooser) => {
-                chooser.follow();
-                chooser.processes()
-            }
-            None => onbeat_act::task::processes(),
-        };
-        if let Some(listener) = &mut self.listener {
-            let is_in = |list: &[u32], pid: u32| list.binary_search(&pid).is_ok();
-            for &pid in processes.iter().filter(|pid| !is_in(&self.known, **pid)) {
-                listener.look_soon(pid);
-            }
-            for &pid in self.known.iter().filter(|pid| !is_in(&processes, **pid)) {
-                listener.forget(pid);
-            }
-        }
-        self.known = processes;
     }
 }
 
