@@ -138,6 +138,11 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Restore the threads that a killed onbeat left changed
     Restore(RestoreArgs),
+    /// Mark where a job of a shell script begins or ends, or that it missed a deadline
+    ///
+    /// The mark is that of the process that started this command, if it is the same user's. Nothing
+    /// happens unless onbeat listens to it. Programs mark their jobs themselves: see docs/marks.md.
+    Mark(MarkArgs),
     /// Write man pages or shell completions
     Generate(GenerateArgs),
 }
@@ -393,6 +398,24 @@ pub(crate) struct DoctorArgs {
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `onbeat mark`.
+#[derive(Debug, Args)]
+pub(crate) struct MarkArgs {
+    /// What to say
+    pub(crate) what: MarkKind,
+}
+
+/// The marks of a script, with the numbers of `<onbeat/job.h>`.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum MarkKind {
+    /// A job begins
+    Begin = 1,
+    /// It has ended
+    End = 2,
+    /// A deadline was missed
+    Missed = 3,
 }
 
 /// `onbeat restore`.

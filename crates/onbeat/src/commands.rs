@@ -7,6 +7,7 @@ pub(crate) mod daemon;
 pub(crate) mod doctor;
 pub(crate) mod generate;
 mod keep;
+pub(crate) mod mark;
 pub(crate) mod plan;
 pub(crate) mod record;
 pub(crate) mod replay;

@@ -53,6 +53,7 @@ fn main() -> ExitCode {
         Command::Report(args) => commands::report::run(args),
         Command::Sim(args) => commands::sim::run(args),
         Command::Watch(args) => commands::watch::run(args),
+        Command::Mark(args) => commands::mark::run(args),
         Command::Generate(args) => commands::generate::run(args),
     };
     result.unwrap_or_else(|error| {

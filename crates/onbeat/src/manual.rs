@@ -24,6 +24,7 @@ pub(crate) fn sections(page: &str) -> Vec<Section> {
         "onbeat-sim" => (EXIT_STATUS, SIM_EXAMPLES),
         "onbeat-doctor" => (DOCTOR_EXIT_STATUS, DOCTOR_EXAMPLES),
         "onbeat-restore" => (RESTORE_EXIT_STATUS, RESTORE_EXAMPLES),
+        "onbeat-mark" => (EXIT_STATUS, MARK_EXAMPLES),
         "onbeat-daemon" => (EXIT_STATUS, DAEMON_EXAMPLES),
         "onbeat-scheduler" => (EXIT_STATUS, SCHEDULER_EXAMPLES),
         "onbeat-generate" => (EXIT_STATUS, GENERATE_EXAMPLES),
@@ -383,6 +384,11 @@ const SIM_EXAMPLES: Entries = &[
 const DOCTOR_EXAMPLES: Entries = &[(
     "onbeat doctor --json",
     "Print the table as JSON, for a script.",
+)];
+
+const MARK_EXAMPLES: Entries = &[(
+    "onbeat mark begin; convert in.png out.png; onbeat mark end",
+    "Mark a job of a script.",
 )];
 
 const RESTORE_EXAMPLES: Entries = &[(

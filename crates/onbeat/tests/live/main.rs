@@ -17,6 +17,7 @@ mod harm;
 #[path = "../in_time/mod.rs"]
 mod in_time;
 mod keeping;
+mod languages;
 mod looking;
 #[path = "../own_state/mod.rs"]
 mod own_state;
