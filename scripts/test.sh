@@ -99,7 +99,7 @@ awk -f scripts/unfinished.awk "$output/cargo" >"$output/unfinished"
 part libonbeat cat make --no-print-directory -j "$(nproc)" -C libonbeat test-quick OUT="$libonbeat"
 part player cat make --no-print-directory -C libonbeat/examples/player test OUT="$libonbeat"
 # Debian's Python, because setup.sh installs Debian's packages for it.
-part python cat env ONBEAT_LIBRARY_DIR="$libonbeat/linux-release" /usr/bin/python3 python/tests/run.py
+part python cat /usr/bin/python3 python/tests/run.py
 part packages cat env TARGET_DIR="${CARGO_TARGET_DIR:-target}" tests/packages/run.sh --quick
 part vm cat in_the_virtual_machine
 ! grep -qE '^test .* \.\.\. FAILED$' "$output"/* || status=1

@@ -5,7 +5,7 @@ are those of docs/formats.md, unless a function says otherwise.
 """
 
 from ._frames import frame, report_frames
-from ._marks import Job, MissingLibraryWarning, job, mdn
+from ._marks import Job, job, mdn
 from ._missing import MissingPackageError
 from ._read import (
     CutOffWarning,
@@ -22,7 +22,6 @@ __all__ = [
     "CutOffWarning",
     "FormatError",
     "Job",
-    "MissingLibraryWarning",
     "MissingPackageError",
     "Record",
     "Recording",

@@ -15,8 +15,6 @@ ROOT = HERE.parent.parent
 _DEBUG = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug"
 ONBEAT = _DEBUG / "onbeat"
 WORKLOAD = _DEBUG / "examples" / "workload"
-# Where libonbeat.so.0 is built: scripts/test.sh says it.
-LIBRARY = pathlib.Path(os.environ.get("ONBEAT_LIBRARY_DIR", ROOT / "libonbeat/build/linux-release"))
 
 # How long something that must come may take on a stalled machine.
 PATIENCE_S = 60
@@ -67,11 +65,6 @@ def onbeat():
 
 def workload():
     return built(WORKLOAD, "cargo build -p onbeat --example workload")
-
-
-def library_folder():
-    built(LIBRARY / "libonbeat.so.0", "make -C libonbeat")
-    return LIBRARY
 
 
 def eventually(what, condition):
