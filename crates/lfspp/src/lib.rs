@@ -1,8 +1,8 @@
 //! The LFS++ paper and its forerunners as they are written, for experiments, tests and `onbeat
 //! analyze --method lfspp`. onbeat's own loop is built without it.
 //!
-//! [`Analyser`] finds a period by the spectrum of a thread's wakeups (section 5.2). [`written`] has
-//! the feedback controllers of LFS, LFS++ and AQuoSA at the seams of onbeat's loop.
+//! [`Analyser`] finds a period by the spectrum of a thread's wakeups (section 5.2). [`reference`]
+//! has the feedback controllers of LFS, LFS++ and AQuoSA at the seams of onbeat's loop.
 
 mod analyser;
 pub mod reference;
