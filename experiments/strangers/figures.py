@@ -1,6 +1,6 @@
 """Count and 99th percentile of a program's events.
 
-usage: figures.py PERIOD_MS                 times in ms on the standard input, one a word
+usage: figures.py PERIOD_MS                 times in ms among the words of the standard input
        figures.py PERIOD_MS --stamp REGEX   the times when lines that match come in
 
 The count is of periods: events that are made up for in a burst count once. The percentile is of the time between two events.
@@ -24,7 +24,7 @@ if len(sys.argv) > 2:
         *lines, rest = re.split(rb"[\r\n]", rest + data)
         times += [now for line in lines if regex.search(line)]
 else:
-    times = [float(word) for word in sys.stdin.read().split()]
+    times = [float(word) for word in re.findall(r"(?<!\S)-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?!\S)", sys.stdin.read())]
 if not times:
     sys.exit("no events")
 times = sorted(t for t in times if t <= min(times) + seconds * 1000)

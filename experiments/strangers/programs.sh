@@ -32,14 +32,22 @@ compile() { # NAME [FLAG...]
     build "$1" gcc -O2 -D_GNU_SOURCE -pthread -I "$here" -o "$CACHE/$1" "$programs/$1.c" -lm "${@:2}"
 }
 
-# Count and percentile of the times, in ms, that come in; of --stamp REGEX, of the lines' arrival.
-figures() { # PERIOD_MS [--stamp REGEX]
-    "$python" "$here/figures.py" "$@"
-}
-
 # An instrument goes before everything else.
 first() {
     chrt -f 2 "$@"
+}
+
+# Count and percentile of the times, in ms, that come in; of --stamp REGEX, of the lines' arrival.
+figures() { # PERIOD_MS [--stamp REGEX]
+    first "$python" "$here/figures.py" "$@"
+}
+
+# Of the times that a program prints.
+timed() { # PERIOD_MS COMMAND...
+    local period=$1
+    shift
+    "$@" >"$WORK/times" 2>"$WORK/said" </dev/null
+    figures "$period" <"$WORK/times"
 }
 
 # When lines that match come out of the program. With the last of them the program is told to end.
@@ -108,7 +116,7 @@ on_jack() { # SHELL_COMMAND PREFIX...
     local command=$1
     shift
     JACK_NO_AUDIO_RESERVATION=1 JACK_DEFAULT_SERVER=strangers$$ "$@" sh -c "jackd --no-realtime -n strangers$$ -d dummy -r 48000 -p 256 >$WORK/jackd 2>&1 &
-        $command; kill \$!; wait \$!" 2>"$WORK/said"
+        $command; kill \$!; wait \$!"
 }
 
 #: mplayer | mplayer, 1080p25 | frames | C
@@ -191,19 +199,19 @@ run_pyqt() { QT_QPA_PLATFORM=xcb shown 16 400000 "$@" "$python" "$programs/qt.py
 
 #: gtk | GTK 3, an animation by its frame clock | frames | CPython, GTK
 prepare_gtk() { need "$python"; "$python" -c 'import gi; gi.require_version("Gtk", "3.0")' 2>/dev/null || { echo "skipped: no GTK for Python here"; exit 77; }; }
-run_gtk() { GDK_BACKEND=x11 NO_AT_BRIDGE=1 "$@" "$python" "$programs/gtk.py" 2>"$WORK/said" | figures 16.667; }
+run_gtk() { GDK_BACKEND=x11 NO_AT_BRIDGE=1 timed 16.667 "$@" "$python" "$programs/gtk.py"; }
 
 #: pygame | pygame, 400 sprites at 60 Hz | frames | CPython, SDL
 prepare_pygame() { need "$python"; "$python" -c 'import pygame' >/dev/null 2>&1 || { echo "skipped: no pygame here"; exit 77; }; }
-run_pygame() { SDL_VIDEODRIVER=x11 SDL_AUDIODRIVER=dummy PYGAME_HIDE_SUPPORT_PROMPT=1 "$@" "$python" "$programs/game.py" | figures 16.667; }
+run_pygame() { SDL_VIDEODRIVER=x11 SDL_AUDIODRIVER=dummy PYGAME_HIDE_SUPPORT_PROMPT=1 timed 16.667 "$@" "$python" "$programs/game.py"; }
 
 #: love | LÖVE, a game's loop at 60 Hz on llvmpipe | frames | LuaJIT, SDL, OpenGL
 prepare_love() { need love; }
-run_love() { HOME=$WORK SDL_AUDIODRIVER=dummy ALSOFT_DRIVERS=null "$@" love "$programs/love" 2>"$WORK/said" | figures 16.667; }
+run_love() { HOME=$WORK SDL_AUDIODRIVER=dummy ALSOFT_DRIVERS=null timed 16.667 "$@" love "$programs/love"; }
 
 #: godot | Godot 3, a 2D scene at 60 Hz on llvmpipe | frames | C++, GDScript, OpenGL | held back
 prepare_godot() { need godot3-runner; }
-run_godot() { HOME=$WORK "$@" godot3-runner --path "$programs/godot" --audio-driver Dummy --video-driver GLES2 --resolution 320x240 2>&1 | grep -E '^[0-9. ]+$' | figures 16.667; }
+run_godot() { HOME=$WORK timed 16.667 "$@" godot3-runner --path "$programs/godot" --audio-driver Dummy --video-driver GLES2 --resolution 320x240; }
 
 #: neverball | Neverball, its title on llvmpipe | frames | C, SDL, OpenGL
 prepare_neverball() { need neverball; }
@@ -251,7 +259,7 @@ run_sway() {
 #: jack | JACK, six clients in a chain, 5.3 ms | cycles of the last | C
 prepare_jack() { need jackd; compile jack -ljack; }
 run_jack() {
-    on_jack "$CACHE/jack 6 system:playback_1" "$@" | figures 5.333
+    timed 5.333 on_jack "$CACHE/jack 6 system:playback_1" "$@"
 }
 
 #: pipewire | PipeWire without rights to real-time priority, six clients in a chain, 5.3 ms | cycles of the last | C
@@ -268,8 +276,8 @@ context.objects = [ { factory = spa-node-factory args = { factory.name = support
 CONF
     cp "$CACHE/jack" "$WORK"
     chown nobody "$WORK"
-    PIPEWIRE_RUNTIME_DIR=$WORK "$@" setpriv --reuid=nobody --regid=nogroup --clear-groups sh -c "pipewire -c $WORK/pipewire.conf &
-        until [ -S $WORK/pipewire-0 ]; do sleep 0.05; done; pw-jack $WORK/jack 6; kill \$!" 2>"$WORK/said" | figures 5.333
+    PIPEWIRE_RUNTIME_DIR=$WORK timed 5.333 "$@" setpriv --reuid=nobody --regid=nogroup --clear-groups sh -c "pipewire -c $WORK/pipewire.conf &
+        until [ -S $WORK/pipewire-0 ]; do sleep 0.05; done; pw-jack $WORK/jack 6; kill \$!"
 }
 
 #: fluidsynth | FluidSynth on JACK, 5.3 ms, twenty notes a second | cycles without xrun | C, GLib | held back
@@ -290,31 +298,31 @@ run_fluidsynth() {
 
 #: go | Go, a 10 ms ticker beside 21 goroutines | ticks | Go
 prepare_go() { need go; build go env GO111MODULE=off GOFLAGS= GOCACHE="$WORK" go build -o "$CACHE/go" "$programs/go.go"; }
-run_go() { "$@" "$CACHE/go" | figures 10; }
+run_go() { timed 10 "$@" "$CACHE/go"; }
 
 #: java | Java, a scheduled executor at 50 Hz that leaves garbage | ticks | JVM with its collector
 prepare_java() { need java javac; build Beat.class javac -d "$CACHE" "$programs/Beat.java"; }
-run_java() { "$@" java -Xmx64m -cp "$CACHE" Beat | figures 20; }
+run_java() { timed 20 "$@" java -Xmx64m -cp "$CACHE" Beat; }
 
 #: node | Node, setInterval of 10 ms | ticks | V8, libuv
 prepare_node() { need node; }
-run_node() { "$@" node "$programs/node.js" | figures 10; }
+run_node() { timed 10 "$@" node "$programs/node.js"; }
 
 #: mono | Mono, a 10 ms loop beside its thread pool | ticks | .NET
 prepare_mono() { need mono mcs; build beat.exe mcs -out:"$CACHE/beat.exe" "$programs/beat.cs"; }
-run_mono() { "$@" mono "$CACHE/beat.exe" | figures 10; }
+run_mono() { timed 10 "$@" mono "$CACHE/beat.exe"; }
 
 #: erlang | Erlang, a 10 ms timer beside a hundred processes | ticks | BEAM
 prepare_erlang() { need erlc erl; build beat.beam erlc -o "$CACHE" "$programs/beat.erl"; }
-run_erlang() { "$@" erl -noshell -pa "$CACHE" -s beat main | figures 10; }
+run_erlang() { timed 10 "$@" erl -noshell -pa "$CACHE" -s beat main; }
 
 #: ruby | Ruby, a 20 ms loop beside ten threads | ticks | CRuby | held back
 prepare_ruby() { need ruby; }
-run_ruby() { "$@" ruby "$programs/beat.rb" | figures 20; }
+run_ruby() { timed 20 "$@" ruby "$programs/beat.rb"; }
 
 #: python-asyncio | Python, asyncio with a 10 ms loop and 50 others | ticks | CPython
 prepare_python-asyncio() { need "$python"; }
-run_python-asyncio() { "$@" "$python" "$programs/python_asyncio.py" | figures 10; }
+run_python-asyncio() { timed 10 "$@" "$python" "$programs/python_asyncio.py"; }
 
 #: python-threads | Python, 35 threads that send cyclically | messages up to 5 ms late | CPython, one lock for all
 prepare_python-threads() { need "$python"; }
@@ -322,7 +330,7 @@ run_python-threads() { "$@" "$python" "$programs/python_threads.py"; }
 
 #: rust-pool | Rust, 60 Hz with a pool of four that yields | frames | Rust, spin locks
 prepare_rust-pool() { need rustc; build rust-pool rustc -O --edition 2021 -o "$CACHE/rust-pool" "$programs/pool.rs"; }
-run_rust-pool() { "$@" "$CACHE/rust-pool" | figures 16.667; }
+run_rust-pool() { timed 16.667 "$@" "$CACHE/rust-pool"; }
 
 #: wine | Wine, a Windows program with a 10 ms timer | ticks | Win32
 prepare_wine() {
@@ -330,15 +338,15 @@ prepare_wine() {
     build beat-win.exe x86_64-w64-mingw32-gcc -O2 -o "$CACHE/beat-win.exe" "$programs/win.c" -lwinmm
     [ -d "$CACHE/wine" ] || WINEPREFIX=$CACHE/wine WINEDEBUG=-all WINEDLLOVERRIDES='mscoree,mshtml=' wineboot -i >"$WORK/wineboot" 2>&1
 }
-run_wine() { WINEPREFIX=$CACHE/wine WINEDEBUG=-all "$@" wine "$CACHE/beat-win.exe" | tr -d '\r' | figures 10; }
+run_wine() { WINEPREFIX=$CACHE/wine WINEDEBUG=-all timed 10 "$@" wine "$CACHE/beat-win.exe"; }
 
 #: yield | A game's loop that yields until its next frame, 60 Hz | frames | C, sched_yield
 prepare_yield() { compile yield; }
-run_yield() { "$@" "$CACHE/yield" | figures 16.667; }
+run_yield() { timed 16.667 "$@" "$CACHE/yield"; }
 
 #: realtime | A program that gives its 5 ms thread SCHED_FIFO itself, beside its own 60 Hz thread | cycles of 5 ms | C, RT
 prepare_realtime() { compile realtime; }
-run_realtime() { "$@" "$CACHE/realtime" | figures 5; }
+run_realtime() { timed 5 "$@" "$CACHE/realtime"; }
 
 #: cyclictest | cyclictest, two threads of 4 ms | cycles up to 4 ms late | C
 prepare_cyclictest() { need cyclictest; }
@@ -393,7 +401,7 @@ while now=$(date +%s%N) && [ "$now" -lt "$end" ]; do
     sleep 0.1
 done
 SH
-    "$@" bash "$WORK/monitor.sh" | figures 100
+    timed 100 "$@" bash "$WORK/monitor.sh"
 }
 
 name=$1 what=$2
