@@ -291,8 +291,8 @@ notes() {
 }
 run_fluidsynth() {
     notes | on_jack "jack_wait -s \$JACK_DEFAULT_SERVER -w -t 10 >/dev/null
-        fluidsynth -q -a jack -j -o audio.jack.server=\$JACK_DEFAULT_SERVER -o synth.polyphony=512 /usr/share/sounds/sf2/TimGM6mb.sf2 >/dev/null" "$@"
-    grep -q 'JackServer\|JackEngine\|driver' "$WORK/jackd" || exit 1
+        fluidsynth -q -a jack -j -o audio.jack.server=\$JACK_DEFAULT_SERVER -o synth.polyphony=512 /usr/share/sounds/sf2/TimGM6mb.sf2 >/dev/null" "$@" 2>"$WORK/said"
+    grep -q 'caught signal' "$WORK/jackd" || exit 1
     echo "count $((SECONDS_TO_RUN * 48000 / 256 - $(grep -c 'XRun\|not finished' "$WORK/jackd")))"
 }
 
