@@ -133,7 +133,13 @@ fn marks_are_heard_with_those_capabilities_also_from_a_file_and_namespaces_of_th
     }
     let mut alice = machine.client(ALICE);
     let mut command = machine.command(ALICE, Path::new("/usr/bin/unshare"));
-    command.args(["--user", "--map-root-user", "--mount", "--pid", "--fork"]);
+    command.args([
+        "--user",
+        "--map-root-user",
+        "--mount",
+        "--pid",
+        "--kill-child",
+    ]);
     let outside = Mortal::spawn(command.arg(&program).args(["1000000", "20000", "1000"]));
     let children = format!("/proc/{0}/task/{0}/children", outside.id());
     let marker = eventually("the program", || {
