@@ -62,6 +62,12 @@ impl Account {
         self.is_open &= self.left > 0.0;
     }
 
+    /// The CPU time until it is used up.
+    #[must_use]
+    pub fn left(&self) -> Span {
+        Span::from_ns(self.left.max(0.0) as u64)
+    }
+
     fn fill(&mut self, now: Instant) {
         let full = self.left.max(self.depth.as_ns() as f64);
         let refilled = self.refill * now.since(self.filled).as_ns() as f64;

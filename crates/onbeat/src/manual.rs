@@ -203,7 +203,7 @@ pub(crate) const SETTINGS: Entries = &[
     ),
     (
         "enforcement.means=\"auto\"",
-        "What a thread is given: auto (a reservation if it has a period, else a real-time priority within its program's account), reservations (the rest has a nice value), priority, or nice (for all).",
+        "What threads are given: priority (a real-time priority within their program's account), nice (a nice value and a slice), reservations (for those with a period; a nice value for the rest), or auto (priority; with --always or --hard reservations for those with a period).",
     ),
     (
         "power.rule=\"band\"",

@@ -81,6 +81,15 @@ impl ProtectedApplications {
         ended.collect()
     }
 
+    /// The CPU time until the first of those that need something has used up its account.
+    pub(super) fn least_left(&self, now: Instant) -> Option<Span> {
+        let needing = self
+            .all
+            .values()
+            .filter(|application| application.needs(now));
+        needing.map(|application| application.account.left()).min()
+    }
+
     /// Reviews each, by what it did in the last `over` on `cpus` CPUs, of which this `idle` share
     /// was idle. Grants are at most this `total` of CPUs.
     pub(super) fn review(

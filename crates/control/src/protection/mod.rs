@@ -265,9 +265,10 @@ impl Protector {
         self.idle.1 = Some(idle.iter().copied().sum());
     }
 
-    /// True if threads are raised, which the loop alone bounds.
-    pub(crate) const fn has_raised(&self) -> bool {
+    /// The time until the next review of raised threads, which the loop alone bounds.
+    pub(crate) fn pause(&self, now: Instant) -> Option<Span> {
         self.has_raised
+            .then(|| self.next.since(now).max(COUNTED_EVERY))
     }
 
     /// Charges a burst to its application, and counts a wakeup by an interrupt.
@@ -321,7 +322,10 @@ impl Protector {
         }
         self.put_all(around);
         let pause = if self.has_raised {
-            COUNTED_EVERY
+            // By then it cannot be used up, if it has all CPUs.
+            let left = self.applications.least_left(now).unwrap_or_default();
+            let cpus = u64::from(around.enforcer.capacity().cpus).max(1);
+            (left / cpus).max(COUNTED_EVERY).min(GLANCE)
         } else {
             QUARTER
         };

@@ -22,7 +22,6 @@ use crate::speed::SpeedGovernor;
 use crate::timer::TimerEvent;
 use crate::tuning::batching::PAUSE;
 use crate::tuning::enforcement::LOOK_AT_FIXED;
-use crate::tuning::protection::COUNTED_EVERY;
 use crate::{BoostWhy, Decision, Party, Settings, State, View, What, Why, WorksFor};
 
 impl<A: Actuator> Controller<A> {
@@ -57,11 +56,9 @@ impl<A: Actuator> Controller<A> {
         let pauses = self.batcher.pace.pauses(self.tasks.len());
         let is_usual = self.governor.is_some();
         let pause = PAUSE * if is_usual { 1 } else { pauses };
-        if self.protector.has_raised() {
-            pause.min(COUNTED_EVERY)
-        } else {
-            pause
-        }
+        self.protector
+            .pause(self.now)
+            .map_or(pause, |until| pause.min(until))
     }
 
     /// True if an exhausted budget waits for the next turn. If 100 threads or more do not fit,

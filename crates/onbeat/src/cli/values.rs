@@ -34,10 +34,11 @@ pub(crate) enum Through {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum MeansChoice {
-    /// Reservations for those with a period, a real-time priority within its account for the rest
+    /// A real-time priority within its account for all; with --always or --hard, reservations for
+    /// those with a period
     #[default]
     Auto,
-    /// Reservations, and a nice value for the rest
+    /// Reservations for those with a period, and a nice value for the rest
     Reservations,
     /// A real-time priority within its account for all
     Priority,

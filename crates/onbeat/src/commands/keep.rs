@@ -466,22 +466,23 @@ fn settings(
     let enforcement = config.enforcement;
     // No other tracer tells who woke whom.
     let finds_pipelines = options.pipelines == Pipelines::Auto && tracer == tracer::TracerKind::Bpf;
+    let always = options.always || tracer != tracer::TracerKind::Bpf;
+    // Where an interrupt cannot be told from a thread that wakes another one, a batch program seems
+    // to have a clock; and a scheduler of onbeat's own gives reservations alone.
+    let raises = !options.no_probation
+        && tracer == tracer::TracerKind::Bpf
+        && bpf::tells_wakers()
+        && enforcement.through != Through::Scx;
     Settings {
         probation: !options.no_probation,
         means: AllowedMeans {
-            always: options.always || tracer != tracer::TracerKind::Bpf,
-            reserves: options.hard
-                || matches!(
-                    enforcement.means,
-                    MeansChoice::Auto | MeansChoice::Reservations
-                ),
-            // Where an interrupt cannot be told from a thread that wakes another one, a batch
-            // program seems to have a clock; and a scheduler of onbeat's own gives reservations
-            // alone.
-            raises: !options.no_probation
-                && tracer == tracer::TracerKind::Bpf
-                && bpf::tells_wakers()
-                && enforcement.through != Through::Scx,
+            always,
+            raises,
+            reserves: match enforcement.means {
+                MeansChoice::Reservations => true,
+                MeansChoice::Auto => options.hard || always || !raises,
+                MeansChoice::Priority | MeansChoice::Nice => false,
+            },
             priority: matches!(enforcement.means, MeansChoice::Auto | MeansChoice::Priority),
         },
         pipelines: finds_pipelines.then(|| PipelineSettings {

@@ -237,8 +237,9 @@ static __always_inline void VARIANT(left_cpu)(bool preempt, struct task_struct *
 }
 
 /*
- * The task was ready, and waited for `prev`. No longer than `prev` ran: before that, it may have
- * waited for its own process's threads. Threads of the kernel are no competitors.
+ * The task was ready, and waited for `prev`, which would run on. No longer than `prev` ran: before
+ * that, it may have waited for its own process's threads. A thread that blocks now, as a display
+ * server does once it has drawn, is no competitor, and neither are the kernel's.
  */
 static __always_inline void VARIANT(waited)(struct activity *a, struct task_struct *prev,
 					    struct task_struct *task, u64 now)
@@ -251,7 +252,7 @@ static __always_inline void VARIANT(waited)(struct activity *a, struct task_stru
 		return;
 	ran_ns = READ(prev, se.sum_exec_runtime) - READ(prev, se.prev_sum_exec_runtime);
 	if (ran_ns < WAIT_NS || !READ(prev, pid) || READ(prev, tgid) == READ(task, tgid) ||
-	    READ(prev, flags) & PF_KTHREAD)
+	    READ(prev, flags) & PF_KTHREAD || VARIANT(state_of)(prev))
 		return;
 	record = reserve(RECORD_WAITED, a->id, now);
 	if (!record)
