@@ -386,10 +386,10 @@ const DOCTOR_EXAMPLES: Entries = &[(
     "Print the table as JSON, for a script.",
 )];
 
-const MARK_EXAMPLES: Entries = &[(
-    "onbeat mark begin; convert in.png out.png; onbeat mark end",
-    "Mark a job of a script.",
-)];
+const MARK_EXAMPLES: Entries = &[
+    ("onbeat mark begin", "Say that a job of a script begins."),
+    ("onbeat mark end", "Say that it has ended."),
+];
 
 const RESTORE_EXAMPLES: Entries = &[(
     "sudo onbeat restore",

@@ -43,8 +43,7 @@ fn a_lock_is_seen_on_its_owners_screen_and_on_nobody_elses() {
     });
 
     screen.press("\r");
-    screen.shows("spectrum of the last");
-    screen.shows(" Hz");
+    screen.shows("response, by second");
     screen.press("\x1b");
     screen.line_with("workload", "kept");
     alice.done(&format!("untrack {}", workload.id()));
