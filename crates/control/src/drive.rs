@@ -1,8 +1,44 @@
 //! Turns the controller: hear, decide, act, until there is nothing more to hear.
 
-use onbeat_model::{Actuator, Flow, Sensor, Span};
+use onbeat_model::{Actuator, Flow, Sensor, Span, TaskId};
 
 use crate::Controller;
+
+/// What the loop asks about CPU time. A function that tells it of a task is enough.
+pub trait CpuTime {
+    /// See [`Sensor::executed`].
+    fn executed(&mut self, task: TaskId) -> Option<Span>;
+
+    /// See [`Sensor::assign`].
+    fn assign(&mut self, _task: TaskId, _application: u32) {}
+
+    /// See [`Sensor::spent`].
+    fn spent(&mut self, _application: u32) -> Option<Span> {
+        None
+    }
+}
+
+impl<F: FnMut(TaskId) -> Option<Span>> CpuTime for F {
+    fn executed(&mut self, task: TaskId) -> Option<Span> {
+        self(task)
+    }
+}
+
+struct OfSensor<'a, S>(&'a mut S);
+
+impl<S: Sensor> CpuTime for OfSensor<'_, S> {
+    fn executed(&mut self, task: TaskId) -> Option<Span> {
+        self.0.executed(task)
+    }
+
+    fn assign(&mut self, task: TaskId, application: u32) {
+        self.0.assign(task, application);
+    }
+
+    fn spent(&mut self, application: u32) -> Option<Span> {
+        self.0.spent(application)
+    }
+}
 
 /// Whether to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +60,7 @@ pub fn begin<S: Sensor, A: Actuator>(
 ) -> Result<(), S::Error> {
     let mut events = Vec::new();
     sensor.poll(Span::ZERO, &mut events)?;
-    controller.turn(&events, sensor.now(), &mut |task| sensor.executed(task));
+    controller.turn(&events, sensor.now(), &mut OfSensor(sensor));
     Ok(())
 }
 
@@ -51,7 +87,7 @@ pub fn drive<S: Sensor, A: Actuator>(
         {
             controller.idle(idle, now);
         }
-        controller.turn(&events, now, &mut |task| sensor.executed(task));
+        controller.turn(&events, now, &mut OfSensor(sensor));
         for partner in controller.partners_to_track() {
             // It has ended meanwhile, or may not be tracked: the path goes without it.
             if sensor.track_partner(partner.tid, partner.of).is_err() {

@@ -37,7 +37,7 @@ mod task;
 mod timer;
 mod tuning;
 
-pub use drive::{Next, begin, drive};
+pub use drive::{CpuTime, Next, begin, drive};
 pub use dry_run::DryRun;
 pub use journal::Decision;
 pub use pipeline::Partner;

@@ -2,7 +2,7 @@
 //! means (AQuoSA's server for a set of threads, LFS++'s one reservation for a player).
 //!
 //! An application without a beat has used at most D + r t after a time t, where D is
-//! [`Account::START`] for each of its processes and r is [`Account::WITHOUT_BEAT`]. One with a beat
+//! [`Account::START`] for each of the processes that it ever had at a time and r is [`Account::WITHOUT_BEAT`]. One with a beat
 //! has what it was [granted](Grant). A debt stays.
 
 use onbeat_model::{Instant, Span};
@@ -40,7 +40,7 @@ impl Account {
         }
     }
 
-    /// One more process begins in the application.
+    /// The application has more processes than ever before.
     pub fn add_process(&mut self) {
         self.left += Self::START.as_ns() as f64;
         self.depth += Self::START;
@@ -60,6 +60,13 @@ impl Account {
         self.fill(now);
         self.left -= used.as_ns() as f64;
         self.is_open &= self.left > 0.0;
+    }
+
+    /// Nothing would be lost if it were forgotten.
+    #[must_use]
+    pub fn is_full(&mut self, now: Instant) -> bool {
+        self.fill(now);
+        self.left >= self.depth.as_ns() as f64
     }
 
     /// The CPU time until it is used up.

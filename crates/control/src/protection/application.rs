@@ -6,6 +6,7 @@ use onbeat_decide::account::{Account, Grant, share};
 use onbeat_decide::ladder::ApplicationFacts;
 use onbeat_model::{Burst, Instant, Span};
 
+use crate::drive::CpuTime;
 use crate::estimation::clock::Outside;
 use crate::need::Need;
 use crate::tuning::clock::QUARTER;
@@ -38,23 +39,19 @@ impl ProtectedApplications {
         let entry = self.all.entry(application);
         let application = entry.or_insert_with(|| ProtectedApplication::new(now, busiest));
         application.threads += 1;
-        if is_process {
-            application.processes += 1;
-            if application.processes > 1 {
-                application.account.add_process();
-            }
+        application.processes += u32::from(is_process);
+        // A script that runs one batch program after the other has no more than with one of them.
+        if application.processes > application.most_processes {
+            application.most_processes += 1;
+            application.account.add_process();
         }
     }
 
-    /// The application has one thread less, and one process less if it was that one's first. It is
-    /// forgotten with the last thread.
+    /// The application has one thread less, and one process less if it was that one's first.
     pub(super) fn leave(&mut self, application: u32, is_process: bool) {
         if let Some(left) = self.all.get_mut(&application) {
             left.processes -= u32::from(is_process);
             left.threads -= 1;
-            if left.threads == 0 {
-                self.all.remove(&application);
-            }
         }
     }
 
@@ -81,6 +78,19 @@ impl ProtectedApplications {
         ended.collect()
     }
 
+    /// Charges what the sensor's meter says. False without one.
+    pub(super) fn charge_metered(&mut self, now: Instant, cpu_time: &mut dyn CpuTime) -> bool {
+        let mut is_metered = false;
+        for (&number, application) in &mut self.all {
+            let spent = cpu_time.spent(number);
+            is_metered |= spent.is_some();
+            let new = application.meter(spent);
+            application.recent.above += new;
+            application.account.spend(new, now);
+        }
+        is_metered
+    }
+
     /// The CPU time until the first of those that need something has used up its account.
     pub(super) fn least_left(&self, now: Instant) -> Option<Span> {
         let needing = self
@@ -98,6 +108,9 @@ impl ProtectedApplications {
         over: Span,
         (cpus, idle, total): (f64, Option<f64>, f64),
     ) {
+        // Whoever uses up its account and executes anew has the same one.
+        self.all
+            .retain(|_, it| it.threads > 0 || !it.account.is_full(now));
         for application in self.all.values_mut() {
             application.review(now, over, cpus, idle);
         }
@@ -108,14 +121,14 @@ impl ProtectedApplications {
             } else {
                 application
                     .account
-                    .set_grant(None, application.processes.max(1), now);
+                    .set_grant(None, application.most_processes, now);
             }
         }
         let wishes: Vec<f64> = with_beat.iter().map(|it| it.grant.cpus()).collect();
         for (application, cpus) in with_beat.into_iter().zip(share(&wishes, total)) {
             application
                 .account
-                .set_grant(Some(cpus), application.processes, now);
+                .set_grant(Some(cpus), application.most_processes, now);
         }
     }
 }
@@ -127,6 +140,8 @@ pub(super) struct ProtectedApplication {
     threads: usize,
     /// The number of its processes whose first thread has not ended.
     processes: u32,
+    /// The most that it ever had, 1 at least.
+    most_processes: u32,
     need: Need,
     /// It did at the last review.
     needed: bool,
@@ -139,6 +154,8 @@ pub(super) struct ProtectedApplication {
     proved: Instant,
     keeps_until: Instant,
     recent: RecentUse,
+    /// What the sensor's meter said last, if it has one.
+    metered: Option<Span>,
     /// It waited for others at the last review.
     waited: bool,
     /// Until then, its protection counts as being in vain.
@@ -149,6 +166,8 @@ pub(super) struct ProtectedApplication {
 #[derive(Clone, Copy, Debug, Default)]
 struct RecentUse {
     used: Span,
+    /// The same above ordinary priority, inherited by others, too.
+    above: Span,
     /// Time in which raised threads were ready and did not run.
     waited: Span,
 }
@@ -158,6 +177,7 @@ impl ProtectedApplication {
         Self {
             threads: 0,
             processes: 0,
+            most_processes: 1,
             need,
             needed: false,
             account: Account::new(began),
@@ -167,6 +187,7 @@ impl ProtectedApplication {
             proved: began,
             keeps_until: Instant::ZERO,
             recent: RecentUse::default(),
+            metered: None,
             waited: false,
             in_vain_until: Instant::ZERO,
         }
@@ -190,9 +211,16 @@ impl ProtectedApplication {
     /// A thread used so much CPU time, and did so while it was raised.
     pub(super) fn charge(&mut self, used: Span, is_raised: bool, now: Instant) {
         self.recent.used += used;
-        if is_raised {
+        if is_raised && self.metered.is_none() {
             self.account.spend(used, now);
         }
+    }
+
+    /// The meter says that it has spent so much, ever. Returns what is new.
+    pub(super) fn meter(&mut self, spent: Option<Span>) -> Span {
+        let before = self.metered;
+        self.metered = spent.or(before);
+        spent.unwrap_or_default() - before.or(spent).unwrap_or_default()
     }
 
     pub(super) fn wait(&mut self, waited: Span) {
@@ -208,8 +236,12 @@ impl ProtectedApplication {
     /// Finds out whether the application has a clock, whether others want its CPUs, and whether its
     /// members are raised in vain.
     fn review(&mut self, now: Instant, over: Span, cpus: f64, idle: Option<f64>) {
-        let RecentUse { used, waited } = std::mem::take(&mut self.recent);
-        let used = used.ratio(over);
+        let RecentUse {
+            used,
+            above,
+            waited,
+        } = std::mem::take(&mut self.recent);
+        let used = used.max(above).ratio(over);
         let is_batch = now.since(self.proved) >= UNPROVED && used >= CAPACITY;
         if self.clock.is_steady(now) && !is_batch {
             self.keeps_until = now + KEEPS;

@@ -26,6 +26,7 @@ pub(crate) mod boost;
 use onbeat_decide::ladder::{self, MemberFacts, Rung, RungWhy};
 use onbeat_model::{Actuator, Boost, Burst, Instant, Refusal, Span, TaskId};
 
+use crate::drive::CpuTime;
 use crate::enforcement::Enforcer;
 use crate::pipeline::PipelineFinder;
 use crate::settings::AllowedMeans;
@@ -52,6 +53,8 @@ pub(crate) struct Protector {
     idle: (Option<Span>, Option<Span>),
     /// Some thread is raised, which the loop alone bounds.
     has_raised: bool,
+    /// Threads that the meter is to charge to an application.
+    unassigned: Vec<(TaskId, u32)>,
     /// Applications whose need ended.
     satisfied: Vec<u32>,
     /// Number of threads that were ever protected.
@@ -206,6 +209,7 @@ impl Protector {
             self.review_at(around, now + QUARTER);
         }
         self.applications.enter(application, is_process, now);
+        self.unassigned.push((thread.task.id, application));
         // It was tracked before.
         if let Some(before) = before {
             self.applications.leave(before, was_process);
@@ -305,13 +309,13 @@ impl Protector {
         &mut self,
         around: &mut LoopParts<'_, A>,
         crowd: u64,
-        executed: &mut dyn FnMut(TaskId) -> Option<Span>,
+        cpu_time: &mut dyn CpuTime,
     ) {
         let now = around.now;
         if now < self.next || self.applications.is_empty() {
             return;
         }
-        self.count(around, executed);
+        self.count(around, cpu_time);
         let over = now.since(self.looked);
         if over >= QUARTER * crowd {
             self.look(around, over);
@@ -362,23 +366,31 @@ impl Protector {
         self.satisfied.extend(self.applications.take_satisfied(now));
     }
 
+    /// Has the meter charge new threads to their applications.
+    pub(crate) fn assign(&mut self, cpu_time: &mut dyn CpuTime) {
+        for (task, application) in self.unassigned.drain(..) {
+            cpu_time.assign(task, application);
+            if let Some(it) = self.applications.get_mut(application) {
+                it.meter(cpu_time.spent(application));
+            }
+        }
+    }
+
     /// Charges the applications with what their threads have used by now. What a thread used before
     /// it was raised is not charged, so those that may be raised are counted as well.
-    fn count<A: Actuator>(
-        &mut self,
-        around: &LoopParts<'_, A>,
-        executed: &mut dyn FnMut(TaskId) -> Option<Span>,
-    ) {
+    fn count<A: Actuator>(&mut self, around: &LoopParts<'_, A>, cpu_time: &mut dyn CpuTime) {
+        let metered = self.applications.charge_metered(around.now, cpu_time);
         self.has_raised = false;
         for (slot, thread) in around.tasks.iter() {
             let protection = self.threads.get_mut(slot);
             self.has_raised |= protection.is_in_force();
             let application = protection.application;
             let application = application.and_then(|it| self.applications.get_mut(it));
-            if let Some(application) = application
+            if !metered
+                && let Some(application) = application
                 && application.facts(around.means.always, around.now).needs
                 && around.enforcer.server(slot).is_clean()
-                && let Some(total) = executed(thread.task.id)
+                && let Some(total) = cpu_time.executed(thread.task.id)
             {
                 let is_raised = protection.is_in_force();
                 application.charge(protection.account.count(total), is_raised, around.now);

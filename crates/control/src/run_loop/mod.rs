@@ -17,6 +17,7 @@ use onbeat_model::{
 use crate::allocation;
 use crate::allocation::arbiter::Arbiter;
 use crate::batching::{self, Batcher, HeldEvent, TurnPace};
+use crate::drive::CpuTime;
 use crate::enforcement::{Books, Effects, Enforcer};
 use crate::estimation::declared::MarkEffect;
 use crate::estimation::probation::Probations;
@@ -79,24 +80,20 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Takes in `events`, which are all up to `now`, and does what follows from them. `executed`
-    /// tells the CPU time that a task has used up to now.
-    pub fn turn(
-        &mut self,
-        events: &[Event],
-        now: Instant,
-        executed: &mut dyn FnMut(TaskId) -> Option<Span>,
-    ) {
+    /// Takes in `events`, which are all up to `now`, and does what follows from them. `cpu_time`
+    /// tells what tasks have used up to now.
+    pub fn turn(&mut self, events: &[Event], now: Instant, cpu_time: &mut dyn CpuTime) {
         self.now = now;
         self.records.started.get_or_insert(now);
         self.batcher.pace.turn(now);
         for event in events {
             self.hear(event, now);
         }
+        self.protector.assign(cpu_time);
         self.pipelines.hear_contacts(&self.tasks);
         self.hear_in_turn(now);
         while let Some(due) = self.timers.due(now) {
-            self.look(due, now, executed);
+            self.look(due, now, cpu_time);
         }
         self.release_satisfied(now);
         self.analyse_some(now);

@@ -7,6 +7,7 @@ use onbeat_model::{Actuator, Burst, Instant, Span, TaskId};
 use super::Controller;
 use crate::Why;
 use crate::batching::crowd;
+use crate::drive::CpuTime;
 use crate::estimation::Part;
 use crate::estimation::clock::is_clocked;
 use crate::estimation::probation::{ProbationEnd, Terms};
@@ -19,12 +20,7 @@ use crate::tuning::starvation::{LOOK_RARELY, PROBATION, PUT_OFF};
 
 impl<A: Actuator> Controller<A> {
     /// Does what is due at a timer.
-    pub(super) fn look(
-        &mut self,
-        event: TimerEvent,
-        now: Instant,
-        executed: &mut dyn FnMut(TaskId) -> Option<Span>,
-    ) {
+    pub(super) fn look(&mut self, event: TimerEvent, now: Instant, cpu_time: &mut dyn CpuTime) {
         match event {
             TimerEvent::Look(task) => self.look_at(task, now),
             TimerEvent::Retry(task) => {
@@ -43,12 +39,12 @@ impl<A: Actuator> Controller<A> {
                 if let Some(slot) = self.tasks.find(task) {
                     self.hear_of(slot, now);
                 }
-                self.sample(task, now, executed(task));
+                self.sample(task, now, cpu_time.executed(task));
             }
-            TimerEvent::Starves(task) => self.look_whether_it_starves(task, now, executed),
+            TimerEvent::Starves(task) => self.look_whether_it_starves(task, now, cpu_time),
             TimerEvent::ProbationOver(task) => self.end_probation(task, now),
             TimerEvent::Boost(task) => {
-                let executed = executed(task);
+                let executed = cpu_time.executed(task);
                 if let Some(slot) = self.tasks.find(task) {
                     let (protector, mut around) = self.protecting(now);
                     let refusal = protector.look_at_boost(&mut around, slot, executed);
@@ -58,7 +54,7 @@ impl<A: Actuator> Controller<A> {
             TimerEvent::Protection => {
                 let crowd = crowd(self.tasks.len());
                 let (protector, mut around) = self.protecting(now);
-                protector.review(&mut around, crowd, executed);
+                protector.review(&mut around, crowd, cpu_time);
             }
             TimerEvent::Widen => {
                 self.enforcer.widen();
@@ -258,12 +254,7 @@ impl<A: Actuator> Controller<A> {
     }
 
     /// Looks at the CPU time of a thread without a rhythm: it may starve without a burst.
-    fn look_whether_it_starves(
-        &mut self,
-        task: TaskId,
-        now: Instant,
-        executed: &mut dyn FnMut(TaskId) -> Option<Span>,
-    ) {
+    fn look_whether_it_starves(&mut self, task: TaskId, now: Instant, cpu_time: &mut dyn CpuTime) {
         let Some(slot) = self.tasks.find(task) else {
             return;
         };
@@ -275,7 +266,7 @@ impl<A: Actuator> Controller<A> {
                 .set(now + LOOK_RARELY, TimerEvent::Starves(task));
             return;
         }
-        let Some(executed) = executed(task) else {
+        let Some(executed) = cpu_time.executed(task) else {
             return;
         };
         let (next, why) = thread.estimator.look(now, executed);

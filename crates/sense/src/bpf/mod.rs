@@ -346,6 +346,8 @@ impl Sensor for BpfSensor {
     }
 
     fn spent(&mut self, application: u32) -> Option<Span> {
+        // What runs without a switch would be charged when it sleeps.
+        self.meter.look();
         Some(self.meter.spent(Spender::Application(application)).all())
     }
 
