@@ -19,6 +19,6 @@ way() {
 start_hogs "$HOGS"
 way default "" env
 way lfspp "" onbeat-experiments lfspp --report /results/lfspp.json --
-way onbeat "" onbeat run --quiet --report /results/onbeat.json --
-way marked marks=1 onbeat run --quiet --report /results/marked.json --
+way onbeat "" onbeat run --always --quiet --report /results/onbeat.json --
+way marked marks=1 onbeat run --always --quiet --report /results/marked.json --
 end_hogs

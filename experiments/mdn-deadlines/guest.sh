@@ -39,7 +39,7 @@ RUN
         [ "$scheduler" = onbeat ] || hard=--hard
         sh "$folder/bound.sh" &
         # shellcheck disable=SC2086 # none or one
-        onbeat run --quiet --children $hard --report "$folder/report.json" -- sh "$folder/periodic.sh"
+        onbeat run --always --quiet --children $hard --report "$folder/report.json" -- sh "$folder/periodic.sh"
         wait
         ;;
     *)

@@ -26,7 +26,7 @@ way() {
     for n in $(seq "$criers"); do
         all="$all srtgen $same $* seed=$n log=$folder/crier$n.csv &"
     done
-    onbeat run --quiet --children --report "$folder/report.json" --log "$folder/log.jsonl" -- sh -c ": >/run/begun; $all wait"
+    onbeat run --always --quiet --children --report "$folder/report.json" --log "$folder/log.jsonl" -- sh -c ": >/run/begun; $all wait"
     wait
 }
 

@@ -19,5 +19,5 @@ rt_app_plan /results/reserved "${RUN_SECONDS:-20}" "$(tasks "$(rt_app_deadline 2
 rt-app /results/reserved/plan.json >/dev/null
 
 rt_app_plan /results/onbeat "${RUN_SECONDS:-20}" "$(tasks '' '')"
-onbeat run --report /results/onbeat/report.json --log /results/onbeat/log.jsonl -- rt-app /results/onbeat/plan.json
+onbeat run --always --report /results/onbeat/report.json --log /results/onbeat/log.jsonl -- rt-app /results/onbeat/plan.json
 end_hogs

@@ -95,7 +95,7 @@ run() { # SET WAY PROGRAMS...
     sleep 0.2
     onbeat=
     if [ "$way" = onbeat-global ]; then
-        onbeat attach --quiet $ONBEAT --report "$folder/report.json" --log "$folder/log.jsonl" $programs \
+        onbeat attach --always --quiet $ONBEAT --report "$folder/report.json" --log "$folder/log.jsonl" $programs \
             2>>"$folder/stderr" &
         onbeat=$!
     fi

@@ -28,7 +28,7 @@ lfspp() { # NAME
     way "$1" "$(tasks '')" onbeat-experiments lfspp --report "/results/$1/report.json" --
 }
 by_onbeat() { # NAME
-    way "$1" "$(tasks '')" onbeat run $ONBEAT --report "/results/$1/report.json" --log "/results/$1/log.jsonl" --
+    way "$1" "$(tasks '')" onbeat run --always $ONBEAT --report "/results/$1/report.json" --log "/results/$1/log.jsonl" --
 }
 
 calibrate_rt_app

@@ -45,7 +45,7 @@ mount -t tmpfs tmpfs /tmp
 mount -t tracefs tracefs /sys/kernel/tracing
 mount -t bpf bpf /sys/fs/bpf
 onbeat doctor
-onbeat run --log /tmp/decisions.jsonl -- periodic 250
+onbeat run --always --log /tmp/decisions.jsonl -- periodic 250
 echo "ended: $?"
 cat /tmp/decisions.jsonl
 poweroff -f

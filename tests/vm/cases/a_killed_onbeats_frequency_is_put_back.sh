@@ -20,7 +20,7 @@ wait_for() { # SETTINGS
 kill_one() { # NAME
     rm -f "/results/$1.jsonl"
     sleep 1000 &
-    onbeat attach --quiet --config 'power.rule="band"' --log "/results/$1.jsonl" $! &
+    onbeat attach --always --quiet --config 'power.rule="band"' --log "/results/$1.jsonl" $! &
     killed=$!
     until grep -q 'speed-set.*"new_khz":800000' "/results/$1.jsonl" 2>/dev/null; do
         kill -0 "$killed"

@@ -33,7 +33,7 @@ check "the group is throttled in most of its periods" "$(throttled)" -ge 15
 check "most jobs are late or left out" "$(in_time /results/alone 1)" -le 50
 
 kept() { # NAME RULE
-    printf 'scan = "100ms"\n[[rule]]\nname = "%s"\n%s\n' "$1" "$2" >/tmp/onbeat.toml
+    printf 'always = true\nscan = "100ms"\n[[rule]]\nname = "%s"\n%s\n' "$1" "$2" >/tmp/onbeat.toml
     onbeat daemon --no-bus --config /tmp/onbeat.toml --state-dir /run/onbeat 2>"/results/$1.journal" &
     service=$!
     beat 6 "/results/$1" &

@@ -13,7 +13,7 @@ start_hogs 1
 rt_app_plan /results/rr 2 "$(tasks '"policy": "SCHED_RR", "priority": 10')"
 rt-app /results/rr/plan.json >/dev/null 2>&1
 rt_app_plan /results/onbeat 5 "$(tasks '')"
-onbeat run --report /results/report.json --log /results/log.jsonl -- rt-app /results/onbeat/plan.json >/dev/null
+onbeat run --always --report /results/report.json --log /results/log.jsonl -- rt-app /results/onbeat/plan.json >/dev/null
 end_hogs
 
 rr=$(longest /results/rr/log-short-0.log 10000 0)

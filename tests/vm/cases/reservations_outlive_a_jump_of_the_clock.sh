@@ -7,12 +7,12 @@
 # A suspend cannot be had here: this kernel has no test of it, virtual time stands still in it, and in host time a busy host stops the clocks.
 periodic 40000 1000 1 /tmp/speed
 rounds=$((2 * 1000000 / $(cut -d ' ' -f 4 /tmp/speed | middle)))
-printf 'scan = "200ms"\n[[rule]]\nname = "it"\nprogram = "/usr/bin/periodic"\n' >/tmp/onbeat.toml
+printf 'always = true\nscan = "200ms"\n[[rule]]\nname = "it"\nprogram = "/usr/bin/periodic"\n' >/tmp/onbeat.toml
 cp /usr/bin/periodic /tmp/other
 start_service /tmp/onbeat.toml
 periodic 40000 $rounds 600 /dev/null &
 of_service=$!
-onbeat run --quiet --log /tmp/run.jsonl -- /tmp/other 30000 $rounds 600 /dev/null &
+onbeat run --always --quiet --log /tmp/run.jsonl -- /tmp/other 30000 $rounds 600 /dev/null &
 run=$!
 wait_until "the other runs" 60 pidof other
 of_run=$(pidof other)

@@ -10,7 +10,7 @@ start_hogs 4
 rt_app_plan /results/default 2 "$tasks"
 rt-app /results/default/plan.json >/dev/null 2>&1
 rt_app_plan /results/onbeat 5 "$tasks"
-onbeat run --report /results/report.json --log /results/log.jsonl -- rt-app /results/onbeat/plan.json >/dev/null
+onbeat run --always --report /results/report.json --log /results/log.jsonl -- rt-app /results/onbeat/plan.json >/dev/null
 end_hogs
 
 by_default=$(late /results/default/log-a-0.log 3505 0)

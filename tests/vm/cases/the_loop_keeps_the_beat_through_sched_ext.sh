@@ -18,7 +18,7 @@ scheduler() {
 
 start_hogs 6
 periodic $period 2000 2 /results/default
-onbeat run --config 'enforcement.through="scx"' --report /results/report.json --log /results/log.jsonl -- \
+onbeat run --always --config 'enforcement.through="scx"' --report /results/report.json --log /results/log.jsonl -- \
     periodic $period 2000 6 /results/scx
 check "by default more than half of the jobs are late" "$(late /results/default 0)" -gt 500
 check "the loop has reserved" -n "$(grep -m 1 '"what":"reserved"' /results/log.jsonl)"
@@ -28,7 +28,7 @@ check "the kernel's own scheduler is back" "$(scheduler)" = none
 
 periodic $period 2000 600 /results/never &
 program=$!
-onbeat attach --quiet --config 'enforcement.through="scx"' --log /results/killed.jsonl "$program" &
+onbeat attach --always --quiet --config 'enforcement.through="scx"' --log /results/killed.jsonl "$program" &
 onbeat=$!
 has_reserved() {
     grep -q '"what":"reserved"' /results/killed.jsonl

@@ -7,7 +7,7 @@
 online=/sys/devices/system/cpu/cpu1/online
 periodic 40000 1000 1 /tmp/speed
 rounds_in_1ms=$((1000000 / $(cut -d ' ' -f 4 /tmp/speed | middle)))
-printf 'scan = "200ms"\n[[rule]]\nname = "it"\nprogram = "/usr/bin/periodic"\n' >/tmp/onbeat.toml
+printf 'always = true\nscan = "200ms"\n[[rule]]\nname = "it"\nprogram = "/usr/bin/periodic"\n' >/tmp/onbeat.toml
 start_service /tmp/onbeat.toml
 periodic 40000 $((2 * rounds_in_1ms)) 600 /dev/null &
 first=$!

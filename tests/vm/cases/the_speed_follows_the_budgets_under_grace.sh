@@ -12,7 +12,7 @@ keep() { # FOLDER OPTION...
     folder=$1
     shift
     mkdir "$folder"
-    onbeat run --quiet --config 'power.rule="grace"' --config 'power.sampling="500ms"' --report "$folder/report.json" --log "$folder/log.jsonl" "$@" -- \
+    onbeat run --always --quiet --config 'power.rule="grace"' --config 'power.sampling="500ms"' --report "$folder/report.json" --log "$folder/log.jsonl" "$@" -- \
         cycles 40 8000 160 "$folder/jobs"
 }
 

@@ -16,7 +16,7 @@ for round in 1 2; do
     done
     rt_app_plan "/tmp/plan-$round" 20 "$tasks"
 done
-onbeat run --children --log /results/log.jsonl -- sh -c '
+onbeat run --always --children --log /results/log.jsonl -- sh -c '
     for round in 1 2; do rt-app /tmp/plan-$round/plan.json >/dev/null 2>&1 & sleep 0.5; done; wait'
 check "nothing is reserved when all have ended" -z "$(reserved_threads)"
 

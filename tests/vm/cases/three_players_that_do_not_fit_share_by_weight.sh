@@ -27,7 +27,7 @@ player second 33000
 second=$!
 player third 47000
 third=$!
-onbeat attach --quiet --cap 60% --config 'limits.minimum="12%"' --config weights.first=3 --config weights.second=2 --config weights.third=1 --log /results/log.jsonl \
+onbeat attach --always --quiet --cap 60% --config 'limits.minimum="12%"' --config weights.first=3 --config weights.second=2 --config weights.third=1 --log /results/log.jsonl \
     $first $second $third &
 onbeat=$!
 for player in $first $second $third; do

@@ -7,14 +7,14 @@ program=$!
 
 is_reserved() { [ -n "$(reserved_threads "$program")" ]; }
 is_back() { ! is_reserved; }
-onbeat attach "$program" >/dev/null 2>&1 &
+onbeat attach --always "$program" >/dev/null 2>&1 &
 keeper=$!
 wait_until "a reservation comes" 60 is_reserved
 kill -9 "$keeper"
 wait "$keeper" || true
 wait_until "the guard has given it back within a second" 1 is_back
 
-onbeat attach "$program" >/dev/null 2>&1 &
+onbeat attach --always "$program" >/dev/null 2>&1 &
 keeper=$!
 wait_until "a reservation comes again" 60 is_reserved
 thread=$(reserved_threads "$program")

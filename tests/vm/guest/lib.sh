@@ -190,7 +190,7 @@ late() {
 }
 
 # run_while_frequency_falls FOLDER GOVERNOR WAY LOADED_JOBS JOBS [OPTION...]: keeps a task with a period of 100 ms by
-# onbeat run with these options, beside a load that ends after so many of its jobs, so that the frequency falls from
+# onbeat run --always with these options, beside a load that ends after so many of its jobs, so that the frequency falls from
 # 2400 to 1500 MHz. WAY: "protocol", onbeat sets the frequency too; "alone", another onbeat does, that knows
 # nothing of the task, as a daemon of its own would.
 run_while_frequency_falls() {
@@ -204,10 +204,10 @@ run_while_frequency_falls() {
     else
         sleep 1000 &
         daemon=$!
-        onbeat attach --quiet --config 'power.rule="band"' --log "$folder/daemon.jsonl" "$daemon" &
+        onbeat attach --always --quiet --config 'power.rule="band"' --log "$folder/daemon.jsonl" "$daemon" &
     fi
     start_hogs 1
-    onbeat run --quiet --report "$folder/report.json" --log "$folder/log.jsonl" "$@" -- \
+    onbeat run --always --quiet --report "$folder/report.json" --log "$folder/log.jsonl" "$@" -- \
         cycles 100 13000 "$jobs" "$folder/jobs" &
     task=$!
     until pidof cycles >/dev/null; do

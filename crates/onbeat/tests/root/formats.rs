@@ -26,7 +26,7 @@ fn a_dry_run_logs_and_reports_the_fields_that_are_documented_and_changes_nothing
     let beats = Mortal::spawn(Command::new("python3").args(["-c", BEATS_FOR_EVER]));
     let mut attach = Mortal::spawn(
         onbeat(folder.path())
-            .args(["attach", "--dry-run", "--quiet", "--report"])
+            .args(["attach", "--always", "--dry-run", "--quiet", "--report"])
             .arg(path("report.json"))
             .arg("--log")
             .arg(path("log.jsonl"))
