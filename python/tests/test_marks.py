@@ -47,7 +47,7 @@ class Marks(unittest.TestCase):
         folder = self.folder()
         log, report = folder / "log.jsonl", folder / "report.json"
         program = subprocess.Popen(
-            [binary(), "run", "--log", log, "--report", report, "--", sys.executable, "-c", MARKER],
+            [binary(), "run", "--always", "--log", log, "--report", report, "--", sys.executable, "-c", MARKER],
             env={**ENVIRONMENT, "ONBEAT_STATE_DIR": str(folder / "state")},
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )

@@ -30,14 +30,14 @@ pub(crate) use top::TopArgs;
 pub(crate) use tracing::TracingOptions;
 pub(crate) use values::{AnalysisMethod, MeansChoice, Pipelines, Through, band};
 
-/// Reserves CPU time for programs with deadlines on a busy machine.
+/// Keeps CPU time for programs with deadlines on a busy machine.
 ///
 /// onbeat watches an unmodified program through the kernel, finds the period of each of its threads
-/// and the CPU time of each job (the work of one period), and keeps a reservation just large
-/// enough: a budget of CPU time in each period, which the kernel guarantees (SCHED_DEADLINE).
-/// Threads without a clear period run at nice -20 while their program begins or one of its threads
-/// has a period, and are left alone otherwise. At the end every changed thread gets back what it
-/// had.
+/// and the CPU time that the program takes. While it waits for CPUs that other programs use, its
+/// threads go before these, within an account: what the program is granted if it keeps a period,
+/// 0.8 s for each process and 5% of a CPU if not. With --always or --hard, each thread with a period
+/// has a reservation just large enough: a budget of CPU time in each period, which the kernel
+/// guarantees (SCHED_DEADLINE). At the end every changed thread gets back what it had.
 #[derive(Debug, Parser)]
 #[command(
     name = "onbeat",

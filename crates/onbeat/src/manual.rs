@@ -265,7 +265,7 @@ const TOP_EXAMPLES: Entries = &[
         "Play a film with a reservation, and watch it.",
     ),
     (
-        "sudo onbeat top --dry-run --pid $(pidof pipewire)",
+        "sudo onbeat top --always --dry-run --pid $(pidof pipewire)",
         "Show what onbeat would do for a running program.",
     ),
     (
@@ -288,7 +288,7 @@ const RUN_EXAMPLES: Entries = &[
         "Reserve for the display server that draws its frames, too.",
     ),
     (
-        "sudo onbeat run --dry-run --log decisions.jsonl -- mplayer film.mkv",
+        "sudo onbeat run --always --dry-run --log decisions.jsonl -- mplayer film.mkv",
         "Log what onbeat would do, and why; change nothing.",
     ),
 ];

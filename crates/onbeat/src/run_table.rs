@@ -41,10 +41,8 @@ pub(crate) fn of(report: &Report, own: Bandwidth, energy_uj: Option<u64>) -> Str
     });
     match report.protected {
         0 => {}
-        1 => closing.push("1 thread had nice -20 while it had no reservation".to_owned()),
-        n => closing.push(format!(
-            "{n} threads had nice -20 while they had no reservation"
-        )),
+        1 => closing.push("1 thread was raised above ordinary ones".to_owned()),
+        n => closing.push(format!("{n} threads were raised above ordinary ones")),
     }
     if report.lost_events > 0 {
         closing.push(format!("{} events were lost", report.lost_events));
@@ -167,7 +165,7 @@ fn remark(thread: &ThreadReport) -> String {
     if let Some(refusal) = &thread.served.refusal {
         let instead = match thread.served.means {
             Means::Reservation | Means::Nothing => "no reservation",
-            Means::Nice => "nice -20 instead of a reservation",
+            Means::Nice => "raised instead of a reservation",
         };
         // The rest is advice, which was given when it was refused.
         let why = refusal.split(": ").next().unwrap_or_default();
@@ -257,13 +255,13 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[1].starts_with("player"), "{text}");
         assert!(
-            lines[1].ends_with("4 threads: 1 by reservation, 2 by nice -20, 1 refused"),
+            lines[1].ends_with("4 threads: 1 by reservation, 2 raised, 1 refused"),
             "{text}"
         );
         assert!(lines[2].starts_with("  decoder"), "{text}");
         assert!(
             lines[3].ends_with(
-                "nice -20 instead of a reservation: its CPU affinity is narrower than its root domain"
+                "raised instead of a reservation: its CPU affinity is narrower than its root domain"
             ),
             "{text}"
         );

@@ -194,8 +194,9 @@ impl Protector {
     /// Takes in a thread that is tracked from now on, and raises it if its application needs that.
     pub(crate) fn enter<A: Actuator>(&mut self, around: &mut LoopParts<'_, A>, slot: Slot) {
         let now = around.now;
-        let thread = around.tasks.get(slot).filter(|_| around.means.raises);
-        let Some(thread) = thread else {
+        // Without an application, a thread needs whatever it may have.
+        let counts = around.means.raises || !around.means.always;
+        let Some(thread) = around.tasks.get(slot).filter(|_| counts) else {
             return;
         };
         let application = thread.application();
@@ -449,10 +450,10 @@ impl Protector {
         };
         let facts = application.facts(around.means.always, now);
         match ladder::next(facts, member) {
-            (Rung::Raised, _) => self.raise(around, slot),
+            (Rung::Raised, _) if around.means.raises => self.raise(around, slot),
             (Rung::Ordinary, RungWhy::UsedUp) => self.unprotect(around, slot, BoostWhy::UsedUp),
             (Rung::Ordinary, RungWhy::NoNeed) => self.unprotect(around, slot, BoostWhy::NoNeed),
-            (Rung::Ordinary | Rung::Reserved, _) => {}
+            _ => {}
         }
     }
 

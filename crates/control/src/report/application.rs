@@ -38,7 +38,7 @@ pub struct Application {
     pub living: u64,
     /// How many of them had a reservation.
     pub by_reservation: u64,
-    /// How many had nice -20 alone.
+    /// How many were raised alone.
     pub by_nice: u64,
     /// How many had a period and were refused a reservation.
     pub refused: u64,
@@ -56,7 +56,7 @@ pub struct Application {
 }
 
 impl Application {
-    /// How its threads are served, as in `9 threads: 3 by reservation, 5 by nice -20, 1 refused`.
+    /// How its threads are served, as in `9 threads: 3 by reservation, 5 raised, 1 refused`.
     #[must_use]
     pub fn served(&self) -> String {
         let Self {
@@ -72,7 +72,7 @@ impl Application {
             means.push(format!("{by_reservation} by reservation"));
         }
         if *by_nice > 0 {
-            means.push(format!("{by_nice} by nice -20"));
+            means.push(format!("{by_nice} raised"));
         }
         if *refused > 0 {
             means.push(format!("{refused} refused"));
@@ -240,7 +240,7 @@ mod tests {
             bandwidth_reserved: Bandwidth::from_cpus(0.3),
         };
         assert_eq!(sums[1], player);
-        let served = "3 threads: 1 by reservation, 1 by nice -20, 1 refused";
+        let served = "3 threads: 1 by reservation, 1 raised, 1 refused";
         assert_eq!(player.served(), served);
         assert_eq!(sums[0].served(), "1 thread: none served");
     }

@@ -50,6 +50,16 @@ fn events() -> Vec<Event> {
             task: id,
             waker: 9,
         },
+        Event::Yielded {
+            at: at(3_000_001),
+            task: id,
+        },
+        Event::Waited {
+            at: at(3_000_001),
+            task: id,
+            waited: Span::from_ms(2),
+            behind: 9,
+        },
         Event::Marked(Mark {
             at: at(3_000_001),
             task: id,

@@ -202,11 +202,7 @@ fn an_application_with_its_sums_stands_above_its_threads() {
         "  helper",
     ];
     assert_eq!(names, expected);
-    for part in [
-        "20.0/8.0%",
-        " 7 ",
-        "3 threads: 1 by reservation, 1 by nice -20",
-    ] {
+    for part in ["20.0/8.0%", " 7 ", "3 threads: 1 by reservation, 1 raised"] {
         assert!(wide[2].contains(part), "{part}: {}", wide[2]);
     }
     for size in SIZES {
