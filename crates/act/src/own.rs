@@ -17,7 +17,6 @@ use std::time::Duration;
 use std::{io, thread};
 
 use crate::attributes::{Attributes, Fair, Policy, RealTime, kept_nice};
-use crate::watcher::block_signals;
 
 /// How often it is looked whether the thread gives way. Ten turns of the loop, and as long as a
 /// person hardly notices.
@@ -214,5 +213,15 @@ const fn fair(nice: i32) -> Attributes {
     Attributes {
         policy: Policy::Other(Fair { nice, slice_ns: 0 }),
         reset_on_fork: true,
+    }
+}
+
+/// Signals are for the thread that started it.
+pub(crate) fn block_signals() {
+    // SAFETY: both are plain calls on a set of this function's.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
     }
 }

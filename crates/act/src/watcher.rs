@@ -2,18 +2,18 @@
 //! reservation of its own, and an heir of a reservation has a later deadline soon. Where that is
 //! refused it has the highest real-time priority. It allocates nothing while it looks.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
-use std::{io, ptr};
 
 use onbeat_kernel::clock;
 use onbeat_model::{Instant, Reservation, Span};
 
 use crate::attributes::{Attributes, Fair, Policy, RealTime};
 use crate::boosts::DEFAULT;
-use crate::own::{BOOSTED, HIGHEST, real_time};
+use crate::own::{BOOSTED, HIGHEST, block_signals, real_time};
 
 /// How often it looks: as often as boosts are counted.
 const EVERY: Duration = Duration::from_millis(5);
@@ -102,15 +102,5 @@ fn go_before_all() {
     if !reserved {
         // Where that is refused too, it is as late as others.
         let _ = real_time(HIGHEST).set(0);
-    }
-}
-
-/// Signals are for the thread that started it.
-pub(crate) fn block_signals() {
-    // SAFETY: both are plain calls on a set of this function's.
-    unsafe {
-        let mut all = std::mem::zeroed();
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, ptr::null_mut());
     }
 }

@@ -2,8 +2,8 @@
 //! means (AQuoSA's server for a set of threads, LFS++'s one reservation for a player).
 //!
 //! An application without a beat has used at most D + r t after a time t, where D is
-//! [`Account::START`] for each of the processes that it ever had at a time and r is [`Account::WITHOUT_BEAT`]. One with a beat
-//! has what it was [granted](Grant). A debt stays.
+//! [`Account::START`] for each of the processes that it ever had at a time and r is
+//! [`Account::WITHOUT_BEAT`]. One with a beat has what it was [granted](Grant). A debt stays.
 
 use onbeat_model::{Instant, Span};
 

@@ -35,9 +35,9 @@ pub(crate) use values::{AnalysisMethod, MeansChoice, Pipelines, Through, band};
 /// onbeat watches an unmodified program through the kernel, finds the period of each of its threads
 /// and the CPU time that the program takes. While it waits for CPUs that other programs use, its
 /// threads go before these, within an account: what the program is granted if it keeps a period,
-/// 0.8 s for each process and 5% of a CPU if not. With --always or --hard, each thread with a period
-/// has a reservation just large enough: a budget of CPU time in each period, which the kernel
-/// guarantees (SCHED_DEADLINE). At the end every changed thread gets back what it had.
+/// 0.8 s for each process and 5% of a CPU if not. With --always or --hard, each thread with a
+/// period has a reservation just large enough: a budget of CPU time in each period, which the
+/// kernel guarantees (SCHED_DEADLINE). At the end every changed thread gets back what it had.
 #[derive(Debug, Parser)]
 #[command(
     name = "onbeat",

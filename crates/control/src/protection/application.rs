@@ -38,11 +38,11 @@ impl ProtectedApplications {
             .for_each(|other| busiest.join(&other.need));
         let entry = self.all.entry(application);
         let application = entry.or_insert_with(|| ProtectedApplication::new(now, busiest));
-        application.threads += 1;
-        application.processes += u32::from(is_process);
+        application.size.threads += 1;
+        application.size.processes += u32::from(is_process);
         // A script that runs one batch program after the other has no more than with one of them.
-        if application.processes > application.most_processes {
-            application.most_processes += 1;
+        if application.size.processes > application.size.most_processes {
+            application.size.most_processes += 1;
             application.account.add_process();
         }
     }
@@ -50,8 +50,8 @@ impl ProtectedApplications {
     /// The application has one thread less, and one process less if it was that one's first.
     pub(super) fn leave(&mut self, application: u32, is_process: bool) {
         if let Some(left) = self.all.get_mut(&application) {
-            left.processes -= u32::from(is_process);
-            left.threads -= 1;
+            left.size.processes -= u32::from(is_process);
+            left.size.threads -= 1;
         }
     }
 
@@ -110,7 +110,7 @@ impl ProtectedApplications {
     ) {
         // Whoever uses up its account and executes anew has the same one.
         self.all
-            .retain(|_, it| it.threads > 0 || !it.account.is_full(now));
+            .retain(|_, it| it.size.threads > 0 || !it.account.is_full(now));
         for application in self.all.values_mut() {
             application.review(now, over, cpus, idle);
         }
@@ -121,14 +121,14 @@ impl ProtectedApplications {
             } else {
                 application
                     .account
-                    .set_grant(None, application.most_processes, now);
+                    .set_grant(None, application.size.most_processes, now);
             }
         }
         let wishes: Vec<f64> = with_beat.iter().map(|it| it.grant.cpus()).collect();
         for (application, cpus) in with_beat.into_iter().zip(share(&wishes, total)) {
             application
                 .account
-                .set_grant(Some(cpus), application.most_processes, now);
+                .set_grant(Some(cpus), application.size.most_processes, now);
         }
     }
 }
@@ -136,23 +136,14 @@ impl ProtectedApplications {
 /// One application.
 #[derive(Debug)]
 pub(super) struct ProtectedApplication {
-    /// The number of its threads.
-    threads: usize,
-    /// The number of its processes whose first thread has not ended.
-    processes: u32,
-    /// The most that it ever had, 1 at least.
-    most_processes: u32,
+    size: Size,
     need: Need,
     /// It did at the last review.
     needed: bool,
     account: Account,
     grant: Grant,
     began: Instant,
-    /// Wakeups of its threads by interrupts.
-    clock: Outside,
-    /// Time of the last period of one of its threads, or of its beginning.
-    proved: Instant,
-    keeps_until: Instant,
+    beat: Beat,
     recent: RecentUse,
     /// What the sensor's meter said last, if it has one.
     metered: Option<Span>,
@@ -160,6 +151,24 @@ pub(super) struct ProtectedApplication {
     waited: bool,
     /// Until then, its protection counts as being in vain.
     in_vain_until: Instant,
+}
+
+#[derive(Debug)]
+struct Size {
+    threads: usize,
+    /// Processes whose first thread has not ended, ...
+    processes: u32,
+    /// ... and the most at a time, 1 at least.
+    most_processes: u32,
+}
+
+#[derive(Debug)]
+struct Beat {
+    /// Wakeups of its threads by interrupts.
+    clock: Outside,
+    /// Time of the last period of one of its threads, or of its beginning.
+    proved: Instant,
+    keeps_until: Instant,
 }
 
 /// An application's CPU time and waiting since the last review.
@@ -175,17 +184,21 @@ struct RecentUse {
 impl ProtectedApplication {
     fn new(began: Instant, need: Need) -> Self {
         Self {
-            threads: 0,
-            processes: 0,
-            most_processes: 1,
+            size: Size {
+                threads: 0,
+                processes: 0,
+                most_processes: 1,
+            },
             need,
             needed: false,
             account: Account::new(began),
             grant: Grant::default(),
             began,
-            clock: Outside::default(),
-            proved: began,
-            keeps_until: Instant::ZERO,
+            beat: Beat {
+                clock: Outside::default(),
+                proved: began,
+                keeps_until: Instant::ZERO,
+            },
             recent: RecentUse::default(),
             metered: None,
             waited: false,
@@ -229,8 +242,8 @@ impl ProtectedApplication {
 
     /// One of its threads has a period.
     pub(super) fn prove(&mut self, now: Instant) {
-        self.proved = now;
-        self.keeps_until = now + KEEPS;
+        self.beat.proved = now;
+        self.beat.keeps_until = now + KEEPS;
     }
 
     /// Finds out whether the application has a clock, whether others want its CPUs, and whether its
@@ -242,9 +255,9 @@ impl ProtectedApplication {
             waited,
         } = std::mem::take(&mut self.recent);
         let used = used.max(above).ratio(over);
-        let is_batch = now.since(self.proved) >= UNPROVED && used >= CAPACITY;
-        if self.clock.is_steady(now) && !is_batch {
-            self.keeps_until = now + KEEPS;
+        let is_batch = now.since(self.beat.proved) >= UNPROVED && used >= CAPACITY;
+        if self.beat.clock.is_steady(now) && !is_batch {
+            self.beat.keeps_until = now + KEEPS;
         }
         self.grant.add(used);
         if let Some(idle) = idle {
@@ -264,7 +277,7 @@ impl ProtectedApplication {
     /// Counts the wakeup of a burst, if it is by an interrupt.
     pub(super) fn woken(&mut self, burst: &Burst) {
         if burst.waker == 0 {
-            self.clock.heard(burst.woke);
+            self.beat.clock.heard(burst.woke);
         }
     }
 
@@ -275,6 +288,6 @@ impl ProtectedApplication {
 
     /// True if one of its threads has a period, or a clock wakes it steadily.
     fn has_beat(&self, now: Instant) -> bool {
-        now < self.keeps_until
+        now < self.beat.keeps_until
     }
 }

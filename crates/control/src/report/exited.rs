@@ -50,6 +50,8 @@ pub(crate) struct EndedThreads {
 /// The record besides the accounts of the present threads.
 #[derive(Debug, Default)]
 pub(crate) struct RunRecords {
+    /// Time of the present turn.
+    pub(crate) now: Instant,
     pub(crate) log: DecisionLog,
     pub(crate) ended: EndedThreads,
     /// The sums over threads that ended.

@@ -49,8 +49,6 @@ pub struct Controller<A: Actuator> {
     protector: Protector,
     batcher: Batcher,
     records: RunRecords,
-    /// Of the present turn.
-    now: Instant,
 }
 
 impl<A: Actuator> Controller<A> {
@@ -76,14 +74,13 @@ impl<A: Actuator> Controller<A> {
             protector: Protector::default(),
             batcher: Batcher::default(),
             records: RunRecords::default(),
-            now: Instant::ZERO,
         }
     }
 
     /// Takes in `events`, which are all up to `now`, and does what follows from them. `cpu_time`
     /// tells what tasks have used up to now.
     pub fn turn(&mut self, events: &[Event], now: Instant, cpu_time: &mut dyn CpuTime) {
-        self.now = now;
+        self.records.now = now;
         self.records.started.get_or_insert(now);
         self.batcher.pace.turn(now);
         for event in events {
@@ -448,7 +445,7 @@ impl<A: Actuator> Controller<A> {
 
     /// Whether the thread's application waits for CPUs that others use.
     fn needs(&self, slot: Slot) -> bool {
-        self.settings.means.always || self.protector.needs(slot, self.now)
+        self.settings.means.always || self.protector.needs(slot, self.records.now)
     }
 
     /// The thread was ready, and a thread of the process `behind` ran.

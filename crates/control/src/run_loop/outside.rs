@@ -57,7 +57,7 @@ impl<A: Actuator> Controller<A> {
         let is_usual = self.governor.is_some();
         let pause = PAUSE * if is_usual { 1 } else { pauses };
         self.protector
-            .pause(self.now)
+            .pause(self.records.now)
             .map_or(pause, |until| pause.min(until))
     }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Hears marks (mark.h). Included once per way to reach a task, after tracepoints.h. User space loads
- * the first of the three programs that the kernel takes.
+ * Hears marks (mark.h). Included once per way to reach a task, after tracepoints.h. User space
+ * loads the first of the three programs that the kernel takes.
  */
 
 /* A process speaks for its parent only if that is the same user's. */
