@@ -5,8 +5,8 @@ use onbeat_model::Span;
 /// The probability of a false alarm per analysis, and of one per job of the tracker. Raised: a
 /// thread without rhythm is called periodic more often.
 pub(crate) const FALSE_ALARM_RATE: f64 = 0.01;
-/// For how many seconds bursts are kept: ten periods of the longest. Raised: a change of rate
-/// is seen later.
+/// For how many seconds bursts are kept: ten periods of the longest. Raised: a change of rate is
+/// seen later.
 pub(crate) const WINDOW_S: u64 = 10;
 /// How many bursts are kept. Raised: 24 bytes and 0.3 us an analysis for each.
 pub(crate) const CAPACITY: usize = 1024;
@@ -14,31 +14,30 @@ pub(crate) const CAPACITY: usize = 1024;
 pub(crate) const SHORTEST_NS: f64 = 0.495e6;
 /// The longest in ns: 1 s, and 1%. Raised: more periods to try, and too few beats in a window.
 pub(crate) const LONGEST_NS: f64 = 1.01e9;
-/// The fewest bursts that show a rhythm: as many again as can be off a line. Raised: it is
-/// found later.
+/// The fewest bursts that show a rhythm: as many again as can be off a line. Raised: it is found
+/// later.
 pub(crate) const FEWEST: usize = 6;
 /// Periods that differ by this share are the same: what issue and score call right.
 pub(crate) const SAME: f64 = 0.01;
-/// Steps that differ by this share are alike. Raised: more sporadic threads are called
-/// periodic.
+/// Steps that differ by this share are alike. Raised: more sporadic threads are called periodic.
 pub(crate) const ALIKE: f64 = 0.05;
 /// This share is nearly all. Raised: fewer threads have a proof.
 pub(crate) const NEARLY_ALL: f64 = 0.9;
-/// A rhythm has releases at this share of its beats. A half of the period would meet half of
-/// them, and some by chance.
+/// A rhythm has releases at this share of its beats. A half of the period would meet half of them,
+/// and some by chance.
 pub(crate) const MET: f64 = 0.7;
 /// A smaller difference, in ns, is none: the clock of a recording may be this coarse.
 pub(crate) const EXACT_NS: f64 = 1_000.0;
-/// Points more standard deviations than this from their line are none of it: one normal point
-/// in 2,000.
+/// Points more standard deviations than this from their line are none of it: one normal point in
+/// 2,000.
 pub(crate) const FAR: f64 = 3.5;
-/// Points that scatter by more than this share of the period follow no line: were they
-/// anywhere, it would be 0.29.
+/// Points that scatter by more than this share of the period follow no line: were they anywhere, it
+/// would be 0.29.
 pub(crate) const LOOSE: f64 = 0.2;
 /// The cost of a beat left out, where a beat met gains one.
 pub(crate) const MISSED: f64 = 0.5;
-/// Differences from a wakeup to this many after it are counted, because a job has up to as
-/// many; and as many fractions of a period are tried. Raised: a longer search.
+/// Differences from a wakeup to this many after it are counted, because a job has up to as many;
+/// and as many fractions of a period are tried. Raised: a longer search.
 pub(crate) const LAGS: usize = 8;
 /// How many periods are followed. Raised: a longer search.
 pub(crate) const CANDIDATES: usize = 6;
@@ -47,8 +46,8 @@ pub(crate) const RECENT: usize = 256;
 /// The bins of the coarsest histogram of phases: wakeups spread over more than a quarter of the
 /// period have no phase.
 pub(crate) const COARSEST: usize = 4;
-/// The von Neumann ratio above which lateness does not add up: 2 if each beat is late on its
-/// own, 1 where two normal models, of the lateness and of its steps, are as likely.
+/// The von Neumann ratio above which lateness does not add up: 2 if each beat is late on its own, 1
+/// where two normal models, of the lateness and of its steps, are as likely.
 pub(crate) const HELD: f64 = 1.2;
 /// Two kinds of gaps, or of work, have a valley between them as wide as this ratio. Raised: the
 /// bursts of a job are not one group. Lowered: polls are taken for jobs.
@@ -61,12 +60,11 @@ pub(crate) const EDGED: f64 = 2.7;
 pub(crate) const MEMORY: u32 = 32;
 /// The growth of the tracker's percentile of errors for one beyond it.
 pub(crate) const GROWTH: f64 = 0.15;
-/// How sure it is that a thread has to do with most jobs of a pipeline. Raised: it is served
-/// later.
+/// How sure it is that a thread has to do with most jobs of a pipeline. Raised: it is served later.
 pub(crate) const SURE_OF_A_STAGE: f64 = 0.999;
-/// The odds that a period is right, before its phases are looked at. With 3.1 as many answers
-/// of the development part are right as their confidence says in the mean, and with 2.5 to 3.8
-/// if a program is left out. The many answers for few programs are the easy ones, hence less
+/// The odds that a period is right, before its phases are looked at. With 3.1 as many answers of
+/// the development part are right as their confidence says in the mean, and with 2.5 to 3.8 if a
+/// program is left out. The many answers for few programs are the easy ones, hence less
 /// (experiments/period-accuracy). Raised: wrong answers are said to be sure.
 pub(crate) const PRIOR_ODDS: f64 = 2.0;
 
