@@ -107,7 +107,7 @@ class Machine:
         self.folder.chmod(0o755)
         self.address = f"unix:path={self.folder}/bus"
         (self.folder / "bus.conf").write_text(_BUS.format(folder=self.folder))
-        (self.folder / "onbeat.toml").write_text("")
+        (self.folder / "onbeat.toml").write_text("always = true\n")
         # What users run must be where they may read it.
         shutil.copytree(HERE.parent / "onbeat", self.folder / "onbeat")
         configuration = self.folder / "bus.conf"
