@@ -77,7 +77,7 @@ version = 2
 [plugins."io.containerd.nri.v1.nri"]
   disable = false
 END
-printf 'scan = "100ms"\n' >/etc/onbeat/onbeat.toml
+printf 'always = true\nscan = "100ms"\n' >/etc/onbeat/onbeat.toml
 
 # The programs as in the DaemonSet, with its capabilities. The plugin comes before the runtime, and waits for it.
 start_node() { start node setpriv --bounding-set=-all onbeat-node; }
