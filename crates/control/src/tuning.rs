@@ -254,8 +254,8 @@ pub(crate) mod protection {
         slice: Span::from_ms(1),
         first: false,
     };
-    /// What raises a thread where the kernel permits it. From: beside hogs, of three threads that decode a
-    /// film's first frame with nice -20, all were on one CPU, and a hog had half of the other.
+    /// What raises a thread where the kernel permits it. From: beside hogs, of three threads that
+    /// decode a film's first frame with nice -20, all were on one CPU, a hog had half of the other.
     pub const FIRST: Boost = Boost {
         first: true,
         ..PROTECTED
