@@ -263,7 +263,7 @@ impl Protector {
 
     /// Whether the next review compares how long the CPUs have been idle.
     pub(crate) fn wants_idle(&self, now: Instant) -> bool {
-        now >= self.next && self.applications.any_needs(now)
+        now >= self.next && now.since(self.looked) >= QUARTER && self.applications.any_needs(now)
     }
 
     pub(crate) fn idle(&mut self, idle: &[Span]) {
