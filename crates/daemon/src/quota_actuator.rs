@@ -142,7 +142,7 @@ fn end_of_zombie(task: TaskId) -> Option<End> {
 /// administrator decides about it.
 fn others(registry: &Registry, task: TaskId) -> Option<Attributes> {
     if registry.explicit.contains_key(&task)
-        || registry.raised.contains(&task)
+        || registry.raised.contains_key(&task)
         || registry.adopts(task)
         || registry.ledger.is_boosted(task)
     {
@@ -237,7 +237,7 @@ impl<A: Actuator> Actuator for QuotaActuator<A> {
         let registry = self.registry.borrow();
         let is_boosted = registry.ledger.is_boosted(task);
         if boost.is_some() && !is_boosted {
-            let has_priority = registry.raised.contains(&task);
+            let has_priority = registry.raised.contains_key(&task);
             if has_priority
                 || registry.barred.contains(&task)
                 || registry.ledger.account(task).is_none()

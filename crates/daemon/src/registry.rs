@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use onbeat_act::Priority;
 use onbeat_act::watcher::Watcher;
 use onbeat_control::{Party, Treatment};
 use onbeat_model::{Instant, Reservation, Span, Task, TaskId};
@@ -53,7 +54,7 @@ pub struct Registry {
     /// Reservations that were asked for, by thread.
     pub explicit: BTreeMap<TaskId, ExplicitReservation>,
     /// Threads that have a priority or a nice level from here.
-    pub raised: BTreeSet<TaskId>,
+    pub raised: BTreeMap<TaskId, Priority>,
     /// Threads that were not tracked, because it was one too many for their owner.
     pub turned_away: u64,
     /// Threads without a request that may work for requested ones.
@@ -157,10 +158,12 @@ impl Registry {
 
     /// The thread has something from here, or no longer, that others can inherit.
     pub fn settle_lending(&mut self, task: TaskId) {
-        let is_raised = self.raised.contains(&task) || self.ledger.is_boosted(task);
+        let raised = self.raised.get(&task).copied();
+        let lends_priority =
+            matches!(raised, Some(Priority::RealTime(_))) || self.ledger.is_boosted(task);
         let allowance = match self.ledger.held(task) {
             Some(held) => Some(held.bandwidth().runtime_in(LENDING).max(LENT)),
-            None => is_raised.then_some(LENT),
+            None => lends_priority.then_some(LENT),
         };
         if allowance.is_none() {
             // It may have lost what it had for that.
@@ -169,7 +172,12 @@ impl Registry {
         let Some(watch) = &self.watch else {
             return;
         };
-        let payer = allowance.map_or(0, |_| self.ledger.payer(task));
+        let is_charged = allowance.is_some() || raised.is_some();
+        let payer = if is_charged {
+            self.ledger.payer(task)
+        } else {
+            0
+        };
         watch.meter.charge_to(task, payer);
         watch.meter.lends(task, allowance);
         if allowance.is_some() {

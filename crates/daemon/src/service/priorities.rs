@@ -128,7 +128,7 @@ impl RealTimePriorities {
             return Err(Fault::of_refusal(task.tid, &Refusal::Gone));
         }
         let mut registry = turn.registry.borrow_mut();
-        registry.raised.insert(task);
+        registry.raised.insert(task, given.priority);
         registry.settle_lending(task);
         drop(registry);
         if let Priority::RealTime(_) = given.priority {
