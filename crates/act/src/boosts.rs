@@ -15,10 +15,16 @@
 //! wait for each other. Where the kernel refuses it, and for a process that has bounded by
 //! RLIMIT_RTTIME how long its real-time threads may compute, the boost is a nice value: over that
 //! limit the kernel ends the process. PipeWire's clients set it to 0.2 s. It counts from when it is
-//! set, and each request looks at it: the loop's come every 50 ms.
+//! set, and each request looks at it: the loop's come every 50 ms. A kernel with groups for
+//! real-time tasks (CONFIG_RT_GROUP_SCHED) refuses to move one of these into another control group.
+//! Container runtimes and the like move a process when it begins, so there the boost of one that
+//! begins is a nice value, too.
 
 use std::collections::HashMap;
+use std::fs;
+use std::sync::LazyLock;
 
+use onbeat_kernel::clock;
 use onbeat_model::{Boost, Refusal, TaskId};
 
 use crate::attributes::{self, Attributes, Fair, Policy, RealTime, kept_nice};
@@ -83,7 +89,10 @@ impl Boosts {
                 return Err(Refusal::NotOrdinary { now });
             }
         };
-        let goes_first = boost.first && !refused_before && !limits_real_time(task.tid);
+        let goes_first = boost.first
+            && !refused_before
+            && !limits_real_time(task.tid)
+            && (now == FIRST || !may_be_moved(task));
         let mut wanted = if goes_first {
             FIRST
         } else {
@@ -235,6 +244,19 @@ impl Boosted {
 /// not tell may have.
 fn limits_real_time(tid: u32) -> bool {
     attributes::limit(tid, libc::RLIMIT_RTTIME) != Some(libc::RLIM_INFINITY)
+}
+
+fn may_be_moved(task: TaskId) -> bool {
+    /// A function that kernels with groups for real-time tasks have, by their type information.
+    static REAL_TIME_GROUPS: LazyLock<bool> = LazyLock::new(|| {
+        let types = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
+        let mut names = types.split(|byte| *byte == 0);
+        names.any(|name| name == b"sched_rt_can_attach")
+    });
+    /// A second, in clock ticks: what moves a process does so within milliseconds, beside load too.
+    const BEGIN: u64 = 100;
+    let began = task::leader(task).unwrap_or(task).started_ticks;
+    *REAL_TIME_GROUPS && clock::ticks_at(clock::now()).saturating_sub(began) < BEGIN
 }
 
 fn is_urgent_or_default(now: Attributes) -> bool {

@@ -1,6 +1,7 @@
 //! Boosts of ordinary tasks: given, changed, taken back; and a change by hand wins.
 
 use std::process::Command;
+use std::time::Duration;
 
 use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime, kept_nice};
 use onbeat_act::restore::{Outcome, restore};
@@ -43,6 +44,12 @@ const FIRST: Attributes = Attributes {
 fn ordinary(process: Process) -> Process {
     DEFAULT.set(process.pid()).unwrap();
     process
+}
+
+/// No longer at its beginning, when it might be moved into a control group.
+fn settled(process: Process) -> Process {
+    std::thread::sleep(Duration::from_millis(1_010));
+    ordinary(process)
 }
 
 fn nice(task: TaskId) -> Option<i32> {
@@ -352,7 +359,7 @@ fn who_goes_first_has_its_own_nice_value_below_and_gets_back_what_it_had() {
         return;
     }
     let (directory, mut actuator) = actuator();
-    for process in [Process::asleep(), Process::busy()].map(ordinary) {
+    for process in [Process::asleep(), Process::busy()].map(settled) {
         let task = process.task();
         for boost in [first(), boost(20), first(), first()] {
             assert_eq!(actuator.boost(task, boost), Ok(()));
@@ -363,7 +370,7 @@ fn who_goes_first_has_its_own_nice_value_below_and_gets_back_what_it_had() {
         assert_eq!(actuator.boost(task, None), Ok(()));
         assert_eq!(scheduling(task), DEFAULT);
     }
-    let killed = ordinary(Process::asleep());
+    let killed = settled(Process::asleep());
     for boost in [boost(20), first()] {
         assert_eq!(actuator.boost(killed.task(), boost), Ok(()));
     }
@@ -383,7 +390,7 @@ fn who_renices_itself_while_it_goes_first_keeps_that() {
         // SAFETY: numbers only.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, task.tid, nice) };
     };
-    let [urgent, humble] = [Process::asleep(), Process::asleep()].map(ordinary);
+    let [urgent, humble] = [Process::asleep(), Process::asleep()].map(settled);
     for process in [&urgent, &humble] {
         assert_eq!(actuator.boost(process.task(), first()), Ok(()));
     }
@@ -421,7 +428,7 @@ fn who_limits_its_real_time_does_not_go_first_from_the_next_look_on() {
             )
         };
     };
-    let process = ordinary(Process::busy());
+    let process = settled(Process::busy());
     let task = process.task();
     for us in [200_000, libc::RLIM_INFINITY, 200_000] {
         limit(task, us);

@@ -8,10 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use onbeat_act::attributes::Policy;
 use onbeat_act::{DeadlineActuator, task};
 use onbeat_model::{Actuator, Boost, Reservation, Span, TaskId};
 
-use crate::common::{Bandwidth, actuator, can_run, eventually, patiently, release, reserve, small};
+use crate::common::{
+    Bandwidth, Process, actuator, can_run, eventually, patiently, release, reserve, scheduling,
+    small,
+};
 
 const NOBODY: libc::uid_t = 65534;
 const OTHER: i64 = libc::SCHED_OTHER as i64;
@@ -47,7 +51,12 @@ impl Means {
     fn begin(self, actuator: &mut DeadlineActuator, task: TaskId) {
         match self {
             Self::Reservation => reserve(actuator, task, small()),
-            _ => patiently("a boost", || actuator.boost(task, Some(self.boost()))),
+            // A process that begins has a nice value first.
+            _ => eventually("a boost", || {
+                actuator.boost(task, Some(self.boost())).ok()?;
+                let is_first = matches!(scheduling(task).policy, Policy::RoundRobin(_));
+                (is_first == self.boost().first).then_some(())
+            }),
         }
     }
 
@@ -353,7 +362,7 @@ fn a_real_time_priority_may_keep_a_thread_from_a_group_and_its_end_lets_it_in() 
         return;
     };
     for means in ALL {
-        let [before, with, after] = seen(means, || group.admit());
+        let [before, with, after] = seen(means, || group.admit(task::own().unwrap().tid));
         assert_eq!((before, after), (Ok(()), Ok(())));
         // The kernels with CONFIG_RT_GROUP_SCHED refuse it.
         let may_be_refused = means != Means::Nice && with == Err(libc::EINVAL);
@@ -362,8 +371,29 @@ fn a_real_time_priority_may_keep_a_thread_from_a_group_and_its_end_lets_it_in() 
     }
 }
 
+#[test]
+fn a_process_that_begins_may_be_moved_into_a_group_and_has_its_priority_soon() {
+    let name = "a_process_that_begins_may_be_moved_into_a_group_and_has_its_priority_soon";
+    if !can_run(name) {
+        return;
+    }
+    let Some(group) = Group::new() else {
+        println!("skipped: {name}: the cpu controller of cgroup v1 cannot be mounted here");
+        return;
+    };
+    let (_directory, mut actuator) = actuator();
+    let process = Process::asleep();
+    let task = process.task();
+    // SAFETY: numbers only.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, task.tid, 0) };
+    let boost = Some(Means::Priority.boost());
+    assert_eq!(actuator.boost(task, boost), Ok(()));
+    assert_eq!(group.admit(task.tid), Ok(()));
+    Means::Priority.begin(&mut actuator, task);
+}
+
 /// A control group of its own.
-struct Group(tempfile::TempDir);
+struct Group(tempfile::TempDir, String);
 
 impl Group {
     fn new() -> Option<Self> {
@@ -375,19 +405,19 @@ impl Group {
         mounted
             .is_ok_and(|output| output.status.success())
             .then(|| {
-                std::fs::create_dir(directory.path().join("onbeat-test")).unwrap();
-                Self(directory)
+                let name = format!("onbeat-test-{}", task::own().unwrap().tid);
+                std::fs::create_dir(directory.path().join(&name)).unwrap();
+                Self(directory, name)
             })
     }
 
-    /// Moves the calling thread into it, and out again.
-    fn admit(&self) -> Result<(), i32> {
-        let own = task::own().unwrap().tid.to_string();
+    /// Moves the thread into it, and out again.
+    fn admit(&self, tid: u32) -> Result<(), i32> {
         let moves = |file: &str| {
-            let moved = std::fs::write(self.0.path().join(file), &own);
+            let moved = std::fs::write(self.0.path().join(file), tid.to_string());
             moved.map_err(|error| error.raw_os_error().unwrap_or(0))
         };
-        let moved = moves("onbeat-test/tasks");
+        let moved = moves(&format!("{}/tasks", self.1));
         moves("tasks").unwrap();
         moved
     }
@@ -395,7 +425,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir(self.0.path().join("onbeat-test"));
+        let _ = std::fs::remove_dir(self.0.path().join(&self.1));
         let _ = Command::new("umount").arg(self.0.path()).status();
     }
 }
