@@ -17,7 +17,8 @@ int main(int argc, char **argv)
 	long pixels = atol(argv[1]), skip = atol(argv[3]), drawn = 0;
 	double seconds = atof(argv[2]), first = 0;
 	XDamageCreate(display, DefaultRootWindow(display), XDamageReportRawRectangles);
-	XSync(display, False);
+	/* The first report is of the whole display: no frame, and not the program's beginning. */
+	XSync(display, True);
 	for (time_t began = time(NULL); time(NULL) < began + 20; usleep(20000)) {
 		while (XPending(display)) {
 			XEvent got;
@@ -29,8 +30,7 @@ int main(int argc, char **argv)
 			drawn = 0;
 			if (skip-- > 0)
 				continue;
-			if (!first)
-				first = damage->timestamp;
+			first = first ? first : damage->timestamp;
 			if (damage->timestamp > first + seconds * 1000)
 				return 0;
 			printf("%lu\n", damage->timestamp);
