@@ -60,6 +60,22 @@ stamped() { # PERIOD_MS REGEX COMMAND...
     finish $!
 }
 
+# The CPU time of the hogs, in ms, from the fifth second of a program on.
+left_to_hogs() { # COMMAND...
+    local before
+    [ -n "${HOGS-}" ] || { echo "skipped: beside hogs only"; exit 77; }
+    "$@" >"$WORK/said" 2>&1 </dev/null &
+    sleep 5
+    before=$(hogs_ms)
+    sleep "$SECONDS_TO_RUN"
+    echo "count $(($(hogs_ms) - before))"
+    finish $!
+}
+hogs_ms() {
+    local pid
+    for pid in $HOGS; do cat "/proc/$pid/schedstat"; done | awk '{ sum += $1 } END { printf "%d", sum / 1e6 }'
+}
+
 # The frames of so many pixels that a program shows on the display, without the first SKIP.
 shown() { # PERIOD_MS PIXELS COMMAND...
     local period=$1 pixels=$2 watch
@@ -403,6 +419,18 @@ done
 SH
     timed 100 "$@" bash "$WORK/monitor.sh"
 }
+
+#: transcode | A transcode, which has no beat | ms of the hogs beside it, from its fifth second on | C, x264
+prepare_transcode() { need ffmpeg; }
+run_transcode() { left_to_hogs "$@" ffmpeg -nostdin -stream_loop -1 -i "$FILM" -c:v libx264 -f null -; }
+
+#: gxx | g++, one file after the other | ms of the hogs beside it, from its fifth second on | C++
+prepare_gxx() { need g++; }
+run_gxx() { left_to_hogs "$@" sh -c "while :; do echo '#include <regex>' | g++ -O2 -x c++ -S -o /dev/null -; done"; }
+
+#: sort | sort, of random lines | ms of the hogs beside it, from its fifth second on | C, threads
+prepare_sort() { need sort shuf; }
+run_sort() { left_to_hogs "$@" sh -c 'while :; do shuf -i 1-2000000 | sort >/dev/null; done'; }
 
 name=$1 what=$2
 shift 2

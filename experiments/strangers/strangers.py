@@ -21,13 +21,20 @@ HERE = Path(__file__).resolve().parent
 OUT = HERE.parent / "out" / "strangers"
 CHANGES = {"reserved", "changed", "boosted", "boost-changed"}
 BEGIN, END = "<!-- strangers -->", "<!-- end -->"
+PLAIN = {"nothing": [], "nice": ["nice", "-n", "-20"], "chrt": ["chrt", "-r", "1"]}
+# What runs beside a program: so many of this for each CPU. `two` also has a transcode that is started by the same way.
+HOG = "ulimit -t 60; while :; do :; done"
+COMPILER = "while :; do printf '#include <regex>\nstd::regex r(\"(a|b)*\");' | g++ -O2 -x c++ -S -o /dev/null -; done"
+BESIDE = {"idle": None, "hogs": HOG, "two": HOG, "build": COMPILER}
+EACH = 4
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", help="these, with commas between them, also if they are held back [default: all that are not]")
     parser.add_argument("--held-back", action="store_true", help="also those that are held back")
-    parser.add_argument("--situations", default="idle,hogs")
+    parser.add_argument("--situations", default="idle,hogs", help=f"some of {','.join(BESIDE)} [default: %(default)s]")
+    parser.add_argument("--ways", default="nothing,chrt", help=f"without onbeat: some of {','.join(PLAIN)} [default: %(default)s]")
     parser.add_argument("--seconds", type=int, default=3, help="of each program in each cell, after its start")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--binary", default="target/release/onbeat")
@@ -60,7 +67,10 @@ def chosen(options):
 def ways_of(options):
     """Label and command that a program is started with."""
     binary = os.path.abspath(options.binary)
-    ways = {"nothing": [], "chrt -r 1": ["chrt", "-r", "1"]}
+    for given, known in ((options.ways, PLAIN), (options.situations, BESIDE)):
+        if unknown := set(given.split(",")) - set(known):
+            sys.exit(f"unknown: {' '.join(sorted(unknown))}; there are: {' '.join(known)}")
+    ways = {" ".join(PLAIN[way]) or way: PLAIN[way] for way in options.ways.split(",")}
     for variant in options.onbeat or ["onbeat="]:
         label, _, flags = variant.partition("=")
         ways[label] = [binary, "run", "--quiet", "--children", "--log", "LOG", *shlex.split(flags), "--"]
@@ -178,13 +188,19 @@ class Machine:
         return {self.display.pid, *(hog.pid for hog in self.hogs)}
 
     def cell(self, program, situation, prefix):
-        if situation == "hogs":
-            self.hogs = [subprocess.Popen(["sh", "-c", "ulimit -t 60; while :; do :; done"]) for _ in range(4 * os.cpu_count())]
-            time.sleep(0.3)
+        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        if hog := BESIDE[situation]:
+            self.hogs = [subprocess.Popen(["sh", "-c", hog], **quiet) for _ in range(EACH * os.cpu_count())]
+            self.env["HOGS"] = " ".join(str(hog.pid) for hog in self.hogs)
+        if situation == "two":
+            transcode = ["ffmpeg", "-nostdin", "-stream_loop", "-1", "-i", OUT / "film.mkv", "-c:v", "libx264", "-f", "null", "-"]
+            self.hogs.append(subprocess.Popen([*("/dev/null" if word == "LOG" else word for word in prefix), *transcode], **quiet))
+        time.sleep(0.3 if self.hogs else 0)
         try:
             return self.script(program, "run", prefix)
         finally:
             self.hogs = []
+            self.env.pop("HOGS", None)
             end_all(but=self.kept())
 
     def close(self):
@@ -260,7 +276,7 @@ def table(options, programs, ways):
                     continue
                 median = statistics.median(values)
                 text = f"{median:g}" + (f" ({min(values):g}-{max(values):g})" if len(values) > 1 else "")
-                if column == columns[0]:
+                if base is None:
                     base = median
                 elif base:
                     ratio = median / base
