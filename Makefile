@@ -23,8 +23,8 @@ help:
 	@echo 'make check        format, lints, lines, imports'
 	@echo 'make bench        the benchmarks'
 	@echo 'make experiments  what there is to measure and compute, by name'
-	@echo 'make programs     real programs beside hogs, by each means; two minutes. NAME=programs of the above: all of it'
 	@echo 'make strangers    forty programs of every runtime, idle and beside hogs; an hour. ARGS=--help: parts of it'
+	@echo 'make programs     four of these, in two minutes'
 	@echo 'make fuzz         every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) seconds'
 	@echo 'make install      the binary, the service and libonbeat, man pages, completions under PREFIX=$(PREFIX)'
 	@echo 'make deb          Debian packages, in $(TARGET_DIR)/deb'
@@ -87,7 +87,7 @@ experiments:
 	scripts/as-root.sh $(TARGET_DIR)/release/onbeat-experiments $(or $(NAME),list)
 
 programs:
-	$(MAKE) experiments NAME='programs --quick'
+	$(MAKE) strangers ARGS='--programs mpv,gst,browser-like,transcode --seconds 4 --rounds 1'
 
 strangers:
 	scripts/setup.sh strangers

@@ -29,7 +29,7 @@ test=("${build[@]}" "${hogs[@]}" "${bus[@]}" "${known[@]}" "${player[@]}" "${pyt
     fonts-dejavu-core "${emulated[@]}")
 check=("${build[@]}" clang-format shellcheck)
 demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb fonts-dejavu-core)
-# Strangers' programs, as experiments/programs starts them.
+# Programs that experiments start.
 programs=(mpv gstreamer1.0-tools gstreamer1.0-libav gstreamer1.0-plugins-base gstreamer1.0-plugins-good
     gstreamer1.0-plugins-bad gstreamer1.0-x
     chromium jackd2 jack-example-tools rt-tests chocolate-doom freedoom libgl1-mesa-dri libegl1)

@@ -23,7 +23,6 @@ mod period_detection;
 mod player_deadlines;
 mod plot;
 mod predictors;
-mod programs;
 mod rate_changes;
 mod rate_monotonic;
 mod readme;
@@ -83,9 +82,6 @@ enum Experiment {
     /// A film beside CPU hogs, without onbeat and with it (LFS++, Fig. 5); also called demo
     #[command(alias = "demo")]
     AvDesync(av_desync::Args),
-    /// Real programs, idle and beside load, by nothing, nice, chrt, cgroup weights, RealtimeKit and
-    /// onbeat
-    Programs(programs::Args),
     /// Two tasks under SCHED_RR, reserved, and under onbeat (AQuoSA, experiment 1); in virtual time
     ReservationsVsRr(reservations_vs_rr::Args),
     /// The same two tasks by rate-monotonic priorities, alone, and with a peak of the short one
@@ -185,7 +181,6 @@ fn start(machine: &Machine, experiment: Experiment) -> anyhow::Result<()> {
         Experiment::List | Experiment::Beats(_) | Experiment::Lfspp(_) => Ok(()),
         Experiment::AdaptiveReservations(args) => adaptive_reservations::run(machine, &args),
         Experiment::AvDesync(args) => av_desync::run(machine, &args),
-        Experiment::Programs(args) => programs::run(machine, &args),
         Experiment::ReservationsVsRr(args) => reservations_vs_rr::run(machine, &args),
         Experiment::RateMonotonic(args) => rate_monotonic::run(machine, &args),
         Experiment::MdnMainLoop(args) => mdn_main_loop::run(machine, &args),

@@ -3,7 +3,6 @@
 mod display;
 mod hogs;
 mod onbeat;
-mod pipewire;
 mod proc;
 mod program;
 
@@ -20,7 +19,6 @@ use serde::Serialize;
 pub(crate) use display::Display;
 pub(crate) use hogs::Hogs;
 pub(crate) use onbeat::{Onbeat, OnbeatReport, ThreadFigures, binary};
-pub(crate) use pipewire::Pipewire;
 pub(crate) use proc::{cpu_ns, find_program, status};
 pub(crate) use program::Program;
 
@@ -62,11 +60,6 @@ impl MachineFacts {
 
     pub(crate) fn cpu(&self) -> &str {
         &self.cpu
-    }
-
-    /// The load average before anything was started.
-    pub(crate) fn load_before(&self) -> &str {
-        self.load_before.split(' ').next().unwrap_or_default()
     }
 }
 

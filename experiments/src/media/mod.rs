@@ -4,4 +4,4 @@ mod clip;
 mod player;
 
 pub(crate) use clip::{Clip, made};
-pub(crate) use player::{Played, arguments, play};
+pub(crate) use player::{Played, play};

@@ -42,7 +42,7 @@ impl Played {
 
 /// The arguments that make mplayer play `film` on a display without sound card, keyboard or remote
 /// control, telling about every frame.
-pub(crate) fn arguments(film: &Path) -> Vec<std::ffi::OsString> {
+fn arguments(film: &Path) -> Vec<std::ffi::OsString> {
     let options = "-vo x11 -ao null -nolirc -noautosub -noconsolecontrols -nojoystick".split(' ');
     options.map(Into::into).chain([film.into()]).collect()
 }
