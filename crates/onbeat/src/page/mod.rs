@@ -14,7 +14,7 @@ use onbeat_model::Span;
 
 pub(crate) use input::{PageDecision, PageRun, PageThread};
 
-const STYLE: &str = include_str!("page/style.css");
+const STYLE: &str = include_str!("style.css");
 /// The threads that used most CPU time are drawn; all are in the table.
 const MOST_DRAWN: usize = 32;
 
