@@ -79,7 +79,6 @@ pub fn drive<S: Sensor, A: Actuator>(
     let mut events = Vec::new();
     loop {
         events.clear();
-        sensor.let_wait(controller.lets_wait());
         let flow = sensor.poll(controller.pace(), &mut events)?;
         let now = sensor.now();
         if controller.wants_idle(now)

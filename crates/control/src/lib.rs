@@ -19,7 +19,6 @@
 //! protection every 250 ms.
 
 mod allocation;
-mod batching;
 mod drive;
 mod dry_run;
 mod enforcement;

@@ -169,14 +169,6 @@ pub(crate) mod requests {
     /// at the scheduler's tick, and of less than this it would take too many periods to pay for one
     /// that it overran by.
     pub(crate) const LEAST_OF_STAGE: f64 = 0.05;
-    /// From this number on, requests that do not all fit are looked at in rounds, and threads'
-    /// bursts are held back.
-    pub(crate) const MANY: usize = 100;
-    /// The share of the total that a round hands out: the rest is for those who ask until the next
-    /// one.
-    pub(crate) const OF_MANY: f64 = 0.95;
-    /// From one round to the next, if there is room enough for those who ask.
-    pub(crate) const ROUND: Span = Span::from_ms(500);
 }
 
 /// Refusals of the actuator, and checks of what is in force.
@@ -283,34 +275,6 @@ pub(crate) mod protection {
     /// How long a thread's share of sleep is remembered after a notification: honest threads notify
     /// now and then.
     pub(crate) const REMEMBERED: Span = Span::from_secs(30);
-}
-
-/// The pace of the loop, and events that are held back.
-pub(crate) mod batching {
-    use super::Span;
-
-    /// The time between two visits, for each thread.
-    pub(crate) const EACH: Span = Span::from_ms(1);
-    /// The longest time between two visits of a thread.
-    pub(crate) const LONGEST_ROUND: Span = Span::from_secs(1);
-    /// The number of held events at which a thread is visited out of turn. From: a second of a
-    /// thread of 32 Hz.
-    pub(crate) const MOST: usize = 32;
-    /// A longer burst is taken in at once.
-    pub(crate) const LONGEST_BURST: Span = Span::from_ms(500);
-    /// The number of visits for which another exhausted budget is no news.
-    pub(crate) const NEWS_AFTER: u8 = 2;
-    /// The time between two turns.
-    pub(crate) const PAUSE: Span = Span::from_ms(20);
-    /// The number of threads from which the pauses grow.
-    pub(crate) const FEW_THREADS: u64 = 200;
-    /// The most that they grow.
-    pub(crate) const LONGEST_PAUSE: u64 = 5;
-    /// Then a turn verifies no more rhythms than that. From: forty a second of a thousand threads,
-    /// so each once in 25 s.
-    pub(crate) const OF_A_CROWD: usize = 4;
-    /// How long a thread is new, and pauses are short.
-    pub(crate) const NEW: Span = Span::from_secs(3);
 }
 
 pub(crate) mod records {

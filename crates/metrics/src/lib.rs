@@ -115,10 +115,7 @@ impl Metrics {
         now: Instant,
     ) -> Result<(), MetricsError> {
         let (decisions, leaked) = (&self.decisions, self.leaked);
-        let page = || {
-            controller.hear_all(now);
-            page::of(controller, decisions, leaked, now)
-        };
+        let page = || page::of(controller, decisions, leaked, now);
         match &mut self.place {
             OpenTarget::Endpoint(endpoint) => endpoint.answer(page),
             OpenTarget::File(file) => file.write_if_due(now, page)?,

@@ -32,15 +32,9 @@ pub trait Sensor {
     fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), Self::Error>;
 
     /// Waits at most `timeout` for events and appends them to `events`. Returns early when a budget
-    /// ran out, because that cannot wait, unless it [may](Self::let_wait).
+    /// ran out, because that cannot wait.
     /// Fails if the source broke; what was appended is good.
     fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Self::Error>;
-
-    /// Whether a budget that runs out from now on can wait for the end of a poll. A sensor need not
-    /// heed it.
-    fn let_wait(&mut self, may_wait: bool) {
-        let _ = may_wait;
-    }
 
     /// Tells from now on which processes execute a program whose file has one of these `names`, if
     /// they are not tracked. A sensor need not, and one that does may leave some out.

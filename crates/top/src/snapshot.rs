@@ -99,7 +99,6 @@ impl Snapshot {
         since: Instant,
         at: Instant,
     ) -> Self {
-        controller.hear_all(at);
         let mut snapshot = Self {
             at,
             reserved: controller.held().map(|(_, held)| held.bandwidth()).sum(),

@@ -1,23 +1,20 @@
 //! Makes adjustments of the reservations in force from requests, in their right order.
 //!
 //! If all requests fit, each that changed is granted whole, up to the cap of one task. If not, all
-//! requests are looked at, and compressed. If 100 or more do not fit, this happens in rounds
-//! (`rounds`).
+//! requests are looked at, and compressed.
 
 use std::collections::HashMap;
 use std::vec::IntoIter;
 
-use onbeat_decide::supervisor::{self, Level, Limits, Request, SupervisorOutcome};
-use onbeat_model::{Bandwidth, Instant, Refusal, Reservation, TaskId};
+use onbeat_decide::supervisor::{self, Limits, Request, SupervisorOutcome};
+use onbeat_model::{Bandwidth, Refusal, Reservation, TaskId};
 
 use super::bandwidth;
-use super::filter::{is_another, is_small, is_worth_raising};
+use super::filter::is_worth_raising;
 use super::request::RequestRecord;
 use super::requests::{RequestIndex, RequestTable};
-use super::rounds::{self, Rounds};
 use crate::Why;
 use crate::slots::{BySlot, Slot};
-use crate::tuning::requests::{MANY, OF_MANY};
 
 /// All requests, and what has changed about them since the last arbitration.
 pub(crate) struct Arbiter {
@@ -25,7 +22,6 @@ pub(crate) struct Arbiter {
     pub(super) claims: BySlot<RequestRecord>,
     limits: Limits,
     changed: Vec<Slot>,
-    pub(super) rounds: Rounds,
     /// Not every request was granted whole.
     pub(super) is_compressed: bool,
     /// The next arbitration looks at all requests.
@@ -43,9 +39,6 @@ pub(crate) struct Arbitration {
 enum ArbitrationStage {
     /// All fits: each that changed is granted whole.
     Each,
-    /// Between two rounds under overload: each that changed gets what follows from the level of the
-    /// last.
-    AtLevel(Level),
     /// All are to be looked at.
     All,
     /// All have been looked at.
@@ -64,18 +57,6 @@ pub(crate) struct Adjustment {
     pub(crate) why: Why,
 }
 
-/// The treatment of one thread's request before the next round.
-enum RequestAnswer {
-    /// Its reservation stays.
-    Nothing,
-    /// It waits for the next round.
-    Wait,
-    /// It gets this reservation now.
-    Now(Reservation),
-    /// Others would have to give way.
-    NoRoom,
-}
-
 impl Arbiter {
     pub(crate) fn new(limits: Limits) -> Self {
         Self {
@@ -83,7 +64,6 @@ impl Arbiter {
             claims: BySlot::default(),
             limits,
             changed: Vec::new(),
-            rounds: Rounds::default(),
             is_compressed: false,
             is_stale: false,
         }
@@ -112,11 +92,6 @@ impl Arbiter {
         &self.changed
     }
 
-    /// Many requests do not fit.
-    pub(crate) const fn is_overloaded(&self) -> bool {
-        self.rounds.level().is_some()
-    }
-
     pub(crate) fn requests(&self) -> &[Request] {
         self.requests.requests()
     }
@@ -130,10 +105,9 @@ impl Arbiter {
     /// counts, but a change of demand counts only alone.
     pub(crate) fn ask(&mut self, slot: Slot, why: Why) {
         let claim = self.claims.get_mut(slot);
-        if claim.asked.is_none() || claim.waits {
+        if claim.asked.is_none() {
             self.changed.push(slot);
         }
-        claim.waits = false;
         if claim.asked.is_none() || !matches!(why, Why::Demand { .. }) {
             claim.asked = Some(why);
         }
@@ -143,7 +117,6 @@ impl Arbiter {
     pub(crate) fn forget(&mut self, slot: Slot) {
         self.claims.take(slot);
         self.changed.retain(|&other| other != slot);
-        self.rounds.forget(slot);
     }
 
     /// Tests whether `wanted` fits whole beside the reservations promised to others.
@@ -180,28 +153,23 @@ impl Arbiter {
         &mut self,
         held: &dyn Fn(Slot) -> Option<Reservation>,
         admitted: Option<Bandwidth>,
-        now: Instant,
     ) -> Option<Arbitration> {
         let limits = Limits {
             total: self.limits.total.min(admitted.unwrap_or(self.limits.total)),
             ..self.limits
         };
-        let fits = self.requests.sum() <= limits.total;
-        let all = self.is_stale || self.rounds.is_due(now, fits);
-        if self.changed.is_empty() && !all {
+        if self.changed.is_empty() && !self.is_stale {
             return None;
         }
         let mut changed = std::mem::take(&mut self.changed);
-        let stage = match self.rounds.level() {
-            _ if all => ArbitrationStage::All,
-            Some(level) => ArbitrationStage::AtLevel(level),
-            None if self.is_compressed || !fits => ArbitrationStage::All,
-            None => {
-                // Reservations that shrink come first, so that there is room for the others at any
-                // moment.
-                changed.sort_by_key(|&slot| bandwidth(self.wanted(slot)) > bandwidth(held(slot)));
-                ArbitrationStage::Each
-            }
+        let fits = self.requests.sum() <= limits.total;
+        let stage = if self.is_stale || self.is_compressed || !fits {
+            ArbitrationStage::All
+        } else {
+            // Reservations that shrink come first, so that there is room for the others at any
+            // moment.
+            changed.sort_by_key(|&slot| bandwidth(self.wanted(slot)) > bandwidth(held(slot)));
+            ArbitrationStage::Each
         };
         Some(Arbitration {
             limits,
@@ -211,13 +179,11 @@ impl Arbiter {
         })
     }
 
-    /// The next adjustment. `in_force` is the present sum of all reservations.
+    /// The next adjustment.
     pub(crate) fn next(
         &mut self,
         arbitration: &mut Arbitration,
         held: &dyn Fn(Slot) -> Option<Reservation>,
-        in_force: Bandwidth,
-        now: Instant,
     ) -> Option<Adjustment> {
         loop {
             match &mut arbitration.stage {
@@ -228,33 +194,8 @@ impl Arbiter {
                         return adjustment;
                     }
                 }
-                ArbitrationStage::AtLevel(level) => {
-                    let level = *level;
-                    let slot = arbitration.next_changed()?;
-                    let held = held(slot);
-                    let answer = self.answer(slot, held, level, (&arbitration.limits, in_force));
-                    let claim = self.claims.get_mut(slot);
-                    match answer {
-                        RequestAnswer::Nothing => claim.asked = None,
-                        RequestAnswer::Wait => {
-                            claim.waits = true;
-                            self.rounds.wait(slot);
-                        }
-                        RequestAnswer::Now(target) => {
-                            if let Some(why) = claim.asked.take() {
-                                return Some(Adjustment {
-                                    slot,
-                                    held,
-                                    target: Some(target),
-                                    why,
-                                });
-                            }
-                        }
-                        RequestAnswer::NoRoom => arbitration.stage = ArbitrationStage::All,
-                    }
-                }
                 ArbitrationStage::All => {
-                    arbitration.stage = self.all(held, &arbitration.limits, in_force, now);
+                    arbitration.stage = self.all(held, &arbitration.limits);
                 }
                 ArbitrationStage::Adjusting { adjustments, .. } => return adjustments.next(),
             }
@@ -267,11 +208,8 @@ impl Arbiter {
             return;
         };
         self.is_compressed = is_compressed;
-        let waited = self.rounds.take_waiting();
-        for slot in arbitration.changed.into_iter().chain(waited) {
-            let claim = self.claims.get_mut(slot);
-            claim.waits = false;
-            claim.asked = None;
+        for slot in arbitration.changed {
+            self.claims.get_mut(slot).asked = None;
         }
     }
 
@@ -294,69 +232,21 @@ impl Arbiter {
         })
     }
 
-    fn answer(
-        &self,
-        slot: Slot,
-        held: Option<Reservation>,
-        level: Level,
-        (limits, in_force): (&Limits, Bandwidth),
-    ) -> RequestAnswer {
-        let Some(request) = self.request(slot) else {
-            return RequestAnswer::Nothing;
-        };
-        let grant = level.grant(request, limits).reservation;
-        let Some(target) = grant else {
-            return RequestAnswer::Wait;
-        };
-        if is_small(held, grant) {
-            return RequestAnswer::Nothing;
-        }
-        if bandwidth(grant) <= bandwidth(held) && !is_another(held, grant) {
-            return RequestAnswer::Wait;
-        }
-        if in_force - bandwidth(held) + target.bandwidth() > limits.total {
-            RequestAnswer::NoRoom
-        } else {
-            RequestAnswer::Now(target)
-        }
-    }
-
     /// Looks at all requests, because not all fit, or all may fit again. Reservations that shrink
-    /// come first, so that there is room for the others. Among many, only as many shrink as needed.
+    /// come first, so that there is room for the others.
     fn all(
         &mut self,
         held: &dyn Fn(Slot) -> Option<Reservation>,
         limits: &Limits,
-        in_force: Bandwidth,
-        now: Instant,
     ) -> ArbitrationStage {
         self.is_stale = false;
-        let requests = self.requests.requests();
-        let is_overload = requests.len() >= MANY && self.requests.sum() > limits.total;
-        let total = if is_overload {
-            let most = Bandwidth::from_cpus(limits.total.as_cpus() * OF_MANY);
-            // Reservations are not compressed for requests that may come later.
-            let promised: Bandwidth = requests.iter().map(|request| request.least).sum();
-            if promised <= limits.total {
-                most.max(promised)
-            } else {
-                most
-            }
-        } else {
-            limits.total
-        };
-        let outcome = supervisor::arbitrate(requests, &Limits { total, ..*limits });
+        let outcome = supervisor::arbitrate(self.requests.requests(), limits);
         let is_compressed = outcome
             .gave_way
             .iter()
             .any(|how| how.why != supervisor::GrantReason::TaskCap);
-        self.rounds.held(is_overload.then_some(outcome.level), now);
         let mut adjustments = self.adjustments(held, &outcome, is_compressed);
         adjustments.sort_by_key(Adjustment::raises);
-        if is_overload {
-            let totals = (total, limits.total);
-            adjustments = rounds::no_more_than_it_takes(adjustments, in_force, totals);
-        }
         ArbitrationStage::Adjusting {
             adjustments: adjustments.into_iter(),
             is_compressed,
@@ -447,10 +337,8 @@ mod tests {
             arbiter.put_fixed(slot, TaskId::recorded(slot as u32), of_ms(wanted));
             arbiter.ask(slot, Why::AskedFor);
         }
-        let in_force = of_ms(50).bandwidth();
-        let mut arbitration = arbiter.begin(&held, None, Instant::ZERO).unwrap();
-        let adjustments =
-            std::iter::from_fn(|| arbiter.next(&mut arbitration, &held, in_force, Instant::ZERO));
+        let mut arbitration = arbiter.begin(&held, None).unwrap();
+        let adjustments = std::iter::from_fn(|| arbiter.next(&mut arbitration, &held));
         let order: Vec<_> = adjustments.map(|a| (a.slot, a.held, a.target)).collect();
         assert_eq!(
             order,

@@ -12,12 +12,10 @@ pub(crate) mod arbiter;
 mod filter;
 mod request;
 mod requests;
-mod rounds;
 mod server;
 
 use onbeat_model::{Bandwidth, Reservation};
 
-pub(crate) use filter::is_small;
 pub(crate) use request::weight_factor;
 pub(crate) use server::{wanted, within};
 

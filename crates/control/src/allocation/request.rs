@@ -27,8 +27,6 @@ pub(super) struct RequestRecord {
     hysteresis: Hysteresis,
     /// Why it is to be settled in the next arbitration.
     pub(super) asked: Option<Why>,
-    /// It waits for the next round.
-    pub(super) waits: bool,
 }
 
 impl Arbiter {
@@ -112,9 +110,8 @@ impl Arbiter {
         }
     }
 
-    /// Has all requests renewed, and looked at again if many do not fit. Returns their threads.
+    /// Has all requests renewed. Returns their threads.
     pub(crate) fn renew_all(&mut self, slots: impl Iterator<Item = Slot>) -> Vec<Slot> {
-        self.is_stale |= self.is_overloaded();
         let slots: Vec<Slot> = slots.filter(|&slot| self.has_request(slot)).collect();
         for &slot in &slots {
             self.forget_changes(slot);
@@ -130,6 +127,6 @@ impl Arbiter {
         if let Some(moved) = self.requests.take(place) {
             self.claims.get_mut(moved).place = Some(place);
         }
-        self.is_stale |= self.is_compressed && !self.rounds.leave_room();
+        self.is_stale |= self.is_compressed;
     }
 }

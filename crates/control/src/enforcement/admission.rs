@@ -152,7 +152,8 @@ impl<A: Actuator> Enforcer<A> {
         let less = allocation::within(target, ceiling, &self.capacity).or(server.held());
         if less.is_none() {
             server.state.back_off(until, None);
-            return (None, books.withdraw(slot));
+            books.arbiter.withdraw(slot);
+            return (None, Effects::default());
         }
         let less = less.filter(|&less| books.arbiter.lower(slot, less));
         (less, Effects::default())

@@ -108,34 +108,13 @@ pub(crate) struct Books<'a> {
 pub(crate) struct Effects {
     /// The actuator was asked for a reservation, which may have ended a boost.
     pub(crate) is_asked: bool,
-    /// The thread's request was taken back.
-    pub(crate) is_withdrawn: bool,
     /// An untracked thread without a reservation may be forgotten.
     pub(crate) may_end: bool,
-}
-
-impl Effects {
-    const fn and(self, other: Self) -> Self {
-        Self {
-            is_asked: self.is_asked || other.is_asked,
-            is_withdrawn: self.is_withdrawn || other.is_withdrawn,
-            may_end: self.may_end || other.may_end,
-        }
-    }
 }
 
 impl Books<'_> {
     fn task(&self, slot: Slot) -> Option<Task> {
         self.tasks.get(slot).map(|thread| thread.task)
-    }
-
-    /// Withdraws the thread's request.
-    fn withdraw(&mut self, slot: Slot) -> Effects {
-        self.arbiter.withdraw(slot);
-        Effects {
-            is_withdrawn: true,
-            ..Effects::default()
-        }
     }
 
     /// Writes a decision down.
@@ -228,11 +207,6 @@ impl<A: Actuator> Enforcer<A> {
         self.actuator.measure();
         let before = std::mem::replace(&mut self.capacity, self.actuator.capacity());
         before != self.capacity
-    }
-
-    /// The sum of all reservations in force.
-    pub(crate) const fn in_force(&self) -> Bandwidth {
-        self.in_force
     }
 
     pub(crate) const fn actuator(&mut self) -> &mut A {
@@ -352,28 +326,26 @@ impl<A: Actuator> Enforcer<A> {
                 let until = books.now + FIRST_RETRY.doubled(server.refusals, LONGEST_RETRY);
                 server.refusals += 1;
                 server.state.back_off(until, None);
-                let effects = if held.is_none() {
-                    books.withdraw(slot)
-                } else {
-                    Effects::default()
-                };
+                if held.is_none() {
+                    books.arbiter.withdraw(slot);
+                }
                 books.timers.set(until, TimerEvent::Retry(task.id));
                 if first {
                     let told = (What::Refused, Why::Refused(refusal));
                     books.enter(slot, told, change);
                 }
-                effects
+                Effects::default()
             }
         }
     }
 
     /// Notes that the thread is gone. The sensor tells of its end later.
     pub(crate) fn let_go(&mut self, books: &mut Books<'_>, slot: Slot) -> Effects {
-        let effects = books.withdraw(slot);
+        books.arbiter.withdraw(slot);
         self.change(books, slot, Enforcement::gone);
         Effects {
             may_end: true,
-            ..effects
+            ..Effects::default()
         }
     }
 
@@ -384,7 +356,7 @@ impl<A: Actuator> Enforcer<A> {
         slot: Slot,
         refusal: Option<Refusal>,
     ) -> Effects {
-        let effects = books.withdraw(slot);
+        books.arbiter.withdraw(slot);
         let old = self.held(slot);
         self.change(books, slot, Enforcement::yield_to_other);
         let refusal = refusal.unwrap_or(Refusal::TakenOver {
@@ -392,7 +364,7 @@ impl<A: Actuator> Enforcer<A> {
         });
         let told = (What::TakenOver, Why::Refused(refusal));
         books.enter(slot, told, (old, None));
-        effects
+        Effects::default()
     }
 
     /// Checks whether the thread still has its reservation: the kernel may have left it without

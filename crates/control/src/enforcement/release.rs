@@ -20,11 +20,11 @@ impl<A: Actuator> Enforcer<A> {
             return Effects::default();
         }
         let is_held = server.held().is_some();
-        let withdrawn = books.withdraw(slot);
+        books.arbiter.withdraw(slot);
         if is_held {
-            withdrawn.and(self.release(books, slot, why))
+            self.release(books, slot, why)
         } else {
-            withdrawn
+            Effects::default()
         }
     }
 

@@ -32,14 +32,6 @@ impl Estimator {
         lock.is_some_and(|lock| lock.astray().is_none())
     }
 
-    /// True for a thread that keeps its beat, and does not declare its jobs. Its bursts may be
-    /// heard late.
-    pub(crate) fn is_steady(&self) -> bool {
-        let lock = self.state.lock();
-        self.verification.rejections == 0
-            && lock.is_some_and(|lock| lock.astray().is_none() && !lock.is_declared())
-    }
-
     pub(super) fn believe(
         &mut self,
         rhythm: Rhythm,

@@ -309,7 +309,6 @@ impl Protector {
     pub(crate) fn review<A: Actuator>(
         &mut self,
         around: &mut LoopParts<'_, A>,
-        crowd: u64,
         cpu_time: &mut dyn CpuTime,
     ) {
         let now = around.now;
@@ -318,7 +317,7 @@ impl Protector {
         }
         self.count(around, cpu_time);
         let over = now.since(self.looked);
-        if over >= QUARTER * crowd {
+        if over >= QUARTER {
             self.look(around, over);
         }
         if now.since(self.glanced) >= GLANCE {
@@ -334,7 +333,7 @@ impl Protector {
         } else {
             QUARTER
         };
-        self.review_at(around, now + pause * crowd);
+        self.review_at(around, now + pause);
     }
 
     /// Reviews all applications by what they did in the last `over`.

@@ -7,7 +7,7 @@
 mod outside;
 mod reviews;
 
-use onbeat_decide::predictor::{PredictorKind, START_UP_JOBS};
+use onbeat_decide::predictor::PredictorKind;
 use onbeat_decide::supervisor::Request;
 use onbeat_model::{
     Actuator, Bandwidth, Burst, Event, Instant, Mark, Name, Refusal, Reservation, Said, Span, Task,
@@ -16,7 +16,6 @@ use onbeat_model::{
 
 use crate::allocation;
 use crate::allocation::arbiter::Arbiter;
-use crate::batching::{self, Batcher, HeldEvent, TurnPace};
 use crate::drive::CpuTime;
 use crate::enforcement::{Books, Effects, Enforcer};
 use crate::estimation::declared::MarkEffect;
@@ -47,7 +46,6 @@ pub struct Controller<A: Actuator> {
     governor: Option<SpeedGovernor>,
     pipelines: PipelineFinder,
     protector: Protector,
-    batcher: Batcher,
     records: RunRecords,
 }
 
@@ -72,7 +70,6 @@ impl<A: Actuator> Controller<A> {
             timers: TimerQueue::new(),
             pipelines,
             protector: Protector::default(),
-            batcher: Batcher::default(),
             records: RunRecords::default(),
         }
     }
@@ -82,13 +79,11 @@ impl<A: Actuator> Controller<A> {
     pub fn turn(&mut self, events: &[Event], now: Instant, cpu_time: &mut dyn CpuTime) {
         self.records.now = now;
         self.records.started.get_or_insert(now);
-        self.batcher.pace.turn(now);
         for event in events {
             self.hear(event, now);
         }
         self.protector.assign(cpu_time);
         self.pipelines.hear_contacts(&self.tasks);
-        self.hear_in_turn(now);
         while let Some(due) = self.timers.due(now) {
             self.look(due, now, cpu_time);
         }
@@ -123,8 +118,16 @@ impl<A: Actuator> Controller<A> {
                     self.join_probation(slot, at);
                 }
             }
-            Event::Burst(burst) => self.burst(&burst, now),
-            Event::Exhausted { at, task } => self.exhausted(task, at, now),
+            Event::Burst(burst) => {
+                let slot = self.slot_of(burst.task, burst.woke);
+                self.pipelines.woken(&burst);
+                self.hear_burst(slot, &burst);
+            }
+            Event::Exhausted { at, task } => {
+                if let Some(slot) = self.tasks.find(task) {
+                    self.hear_run_out(slot, at);
+                }
+            }
             Event::Yielded { at, task } => self.yields(task, at),
             Event::Waited {
                 at,
@@ -136,13 +139,7 @@ impl<A: Actuator> Controller<A> {
             Event::Woke {
                 task, wakee, count, ..
             } => self.pipelines.woke(&self.tasks, task, &wakee, count),
-            Event::Marked(mark) => {
-                if let Some(slot) = self.tasks.find(mark.task) {
-                    self.hear_of(slot, now);
-                    self.batcher.hurry(slot);
-                }
-                self.marked(&mark);
-            }
+            Event::Marked(mark) => self.marked(&mark),
             Event::Suppressed { task, count, .. } => {
                 if let Some(thread) = self.tasks.with_id_mut(task) {
                     thread.account.marks.suppressed += u64::from(count);
@@ -159,30 +156,6 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Takes in a burst, or holds it back.
-    fn burst(&mut self, burst: &Burst, now: Instant) {
-        let slot = self.slot_of(burst.task, burst.woke);
-        self.pipelines.woken(burst);
-        if self.batcher.put(slot, burst) {
-            return;
-        }
-        self.hear_of(slot, now);
-        self.hear_burst(slot, burst);
-        self.may_settle(slot);
-    }
-
-    /// Takes in an exhausted budget, or holds it back.
-    fn exhausted(&mut self, task: TaskId, at: Instant, now: Instant) {
-        let Some(slot) = self.tasks.find(task) else {
-            return;
-        };
-        if !self.arbiter.is_overloaded() || !self.batcher.put_run_out(slot, at) {
-            self.hear_of(slot, now);
-            self.hear_run_out(slot, at);
-        }
-        self.batcher.ran_out(slot);
-    }
-
     /// The thread calls `sched_yield()`: a reservation that follows its rhythm would stop it each
     /// time until its next period.
     fn yields(&mut self, task: TaskId, at: Instant) {
@@ -195,71 +168,6 @@ impl<A: Actuator> Controller<A> {
         if self.enforcer.server(slot).fixed().is_none() {
             self.withdraw(slot, Why::Yields, at);
         }
-    }
-
-    /// Visits the threads that are due.
-    fn hear_in_turn(&mut self, now: Instant) {
-        if !self.holds_back() {
-            self.hear_all(now);
-            self.batcher.forget_all();
-            return;
-        }
-        for slot in self.batcher.visits(now) {
-            self.hear_of(slot, now);
-        }
-    }
-
-    /// Takes in the held events of the thread in `slot`.
-    fn hear_of(&mut self, slot: Slot, now: Instant) {
-        let Some((held, look)) = self.batcher.take(slot) else {
-            return;
-        };
-        let Some(task) = self.tasks.get(slot).map(|thread| thread.task.id) else {
-            return;
-        };
-        for event in &held {
-            match event {
-                HeldEvent::Burst(burst) => self.hear_burst(slot, &burst.burst(task)),
-                HeldEvent::RanOut(at) => self.hear_run_out(slot, *at),
-            }
-        }
-        self.batcher.reuse(slot, held);
-        self.may_settle(slot);
-        if look {
-            self.look_at(task, now);
-        }
-    }
-
-    fn holds_back(&self) -> bool {
-        batching::holds_back(self.tasks.len()) && self.governor.is_none()
-    }
-
-    /// Holds the thread's next events back if it is settled: it is reserved, has kept its beat for
-    /// a while, and neither makes marks nor works for others.
-    fn may_settle(&mut self, slot: Slot) {
-        if !self.holds_back() {
-            return;
-        }
-        let server = self.enforcer.server(slot);
-        let held = server.held();
-        let is_settled = self.tasks.get(slot).is_some_and(|thread| {
-            thread.account.jobs >= u64::from(START_UP_JOBS)
-                && thread.account.marks.heard == 0
-                && thread.estimator.is_steady()
-                && held.is_some()
-                && server.fixed().is_none()
-                && server.is_open()
-                && !self.pipelines.role(slot).follows_others()
-        });
-        if !is_settled {
-            self.batcher.hurry(slot);
-            return;
-        }
-        let wanted = self.arbiter.wanted(slot);
-        let bandwidth = |reservation: Option<Reservation>| reservation.map(|r| r.bandwidth());
-        let wants_more = bandwidth(wanted) > bandwidth(held);
-        let is_short = wants_more && !allocation::is_small(held, wanted);
-        self.batcher.settled(slot, is_short);
     }
 
     fn hear_burst(&mut self, slot: Slot, burst: &Burst) {
@@ -350,7 +258,7 @@ impl<A: Actuator> Controller<A> {
 
     /// Analyses as many threads as a turn may. Those without a rhythm come first.
     fn analyse_some(&mut self, now: Instant) {
-        let mut verifications = TurnPace::verifications(ANALYSES_PER_TURN, self.tasks.len());
+        let mut verifications = ANALYSES_PER_TURN;
         for _ in 0..ANALYSES_PER_TURN {
             let Some(task) = self.analyses.next(&mut verifications) else {
                 break;
@@ -363,7 +271,6 @@ impl<A: Actuator> Controller<A> {
         let Some(slot) = self.tasks.find(task) else {
             return;
         };
-        self.hear_of(slot, now);
         let follows = self.pipelines.role(slot).follows_others();
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
@@ -544,7 +451,6 @@ impl<A: Actuator> Controller<A> {
     }
 
     fn withdraw_request(&mut self, slot: Slot) {
-        self.batcher.hurry(slot);
         self.arbiter.withdraw(slot);
     }
 
@@ -585,9 +491,6 @@ impl<A: Actuator> Controller<A> {
 
     /// Tells the other parts about an enforcement.
     fn follow_up(&mut self, slot: Slot, effects: Effects, now: Instant) {
-        if effects.is_withdrawn {
-            self.batcher.hurry(slot);
-        }
         if effects.may_end {
             self.dismiss(slot, now);
         }
@@ -605,15 +508,13 @@ impl<A: Actuator> Controller<A> {
         }
         let admitted = self.enforcer.admitted();
         let held = |slot| self.enforcer.held(slot);
-        let Some(mut arbitration) = self.arbiter.begin(&held, admitted, now) else {
+        let Some(mut arbitration) = self.arbiter.begin(&held, admitted) else {
             return;
         };
         let tries = self.enforcer.tries();
         loop {
-            let in_force = self.enforcer.in_force();
             let held = |slot| self.enforcer.held(slot);
-            let next = self.arbiter.next(&mut arbitration, &held, in_force, now);
-            let Some(adjustment) = next else {
+            let Some(adjustment) = self.arbiter.next(&mut arbitration, &held) else {
                 break;
             };
             let slot = adjustment.slot;
@@ -702,7 +603,6 @@ impl<A: Actuator> Controller<A> {
         self.arbiter
             .enter(slot, self.settings.allocation.thresholds);
         self.enforcer.enter(slot, at);
-        self.batcher.pace.hurry(at);
         if self.settings.probation {
             self.timers.set(at, TimerEvent::Starves(task));
         }
@@ -722,7 +622,6 @@ impl<A: Actuator> Controller<A> {
 
     /// Keeps only the figures of a thread that is gone.
     fn end(&mut self, slot: Slot, now: Instant) {
-        self.hear_of(slot, now);
         let Some(task) = self.tasks.get(slot).map(|thread| thread.task.id) else {
             return;
         };
@@ -749,7 +648,6 @@ impl<A: Actuator> Controller<A> {
         self.arbiter.forget(slot);
         self.enforcer.forget(slot);
         self.protector.forget(slot);
-        self.batcher.forget(slot);
     }
 
     /// Forgets an untracked thread once it has its former scheduling back. The actuator must not be

@@ -20,7 +20,6 @@ use crate::report::{Report, ServedBy, ThreadReport};
 use crate::slots::Slot;
 use crate::speed::SpeedGovernor;
 use crate::timer::TimerEvent;
-use crate::tuning::batching::PAUSE;
 use crate::tuning::enforcement::LOOK_AT_FIXED;
 use crate::{BoostWhy, Decision, Party, Settings, State, View, What, Why, WorksFor};
 
@@ -53,26 +52,10 @@ impl<A: Actuator> Controller<A> {
     /// How long to wait for events at most.
     #[must_use]
     pub fn pace(&self) -> Span {
-        let pauses = self.batcher.pace.pauses(self.tasks.len());
-        let is_usual = self.governor.is_some();
-        let pause = PAUSE * if is_usual { 1 } else { pauses };
-        self.protector
-            .pause(self.records.now)
-            .map_or(pause, |until| pause.min(until))
-    }
-
-    /// True if an exhausted budget waits for the next turn. If 100 threads or more do not fit,
-    /// there would be thousands a second.
-    #[must_use]
-    pub fn lets_wait(&self) -> bool {
-        self.arbiter.is_overloaded() && self.holds_back()
-    }
-
-    /// Takes in all held events, before a question about `now` is answered.
-    pub fn hear_all(&mut self, now: Instant) {
-        for slot in self.batcher.slots() {
-            self.hear_of(slot, now);
-        }
+        /// Most of what a turn does is analysis, whose answers may be so late.
+        const PAUSE: Span = Span::from_ms(20);
+        let until = self.protector.pause(self.records.now);
+        until.map_or(PAUSE, |until| PAUSE.min(until))
     }
 
     /// The threads that the sensor is to track alone since this was last asked; it may refuse.
@@ -208,7 +191,6 @@ impl<A: Actuator> Controller<A> {
         let Some(slot) = self.tasks.find(task) else {
             return;
         };
-        self.hear_of(slot, now);
         if let Some(thread) = self.tasks.get_mut(slot) {
             thread.finish_job();
             thread.stop_listening();
@@ -280,7 +262,6 @@ impl<A: Actuator> Controller<A> {
 
     /// Gives every thread its former scheduling, and returns the report.
     pub fn finish(&mut self, now: Instant) -> Report {
-        self.hear_all(now);
         let (mut threads, earlier) = self.records.ended.take();
         let mut left_alone = self.records.left_alone;
         for (_, thread) in self.tasks.iter_mut() {

@@ -6,7 +6,6 @@ use onbeat_model::{Actuator, Burst, Instant, Span, TaskId};
 
 use super::Controller;
 use crate::Why;
-use crate::batching::crowd;
 use crate::drive::CpuTime;
 use crate::estimation::Part;
 use crate::estimation::clock::is_clocked;
@@ -36,9 +35,6 @@ impl<A: Actuator> Controller<A> {
                 }
             }
             TimerEvent::Sample(task) => {
-                if let Some(slot) = self.tasks.find(task) {
-                    self.hear_of(slot, now);
-                }
                 self.sample(task, now, cpu_time.executed(task));
             }
             TimerEvent::Starves(task) => self.look_whether_it_starves(task, now, cpu_time),
@@ -52,9 +48,8 @@ impl<A: Actuator> Controller<A> {
                 }
             }
             TimerEvent::Protection => {
-                let crowd = crowd(self.tasks.len());
                 let (protector, mut around) = self.protecting(now);
-                protector.review(&mut around, crowd, cpu_time);
+                protector.review(&mut around, cpu_time);
             }
             TimerEvent::Widen => {
                 self.enforcer.widen();
@@ -68,10 +63,6 @@ impl<A: Actuator> Controller<A> {
         let Some(slot) = self.tasks.find(task) else {
             return;
         };
-        if self.batcher.look_later(slot) {
-            return;
-        }
-        let checked_every = CHECKED_EVERY * crowd(self.tasks.len());
         let server = self.enforcer.server(slot);
         let (is_gone, is_fixed) = (server.is_gone(), server.fixed().is_some());
         let Some(thread) = self.tasks.get_mut(slot) else {
@@ -97,7 +88,7 @@ impl<A: Actuator> Controller<A> {
         thread.looked_after = true;
         let runs = thread.estimator.ran_lately(now);
         self.timers.set(at, TimerEvent::Look(task));
-        if self.enforcer.take_check_due(slot, checked_every, now) {
+        if self.enforcer.take_check_due(slot, CHECKED_EVERY, now) {
             self.enforce(slot, now, |enforcer, books| {
                 enforcer.reconcile(books, slot, (task, runs))
             });
@@ -271,7 +262,7 @@ impl<A: Actuator> Controller<A> {
         };
         let (next, why) = thread.estimator.look(now, executed);
         // A crowd is looked at more rarely, because each look is a system call.
-        let next = now + next.since(now) * crowd(self.tasks.len());
+        let next = now + next.since(now);
         self.timers.set(next, TimerEvent::Starves(task));
         if let Some(why) = why.filter(|_| self.may_be_tried(slot)) {
             self.begin_probation(slot, why, now);

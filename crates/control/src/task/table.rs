@@ -40,11 +40,6 @@ impl TaskTable {
         self.find(task).is_none() && self.index.left.contains(&task)
     }
 
-    /// How many threads there are.
-    pub(crate) fn len(&self) -> usize {
-        self.index.slots.len()
-    }
-
     /// All slots, also those that no thread is in.
     pub(crate) fn slots(&self) -> Range<Slot> {
         0..self.threads.len()

@@ -5,7 +5,6 @@ mod asked;
 mod beat;
 mod boosts;
 mod clock;
-mod crowds;
 mod harm;
 mod kernel;
 mod looking;

@@ -263,10 +263,6 @@ impl<S: Sensor> Sensor for FilteredSensor<S> {
         Ok(flow)
     }
 
-    fn let_wait(&mut self, may_wait: bool) {
-        self.inner.let_wait(may_wait);
-    }
-
     fn now(&self) -> Instant {
         self.inner.now()
     }

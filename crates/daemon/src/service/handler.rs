@@ -105,19 +105,16 @@ impl Handler {
                 answer(&reply, Ok(()));
             }
             ServiceRequest::List(caller, reply) => {
-                turn.controller.hear_all(turn.now);
                 let items = monitor::list(&caller.account, turn.registry, turn.controller);
                 answer(&reply, Ok(items));
             }
             ServiceRequest::ListApplications(caller, reply) => {
-                turn.controller.hear_all(turn.now);
                 let (registry, controller) = (turn.registry, &*turn.controller);
                 let applications =
                     monitor::applications(&caller.account, registry, controller, turn.now);
                 answer(&reply, Ok(applications));
             }
             ServiceRequest::Look(caller, query, reply) => {
-                turn.controller.hear_all(turn.now);
                 let (registry, controller) = (turn.registry, &*turn.controller);
                 let seen =
                     MonitorReply::of(&caller.account, &query, registry, controller, turn.now);

@@ -19,10 +19,9 @@ pub(super) fn effective(weight: f64) -> f64 {
     }
 }
 
-/// The supervisor's finding: from it alone follows what one more request would get, without a look
-/// at the others.
+/// The one number from which each grant follows.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Level {
+pub(super) struct Level {
     /// The share of a task of weight 1; infinite where all fits.
     height: f64,
     /// Not even the minima fit, and only they are shared out.
@@ -48,10 +47,7 @@ impl Level {
         }
     }
 
-    /// The grant for `request` at this level. Nothing is said of whether all together then still
-    /// stay within the total, if it was not among those from which the level was found.
-    #[must_use]
-    pub fn grant(&self, request: &Request, limits: &Limits) -> Grant {
+    pub(super) fn grant(&self, request: &Request, limits: &Limits) -> Grant {
         let share = LevelShare::of(request, limits.per_task);
         let bandwidth = if self.of_minima {
             share.only_the_minimum().at(self.height)

@@ -19,7 +19,7 @@ mod level;
 use onbeat_model::{Bandwidth, Reservation, Span, TaskId};
 
 pub use explain::GaveWay;
-pub use level::Level;
+use level::Level;
 use level::LevelShare;
 
 use crate::tuning::limits;
@@ -90,8 +90,6 @@ pub struct SupervisorOutcome {
     /// The tasks that got less than wanted, in the order in which they gave way; empty if all
     /// fitted.
     pub gave_way: Vec<GaveWay>,
-    /// The common level from which the grants follow.
-    pub level: Level,
 }
 
 /// Grants as much of the `requests` as fits within `limits`.
@@ -106,11 +104,7 @@ pub fn arbitrate(requests: &[Request], limits: &Limits) -> SupervisorOutcome {
         .map(|request| level.grant(request, limits))
         .collect();
     let gave_way = explain::in_order(requests, &grants);
-    SupervisorOutcome {
-        grants,
-        gave_way,
-        level,
-    }
+    SupervisorOutcome { grants, gave_way }
 }
 
 fn why(request: &Request, share: &LevelShare, given: Bandwidth) -> GrantReason {

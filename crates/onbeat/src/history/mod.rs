@@ -373,10 +373,6 @@ impl<S: Sensor> Sensor for Tap<'_, S> {
         flow
     }
 
-    fn let_wait(&mut self, may_wait: bool) {
-        self.sensor.let_wait(may_wait);
-    }
-
     fn now(&self) -> Instant {
         self.sensor.now()
     }

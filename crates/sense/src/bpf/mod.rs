@@ -155,7 +155,6 @@ pub struct BpfSensor {
     options: BpfOptions,
     has_tracked: bool,
     /// A budget that runs out can wait for the end of a poll.
-    may_wait: bool,
     waker: Waker,
     workload: Workload,
 }
@@ -185,7 +184,6 @@ impl BpfSensor {
                 ..options
             },
             has_tracked: false,
-            may_wait: false,
             waker: Waker::new()
                 .map_err(|e| BpfError::kernel("make an event descriptor")(e.into()))?,
             workload: Workload::default(),
@@ -320,7 +318,7 @@ impl Sensor for BpfSensor {
             let over = !self.options.endless && self.has_tracked && self.shared.alive() == 0;
             let seen = events.len();
             let ran_out = self.collect(events)?;
-            let urgent = (ran_out && !self.may_wait) | self.waker.was_woken();
+            let urgent = ran_out | self.waker.was_woken();
             let now = self.now();
             if events[seen..]
                 .iter()
@@ -357,13 +355,6 @@ impl Sensor for BpfSensor {
 
     fn take_begun(&mut self) -> Vec<u32> {
         self.records.take_begun()
-    }
-
-    fn let_wait(&mut self, may_wait: bool) {
-        if self.may_wait != may_wait {
-            self.may_wait = may_wait;
-            self.shared.let_wait(may_wait);
-        }
     }
 
     of_this_machine!();

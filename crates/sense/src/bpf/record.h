@@ -178,7 +178,6 @@ struct shared {
 	u32 refused; /* answer: of them those there was no room for */
 	u32 unwanted_count;
 	u64 unwanted[UNWANTED]; /* whom to untrack: ids */
-	u32 may_wait;           /* a budget that runs out wakes nobody */
 };
 
 #endif

@@ -91,11 +91,6 @@ impl SharedPage {
         field!(self.alive as AtomicU64).load(Ordering::Acquire)
     }
 
-    /// Whether a budget that runs out does not end a poll.
-    pub(super) fn let_wait(&self, may_wait: bool) {
-        field!(self.may_wait as AtomicU32).store(may_wait.into(), Ordering::Relaxed);
-    }
-
     /// Writes down what the iterator is to do when it runs next.
     pub(super) fn ask(&mut self, request: IteratorCommand<'_>) {
         let (wanted, kind, follow) = match request {

@@ -205,10 +205,7 @@ static __always_inline void VARIANT(throttled)(struct activity *a, struct task_s
 		kind = RECORD_EXHAUSTED;
 		a->state |= EXHAUSTED;
 	}
-	if (shared.may_wait)
-		tell(kind, a->id, now, 0);
-	else
-		tell_at_once(kind, a->id, now);
+	tell_at_once(kind, a->id, now);
 }
 
 static __always_inline void VARIANT(left_cpu)(bool preempt, struct task_struct *task, u64 now)

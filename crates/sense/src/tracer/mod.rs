@@ -157,10 +157,6 @@ impl Sensor for Tracer {
         each!(self, sensor => Ok(sensor.poll(timeout, events)?))
     }
 
-    fn let_wait(&mut self, may_wait: bool) {
-        each!(self, sensor => sensor.let_wait(may_wait));
-    }
-
     fn now(&self) -> Instant {
         each!(self, sensor => sensor.now())
     }
