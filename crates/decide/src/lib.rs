@@ -18,4 +18,3 @@ pub mod predictor;
 pub mod stochastic;
 pub mod supervisor;
 pub mod supply;
-mod tuning;

@@ -18,8 +18,29 @@ pub mod ordinary;
 
 use onbeat_model::{Instant, Span};
 
-pub use crate::tuning::notification::{FIRST_SILENCE, JURY, LONGEST_SILENCE, MOST, STEP};
-use crate::tuning::notification::{HALF_LIFE, LATEST, NOTHING, SLEEPLESS, WEIGHT, WINDOW};
+/// The raise by one notification of a thread that always sleeps, as a share of its budget: four
+/// lead to `MOST`.
+pub const STEP: f64 = 0.25;
+/// The largest raise: what one job that is late takes from the next.
+pub const MOST: f64 = 1.0;
+/// Jobs that do not need a raise before it is taken back.
+pub const JURY: u32 = 8;
+/// How long notifications are ignored after the first appeal in vain.
+pub const FIRST_SILENCE: Span = Span::from_secs(2);
+/// The same after many of them.
+pub const LONGEST_SILENCE: Span = Span::from_secs(3600);
+/// Longer than most appeals, which are to end by what jobs took.
+const HALF_LIFE: Span = Span::from_secs(1);
+/// The weight of the last job in the block ratio: as many jobs as an appeal has.
+const WEIGHT: f64 = 0.125;
+/// A deadline is an estimate: a job may be late this share of the period before it.
+const WINDOW: f64 = 0.25;
+/// And this many periods after it.
+const LATEST: u64 = 8;
+/// A thread that sleeps less computes without an end, and has no deadlines.
+const SLEEPLESS: f64 = 0.02;
+/// A raise below this share of the budget is over.
+const NOTHING: f64 = 0.01;
 
 /// Judges the notifications of one thread. See the module for how.
 #[derive(Clone, Copy, Debug)]

@@ -15,7 +15,17 @@
 use onbeat_model::{Instant, Job, Reservation, Span};
 
 use super::Parameters;
-use crate::tuning::catch_up::{HARMLESS_MOST, LEAST_DOUBLED, ROUNDS_MOST, UNUSED_MOST};
+
+/// Jobs in a row that ran out and ended in time nevertheless, after which no more is raised.
+const HARMLESS_MOST: u32 = 3;
+/// Jobs that end late without running out, after which it is not the budget that makes them late.
+const UNUSED_MOST: u32 = 8;
+/// A job that runs out more often than this is not the one that was planned for: what it had is
+/// doubled again, or it would never end.
+const ROUNDS_MOST: u32 = 4;
+/// The least that is doubled, as a share of a period. Where threads of a pool take turns, as an
+/// encoder's, one that was idle has next to no budget, and would need tens of periods.
+const LEAST_DOUBLED: f64 = 1.0 / 16.0;
 
 /// The raise in force, and whether raises have been of any use.
 #[derive(Clone, Copy, Debug, Default)]

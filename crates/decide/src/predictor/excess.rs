@@ -11,7 +11,13 @@ use std::collections::VecDeque;
 
 use onbeat_model::Span;
 
-use crate::tuning::excess::{KEEP_RANKS, WINDOW};
+/// Jobs after which the excesses replace a percentile: of 100, one may overrun
+/// (`Parameters::overruns`).
+pub(super) const KNOWN: u64 = 100;
+/// Jobs for which an excess is remembered: ten times `KNOWN`.
+const WINDOW: u64 = 1024;
+/// The multiple of the ranks asked for below which forgetting gains nothing.
+const KEEP_RANKS: usize = 8;
 
 /// The large excesses of the last jobs.
 #[derive(Clone, Debug, Default)]

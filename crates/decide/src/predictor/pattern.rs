@@ -14,11 +14,23 @@ use std::collections::VecDeque;
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
 use super::catch_up::CatchUp;
-use super::excess::Excess;
+use super::excess::{self, Excess};
 use super::percentile::credible;
 use super::{Parameters, Percentile, Predictor};
-use crate::tuning::excess;
-use crate::tuning::pattern::{AS_WELL, FITS, LONGEST, PLACES, SCENE, WEIGHT};
+
+/// The longest group of jobs; groups of pictures are shorter.
+const LONGEST: usize = 64;
+/// The last jobs at its place by which a job is judged.
+const PLACES: usize = 6;
+/// The weight of the last job in how well a length fits: one and a half of the longest groups.
+const WEIGHT: f64 = 1.0 / 96.0;
+/// A length fits if its jobs differ by less than this share of what neighbours differ by: the best
+/// of 64 lengths that mean nothing has 0.8.
+const FITS: f64 = 0.7;
+/// A shorter length that fits nearly as well is the group, and the longer one several of it.
+const AS_WELL: f64 = 1.1;
+/// The last jobs that say how hard the scene is.
+const SCENE: usize = 4;
 
 /// See the file's head.
 pub(super) struct Pattern {

@@ -11,11 +11,16 @@
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
 use super::catch_up::{CatchUp, overran};
-use super::excess::Excess;
+use super::excess::{self, Excess};
 use super::{Pace, Parameters, Predictor, generosity, percentile};
-use crate::tuning::excess;
-pub use crate::tuning::percentile::START_UP_JOBS;
-use crate::tuning::percentile::{BRIDGE_JOBS, MOST};
+
+/// The quantile that notices a lasting rise: a quarter of the window is no chance.
+const MOST: f64 = 0.75;
+/// The first jobs of a period, with cold caches, leave no excess behind: two windows of them.
+pub const START_UP_JOBS: u32 = 32;
+/// The jobs of a new rate before the runtime of the former one is dropped: a quarter of the window,
+/// from which on `generosity` adds a quarter at most.
+const BRIDGE_JOBS: u32 = 4;
 
 /// See the file's head.
 pub struct Percentile {

@@ -12,7 +12,11 @@ use onbeat_model::{Demand, Span};
 
 use super::{Parameters, generosity};
 use crate::stochastic::Histogram;
-use crate::tuning::statistical::{GROUPS, KNOWN};
+
+/// r. A group is then 2% of the range of demands, and a budget too large by that at most.
+const GROUPS: usize = 50;
+/// The first 50 jobs tell enough of the distribution (GRACE-OS, section 4.2).
+const KNOWN: usize = 50;
 
 /// See the file's head.
 pub(super) fn rule(demand: &Demand, parameters: &Parameters) -> Option<Span> {

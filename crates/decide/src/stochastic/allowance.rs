@@ -8,8 +8,12 @@
 //! the wanted one and 1 / (step n), whatever the demands are, as long as a budget for the worst
 //! case of the window misses nothing.
 
-use crate::tuning::allowance::{MOST, STEP};
-use crate::tuning::misses::AIM;
+use super::AIM;
+
+/// The weight of a miss: 250 of them in a row lead from `MOST` to nothing.
+const STEP: f64 = 0.002;
+/// No budget is for less than half of the jobs.
+const MOST: f64 = 0.5;
 
 /// The allowance of one task.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -24,6 +24,10 @@ pub use margin::Margin;
 pub use planner::Planner;
 pub use schedule::Schedule;
 
+/// The part of the allowed misses that is aimed at: the share is met on average, and rather not
+/// exceeded.
+const AIM: f64 = 0.9;
+
 /// The time that each task may take for its budget in every period, if all together take the whole
 /// CPU: the budget over the sum of all budgets over periods (GRACE-OS, eq. 4). For a task without a
 /// period or where nothing is demanded, the budget itself.

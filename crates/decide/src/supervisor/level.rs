@@ -8,7 +8,10 @@
 use onbeat_model::Bandwidth;
 
 use super::{Grant, Limits, Request, reservation_within, why};
-use crate::tuning::level::LEAST_WEIGHT;
+
+/// The lightest weight, which keeps the level finite: beside one of 1, it is 1 us of a CPU in a
+/// second, less than the shortest runtime that the kernel takes.
+const LEAST_WEIGHT: f64 = 1e-6;
 
 /// The value of a weight: one that is no positive number, hardly anything.
 pub(super) fn effective(weight: f64) -> f64 {

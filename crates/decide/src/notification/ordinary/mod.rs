@@ -20,10 +20,21 @@
 //! nothing, as the paper says of a system that is overloaded; if it has a rhythm, it has a
 //! reservation instead. Several that are boosted share what one could have ([`dilution`]).
 
-use onbeat_model::{Boost, Instant};
+use onbeat_model::{Boost, Instant, Span};
 
-use crate::tuning::ordinary::{HALF_LIFE, MEMORY, STEP};
-pub use crate::tuning::ordinary::{LEVELS_OF_A_CPU, MOST_LEVELS, SLICE};
+/// Nice levels of a thread that always sleeps. With 5, no ratio gives more of a CPU than none.
+pub const MOST_LEVELS: f64 = 5.0;
+/// Levels for each CPU that all boosted threads share.
+pub const LEVELS_OF_A_CPU: f64 = 5.0;
+/// A tenth of the kernel's usual slice (`sched_base_slice_ns`, 3 ms), and three times the shortest:
+/// a boosted thread need not wait for the end of a longer one.
+pub const SLICE: Span = Span::from_us(300);
+/// Levels for each notification of a thread that always sleeps: the paper's one tick.
+const STEP: f64 = 1.0;
+/// The half-life of the boost of a thread that always sleeps: its notifications may be rare.
+const HALF_LIFE: Span = Span::from_secs(30);
+/// The time constant of the block ratio: several periods of most programs.
+const MEMORY: Span = Span::from_ms(500);
 
 /// Judges the notifications of one ordinary thread. See the module for how.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

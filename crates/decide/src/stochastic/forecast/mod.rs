@@ -17,7 +17,19 @@ use std::collections::VecDeque;
 
 use onbeat_model::{Demand, Span};
 
-use crate::tuning::forecast::{LEAST_ERROR, LEVEL, LONGEST, MEANS, SHARPNESS, WEIGHT};
+/// The jobs whose mean is the level that a season's change is seen by.
+const LEVEL: usize = 3;
+/// The lengths of the means among the rules, up to a group of pictures.
+const MEANS: [usize; 5] = [1, 2, 4, 8, 16];
+/// The longest group of jobs that is found: each length is a rule, which costs time in each job.
+const LONGEST: usize = 24;
+/// The weight of a new error: about the last 30 count.
+const WEIGHT: f64 = 0.03;
+/// How much less a rule counts whose error is larger than the least, by that in shares of it.
+const SHARPNESS: f64 = 4.0;
+/// No error is less, so that a rule that has not erred yet is comparable: one interrupt adds more
+/// to a job than a thousandth.
+const LEAST_ERROR: f64 = 1e-3;
 
 /// A way to forecast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

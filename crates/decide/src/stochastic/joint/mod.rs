@@ -35,7 +35,12 @@
 use onbeat_model::Span;
 
 use super::schedule::WorkGroup;
-use crate::tuning::joint::{PIECES, SERVED_OVERRUNS};
+
+/// Parts of equal probability of a distribution. With groups of equal width, one job that demands
+/// much would leave all others in the first.
+const PIECES: usize = 25;
+/// The share of the jobs that overran which are to end in time.
+const SERVED_OVERRUNS: f64 = 0.5;
 
 /// The demand of a task's jobs, also beyond its budget.
 #[derive(Clone, Debug)]
