@@ -2,32 +2,6 @@
 
 use onbeat_model::{Boost, Span};
 
-/// When a thread's bursts are analysed.
-pub(crate) mod analysis {
-    use super::Span;
-
-    /// The number of last periods whose bursts are analysed after a thread went astray.
-    pub(crate) const NEWS_PERIODS: u64 = 4;
-    /// The fewest new bursts that are worth an analysis.
-    pub(crate) const FEWEST: u32 = 6;
-    /// The time between two analyses of a young thread.
-    pub(crate) const FIRST_PAUSE: Span = Span::from_ms(15);
-    /// The longest time between two analyses in vain.
-    pub(crate) const LONGEST_PAUSE: Span = Span::from_ms(500);
-    /// The most analyses of one turn; further ones wait for the next. From: one of 1,000 bursts
-    /// takes 0.4 ms (`experiments/period-bench`), so 16 take a third of `PAUSE`.
-    pub(crate) const ANALYSES_PER_TURN: usize = 16;
-    /// The number of analyses in vain after which the pauses grow.
-    pub(crate) const PATIENCE: u32 = 12;
-    /// The time to the first verification.
-    pub(crate) const FIRST_VERIFICATION: Span = Span::from_ms(250);
-    /// The longest time between two verifications. The tracker notices a change of rate.
-    pub(crate) const LONGEST_VERIFICATION: Span = Span::from_secs(64);
-    /// The lowest false-alarm rate of one analysis, which every true rhythm passes after a few
-    /// beats.
-    pub(crate) const LEAST_RATE: f64 = 1e-4;
-}
-
 /// Whether a clock is behind a period.
 pub(crate) mod clock {
     use super::Span;
@@ -148,90 +122,14 @@ pub(crate) mod starvation {
 
 /// Requests, and what they are served with.
 pub(crate) mod requests {
-    use super::Span;
-
-    /// The least difference, in CPUs, that is worth a system call while the job fits.
-    pub(crate) const TRIFLE_CPUS: f64 = 0.001;
-    /// The least raise, as a share, that is worth a system call if the thread's own request has not
-    /// changed.
-    pub(crate) const WORTH_RAISING: f64 = 0.05;
-    /// Two server periods that differ by less than one part in this number are the same.
-    pub(crate) const SAME_SERVER: u64 = 100;
     /// The weight of a thread on probation, relative to others.
     pub(crate) const WEIGHT_ON_PROBATION: f64 = 0.1;
-    /// The runtime that each period of a server gets beyond the job's own: the kernel charges what
-    /// it does around a job, and on a busy machine that differs from job to job.
-    pub(crate) const MARGIN: Span = Span::from_us(20);
-    /// The shortest runtime in each period of a server. A budget is enforced at the scheduler's
-    /// tick, and a job that overran a tiny one by a tick would pay for it with tens of periods.
-    pub(crate) const SHORTEST_RUNTIME: Span = Span::from_us(30);
-    /// The least share of its period for a stage, which has other work, too: a budget is enforced
-    /// at the scheduler's tick, and of less than this it would take too many periods to pay for one
-    /// that it overran by.
-    pub(crate) const LEAST_OF_STAGE: f64 = 0.05;
-}
-
-/// Refusals of the actuator, and checks of what is in force.
-pub(crate) mod enforcement {
-    use super::Span;
-
-    /// The first pause after a refusal. Each further one is twice as long.
-    pub(crate) const FIRST_RETRY: Span = Span::from_secs(1);
-    /// The longest such pause.
-    pub(crate) const LONGEST_RETRY: Span = Span::from_secs(30);
-    /// The shares of a reservation to try in turn if the kernel has no room for it. More of them
-    /// cost more system calls.
-    pub(crate) const STEPS_DOWN: [f64; 4] = [0.85, 0.7, 0.5, 0.3];
-    /// The time between two checks of a requested reservation.
-    pub(crate) const LOOK_AT_FIXED: Span = Span::from_ms(2000);
-    /// The shortest time between two checks whether a thread still has its reservation, each a
-    /// system call.
-    pub(crate) const CHECKED_EVERY: Span = Span::from_ms(1000);
 }
 
 /// Pipelines: which threads are watched, and which are stages.
 pub(crate) mod pipeline {
-    use super::Span;
-
-    /// The time between two reviews of the paths.
-    pub(crate) const EVERY: Span = Span::from_ms(250);
-    /// The number of exchanged wakeups from which on a thread is watched.
-    pub(crate) const WORTH_WATCHING: f64 = 6.0;
-    /// The share of a count that remains a review later. From: 3 wakeups a second sum up to 0.75 /
-    /// (1 - 0.875) = 6.
-    pub(crate) const KEPT: f64 = 0.875;
-    /// A count below this is forgotten. From: one wakeup is remembered for 17 reviews, 4 s.
-    pub(crate) const FORGOTTEN: f64 = 0.1;
-    /// How long a thread is turned away the first time. Each further time is twice as long.
-    pub(crate) const FIRST_TURN: Span = Span::from_secs(15);
-    /// The longest such time.
-    pub(crate) const LONGEST_TURN: Span = Span::from_secs(8 * 60);
-    /// The most threads that are counted and turned away, for each payer and for all. From: 100
-    /// bytes each, so 100 KiB at most.
-    pub(crate) const KNOWN_EACH: usize = 256;
-    pub(crate) const KNOWN_ALL: usize = 1024;
-    /// The most threads that are watched at a time and are no stages.
-    pub(crate) const WATCHED_EACH: usize = 16;
-    pub(crate) const WATCHED_ALL: usize = 64;
-    /// A watched thread that is no stage is let go after this time.
-    pub(crate) const WATCHED: Span = Span::from_secs(10);
-    /// And after this time if its users show no rhythm.
-    pub(crate) const WATCHED_AT_MOST: Span = Span::from_secs(60);
-    /// The most stages.
-    pub(crate) const STAGES_EACH: usize = 32;
-    pub(crate) const STAGES_ALL: usize = 128;
-    /// A stage that is not sure to be one any more is kept for this time: a player that is behind
-    /// for a moment comes back.
-    pub(crate) const DOUBT: Span = Span::from_secs(5);
-    /// A thread that was asked for may show a rhythm of its own before it is taken for a stage of
-    /// another's path.
-    pub(crate) const OWN_RHYTHM_FIRST: Span = Span::from_secs(3);
-    /// The most paths of a thread that are known.
-    pub(crate) const HEADS: usize = 4;
     /// A thread that woke its user this number of times is waited for.
     pub(crate) const WAITED_FOR: u32 = 3;
-    /// A stage wakes threads of the path for at least one of this number of jobs.
-    pub(crate) const JOBS_PER_WAKEUP: u64 = 4;
 }
 
 /// Protection, and boosts for threads that notify.
@@ -275,18 +173,4 @@ pub(crate) mod protection {
     /// How long a thread's share of sleep is remembered after a notification: honest threads notify
     /// now and then.
     pub(crate) const REMEMBERED: Span = Span::from_secs(30);
-}
-
-pub(crate) mod records {
-    /// How many ended threads are remembered by their numbers. From: those that a shell waits for
-    /// in the time over which its wakers are counted.
-    pub(crate) const LEFT_MOST: usize = 256;
-    /// The last jobs of a thread that are kept. From: a second of a thread of 64 Hz, and two
-    /// kilobytes.
-    pub(crate) const JOBS: usize = 64;
-    /// The reports of threads that ended that are kept one by one; the others are summed up.
-    pub(crate) const ENDED: usize = 1000;
-    /// The applications whose sums are kept after their last thread has ended. From: 150 bytes
-    /// each, 40 kilobytes.
-    pub(crate) const APPLICATIONS: usize = 256;
 }

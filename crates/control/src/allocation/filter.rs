@@ -4,8 +4,15 @@
 use onbeat_model::Reservation;
 
 use super::bandwidth;
+use super::server::MARGIN;
 
-use crate::tuning::requests::{MARGIN, SAME_SERVER, TRIFLE_CPUS, WORTH_RAISING};
+/// The least difference, in CPUs, that is worth a system call while the job fits.
+const TRIFLE_CPUS: f64 = 0.001;
+/// The least raise, as a share, that is worth a system call if the thread's own request has not
+/// changed.
+const WORTH_RAISING: f64 = 0.05;
+/// Server periods that differ by less than one part in this number are the same.
+const SAME_SERVER: u64 = 100;
 
 /// True if both serve a job equally well, and cost about the same.
 pub(super) fn is_trifle(former: Reservation, wanted: Reservation) -> bool {

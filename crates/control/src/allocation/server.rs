@@ -7,7 +7,15 @@
 use onbeat_model::{Bandwidth, Capacity, Reservation, Span};
 
 use crate::estimation::JobDemand;
-use crate::tuning::requests::{LEAST_OF_STAGE, MARGIN, SHORTEST_RUNTIME};
+
+/// What each period of a server gets beyond the job's own runtime: the kernel charges what it does
+/// around a job, and on a busy machine that differs from job to job.
+pub(super) const MARGIN: Span = Span::from_us(20);
+/// A budget is enforced at the scheduler's tick, and a job that overran a tiny one by a tick would
+/// pay for it with tens of periods.
+const SHORTEST_RUNTIME: Span = Span::from_us(30);
+/// The same of a stage, which has other work, too: the least share of its period.
+const LEAST_OF_STAGE: f64 = 0.05;
 
 /// The server period for a task's period, and how the job's runtime changes with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

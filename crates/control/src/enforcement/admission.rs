@@ -3,13 +3,15 @@
 
 use onbeat_model::{Actuator, Bandwidth, Refusal, Reservation};
 
-use super::{Books, Effects, Enforcer, as_counted};
+use super::{Books, Effects, Enforcer, FIRST_RETRY, LONGEST_RETRY, as_counted};
 use crate::Why;
 use crate::allocation::{self, bandwidth};
 use crate::report::decision::What;
 use crate::slots::Slot;
 use crate::timer::TimerEvent;
-use crate::tuning::enforcement::{FIRST_RETRY, LONGEST_RETRY, STEPS_DOWN};
+
+/// The shares of a reservation to try in turn if the kernel has no room for it, each a system call.
+const STEPS_DOWN: [f64; 4] = [0.85, 0.7, 0.5, 0.3];
 
 /// The limit that the kernel's refusals have shown. It holds until the next attempt to exceed it.
 #[derive(Clone, Copy, Debug, Default)]

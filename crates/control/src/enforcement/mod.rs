@@ -19,9 +19,13 @@ use crate::report::decision::{DecisionLog, Entry, What};
 use crate::slots::{BySlot, Slot};
 use crate::task::table::TaskTable;
 use crate::timer::{TimerEvent, TimerQueue};
-use crate::tuning::enforcement::{FIRST_RETRY, LONGEST_RETRY};
 use admission::Admission;
 use state::Enforcement;
+
+/// The pause after a refusal, which doubles with each further one: other programs hold
+/// reservations for seconds to hours.
+const FIRST_RETRY: Span = Span::from_secs(1);
+pub(crate) const LONGEST_RETRY: Span = Span::from_secs(30);
 
 /// Owns the actuator and the sum of the reservations in force.
 pub(crate) struct Enforcer<A> {

@@ -5,12 +5,11 @@
 use onbeat_model::{Actuator, Refusal, Reservation};
 
 use super::state::{Enforcement, PendingRelease};
-use super::{Books, Effects, Enforcer};
+use super::{Books, Effects, Enforcer, FIRST_RETRY, LONGEST_RETRY};
 use crate::Why;
 use crate::report::decision::What;
 use crate::slots::Slot;
 use crate::timer::TimerEvent;
-use crate::tuning::enforcement::{FIRST_RETRY, LONGEST_RETRY};
 
 impl<A: Actuator> Enforcer<A> {
     /// Withdraws the thread's request, and releases its reservation.

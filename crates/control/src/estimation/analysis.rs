@@ -4,9 +4,11 @@
 use onbeat_infer::period::{Analyser, AnalyserConfig, armed};
 use onbeat_model::{Burst, Instant, Rhythm, Span};
 
-use super::schedule::Attempts;
+use super::schedule::{Attempts, FEWEST};
 use crate::Settings;
-use crate::tuning::analysis::{FEWEST, NEWS_PERIODS};
+
+/// The last periods whose bursts are analysed after a thread went astray.
+const NEWS_PERIODS: u64 = 4;
 
 /// The bursts of the last seconds, and when they are to be analysed.
 pub(super) struct Analysis {

@@ -6,12 +6,22 @@
 
 use std::collections::VecDeque;
 
-use onbeat_model::{Instant, TaskId};
+use onbeat_model::{Instant, Span, TaskId};
 
-use crate::tuning::analysis::{
-    FEWEST, FIRST_PAUSE, FIRST_VERIFICATION, LEAST_RATE, LONGEST_PAUSE, LONGEST_VERIFICATION,
-    PATIENCE,
-};
+/// The fewest new bursts that are worth an analysis: as many as show a period.
+pub(super) const FEWEST: u32 = 6;
+/// The time between two analyses of a young thread, which is to be locked within ten jobs.
+const FIRST_PAUSE: Span = Span::from_ms(15);
+/// The longest time between two analyses in vain.
+const LONGEST_PAUSE: Span = Span::from_ms(500);
+/// The analyses in vain after which the pauses grow.
+const PATIENCE: u32 = 12;
+/// The time to the first verification.
+const FIRST_VERIFICATION: Span = Span::from_ms(250);
+/// The longest time between two verifications: the tracker notices a change of rate.
+const LONGEST_VERIFICATION: Span = Span::from_secs(64);
+/// The lowest false-alarm rate of one analysis, which every true period passes after a few jobs.
+const LEAST_RATE: f64 = 1e-4;
 
 /// The analyses that wait for their turn. Those of threads without a rhythm come first.
 #[derive(Debug, Default)]

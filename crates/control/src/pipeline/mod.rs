@@ -30,12 +30,11 @@ use onbeat_model::{Burst, Instant, Span, Task, TaskId};
 use crate::slots::{BySlot, Slot};
 use crate::task::TrackedThread;
 use crate::task::table::TaskTable;
-use crate::tuning::pipeline::HEADS;
 use crate::{Party, PipelineSettings};
 pub(crate) use partners::Fate;
 pub(crate) use review::Review;
 pub(crate) use role::Role;
-use role::Watched;
+use role::{HEADS, Watched};
 use strangers::Strangers;
 
 /// The first process, which brings up all others.

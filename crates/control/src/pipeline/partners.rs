@@ -5,7 +5,7 @@
 //! with, then the heads of the paths that it comes to work on. It stays as long as one of them is
 //! tracked, and its wishes count as much as theirs.
 
-use onbeat_model::{Instant, TaskId};
+use onbeat_model::{Instant, Span, TaskId};
 
 use super::role::Watched;
 use super::shares::{Counts, Room, ShareLimits};
@@ -14,13 +14,13 @@ use super::{Partner, PipelineFinder, party};
 use crate::slots::Slot;
 use crate::task::TrackedThread;
 use crate::task::table::TaskTable;
-use crate::tuning::pipeline::{WATCHED, WATCHED_ALL, WATCHED_AT_MOST, WATCHED_EACH};
 
 /// The threads that are watched at a time and are no stages.
-const WATCHED_AT_A_TIME: ShareLimits = ShareLimits {
-    each: WATCHED_EACH,
-    all: WATCHED_ALL,
-};
+const WATCHED_AT_A_TIME: ShareLimits = ShareLimits { each: 16, all: 64 };
+/// A watched thread that has become no stage is let go after this time.
+const WATCHED: Span = Span::from_secs(10);
+/// And after this time if its users show no period.
+const WATCHED_AT_MOST: Span = Span::from_secs(60);
 
 /// The result of watching a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,22 +1,25 @@
 //! The look at all paths, a few times a second: which threads are stages, and which are no longer.
 
 use onbeat_infer::pipeline::PathStanding;
-use onbeat_model::{Instant, Rhythm, TaskId};
+use onbeat_model::{Instant, Rhythm, Span, TaskId};
 
 use super::shares::{Counts, Room, ShareLimits};
+use super::strangers::FIRST_TURN;
 use super::{PipelineFinder, party};
 use crate::Stage;
 use crate::slots::Slot;
 use crate::task::table::TaskTable;
-use crate::tuning::pipeline::{
-    DOUBT, EVERY, FIRST_TURN, OWN_RHYTHM_FIRST, STAGES_ALL, STAGES_EACH,
-};
 
 /// The most threads that are stages.
-const STAGES: ShareLimits = ShareLimits {
-    each: STAGES_EACH,
-    all: STAGES_ALL,
-};
+const STAGES: ShareLimits = ShareLimits { each: 32, all: 128 };
+/// The time between two reviews of the paths.
+const EVERY: Span = Span::from_ms(250);
+/// A stage that is not sure to be one any more stays for this time: a player that is behind for a
+/// moment comes back.
+const DOUBT: Span = Span::from_secs(5);
+/// A thread that was asked for may show a period of its own before it is taken for a stage of
+/// another's path.
+const OWN_RHYTHM_FIRST: Span = Span::from_secs(3);
 
 /// On whose path a thread is found to work.
 struct FoundStage {

@@ -5,7 +5,12 @@ use onbeat_model::{Burst, Instant, Span, TaskId};
 
 use crate::Stage;
 use crate::estimation::same_period;
-use crate::tuning::pipeline::{HEADS, JOBS_PER_WAKEUP, WAITED_FOR};
+use crate::tuning::pipeline::WAITED_FOR;
+
+/// The most paths of a thread that are known.
+pub(super) const HEADS: usize = 4;
+/// A stage wakes threads of the path for at least one of this number of jobs.
+const JOBS_PER_WAKEUP: u64 = 4;
 
 /// See the file's head. It is empty for most threads.
 #[derive(Debug, Default)]

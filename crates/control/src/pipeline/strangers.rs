@@ -5,19 +5,25 @@
 
 use std::collections::HashMap;
 
-use onbeat_model::{Instant, TaskId};
+use onbeat_model::{Instant, Span, TaskId};
 
 use super::shares::{Counts, ShareLimits, SharedThreads};
 
-use crate::tuning::pipeline::{
-    FIRST_TURN, FORGOTTEN, KEPT, KNOWN_ALL, KNOWN_EACH, LONGEST_TURN, WORTH_WATCHING,
-};
-
-/// The most threads that are counted, and turned away.
+/// The most threads that are counted, and turned away: 100 bytes each.
 const KNOWN: ShareLimits = ShareLimits {
-    each: KNOWN_EACH,
-    all: KNOWN_ALL,
+    each: 256,
+    all: 1024,
 };
+/// The wakeups exchanged with a tracked thread from which on a thread is watched.
+const WORTH_WATCHING: f64 = 6.0;
+/// The share of a count that remains a review later: 3 wakeups a second sum up to 0.75 / (1 -
+/// 0.875) = 6.
+const KEPT: f64 = 0.875;
+/// A count below this is forgotten: one wakeup after 17 reviews, 4 s.
+const FORGOTTEN: f64 = 0.1;
+/// How long a thread is turned away, which doubles each time.
+pub(super) const FIRST_TURN: Span = Span::from_secs(15);
+const LONGEST_TURN: Span = Span::from_secs(8 * 60);
 
 /// See the file's head.
 pub(super) struct Strangers {

@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use onbeat_model::{Bandwidth, Instant, Name, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::tuning::records::APPLICATIONS;
+/// Applications whose sums are kept after their last thread has ended: 150 bytes each.
+const APPLICATIONS: usize = 256;
 
 /// The means by which a thread is served, or was for most of its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -9,7 +9,9 @@ use serde::Serialize;
 use super::ThreadReport;
 use super::application::Applications;
 use super::decision::DecisionLog;
-use crate::tuning::records::ENDED;
+
+/// Reports of ended threads that are kept one by one; the others are summed up.
+const ENDED: usize = 1000;
 
 /// Threads whose figures are no longer kept one by one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use onbeat_model::{Instant, Job, Span};
 
-use crate::tuning::records::JOBS;
+/// A second of a thread of 64 Hz, and two kilobytes.
+const JOBS: usize = 64;
 
 /// A job that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,6 +11,7 @@ use onbeat_model::{
 };
 
 use super::Controller;
+use super::reviews::LOOK_AT_FIXED;
 use crate::estimation::probation::Terms;
 use crate::pipeline::Partner;
 use crate::report::application::{Application, Means, Member};
@@ -20,7 +21,6 @@ use crate::report::{Report, ServedBy, ThreadReport};
 use crate::slots::Slot;
 use crate::speed::SpeedGovernor;
 use crate::timer::TimerEvent;
-use crate::tuning::enforcement::LOOK_AT_FIXED;
 use crate::{BoostWhy, Decision, Party, Settings, State, View, What, Why, WorksFor};
 
 impl<A: Actuator> Controller<A> {

@@ -14,8 +14,13 @@ use crate::pipeline::{Fate, Review};
 use crate::slots::Slot;
 use crate::speed::SpeedGovernor;
 use crate::timer::TimerEvent;
-use crate::tuning::enforcement::{CHECKED_EVERY, LOOK_AT_FIXED};
 use crate::tuning::starvation::{LOOK_RARELY, PROBATION, PUT_OFF};
+
+/// The time between two checks of a requested reservation, which no event of its task needs.
+pub(super) const LOOK_AT_FIXED: Span = Span::from_ms(2000);
+/// The least time between two checks whether a thread still has its reservation, each a system
+/// call.
+const CHECKED_EVERY: Span = Span::from_ms(1000);
 
 impl<A: Actuator> Controller<A> {
     /// Does what is due at a timer.

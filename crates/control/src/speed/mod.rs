@@ -13,8 +13,7 @@ use onbeat_decide::supervisor::Request;
 use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Span, Speed, Speeds};
 
 use crate::allocation::arbiter::Arbiter;
-use crate::enforcement::Enforcer;
-use crate::tuning::enforcement::LONGEST_RETRY;
+use crate::enforcement::{Enforcer, LONGEST_RETRY};
 use crate::{PowerSettings, SpeedRule, Why};
 use account::{AtSpeed, SpeedAccount, SpeedEntry, SpeedWhat, SpeedWhy};
 

@@ -14,7 +14,10 @@ use super::TrackedThread;
 use crate::estimation::Estimator;
 use crate::estimation::clock::{ThreadWaker, Wakers};
 use crate::slots::Slot;
-use crate::tuning::records::LEFT_MOST;
+
+/// Ended threads that are remembered by their numbers: those that a shell waits for in the time
+/// over which its wakers are counted.
+const LEFT_MOST: usize = 256;
 
 /// See the file's head.
 #[derive(Default)]
