@@ -25,7 +25,7 @@ done
 counted() {
     local rows
     rows=$(git ls-files -- '*/Cargo.toml' | xargs dirname | tr '\n' ' ')
-    git ls-files -- '*.rs' '*.c' '*.h' '*.css' '*.js' '*.proto' '*.py' '*.sh' ':!:*vmlinux.h' |
+    git ls-files -- '*.rs' '*.c' '*.h' '*.hpp' '*.css' '*.js' '*.proto' '*.py' '*.sh' ':!:*vmlinux.h' |
         xargs -x -n 9999 -d '\n' awk -v rows="$rows libonbeat schedulers python" '
         FNR == 1 {
             inside = is_marked = 0

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A frame is decoded until its time has come; if it is not ready then, the last one is shown again.
- * Memory that the decoder needs is allocated in a protected section and released in `finally`.
+ * The decoder checks once a row, so that it may allocate; the memory is released in `finally`.
  *
  * cc -o decode_in_time decode_in_time.c $(pkg-config --cflags --libs onbeat)
  */
@@ -12,14 +12,18 @@
 #include <string.h>
 
 #define PIXELS 4096
+#define ROW 64
 
 static void decode(unsigned char *picture, int frame)
 {
 	/* Each tenth frame is far too hard. */
 	long rounds = frame % 10 == 9 ? 2000000000L : 20000L;
 
-	for (volatile long i = 0; i < rounds; i++)
+	for (volatile long i = 0; i < rounds; i++) {
 		picture[i % PIXELS] = (unsigned char)i;
+		if (i % ROW == 0)
+			onbeat_check();
+	}
 }
 
 int main(void)
@@ -30,16 +34,12 @@ int main(void)
 	for (volatile int frame = 0; frame < 30; frame++) {
 		unsigned char *volatile picture = NULL;
 
-		onbeat_try_within_rel (ONBEAT_MS(40)) {
-			onbeat_within_disable();
+		onbeat_try_checked_rel (ONBEAT_MS(40)) {
 			picture = malloc(PIXELS);
-			onbeat_within_enable();
 			if (!picture)
 				onbeat_throw(onbeat_exception);
 			decode(picture, frame);
-			onbeat_within_disable();
 			memcpy(shown, picture, PIXELS);
-			onbeat_within_enable();
 		}
 		onbeat_finally {
 			free(picture);

@@ -68,10 +68,9 @@ static int64_t overdue(const struct onbeat_block *block, int64_t now_ns, int64_t
 		return now_ns - block->expires_ns;
 	case ONBEAT_WITHIN_WCET:
 		return cpu_ns - block->expires_ns;
-	case ONBEAT_UNCONSTRAINED:
-		break;
+	default:
+		return -1;
 	}
-	return -1;
 }
 
 static void record_violation(struct onbeat_block *at, struct onbeat_block *target, int64_t delay_ns)
@@ -297,6 +296,11 @@ void onbeat_block_constrain_(struct onbeat_block *block, enum onbeat_constraint 
 
 	if (constraint == ONBEAT_UNCONSTRAINED)
 		return;
+	if (constraint >= ONBEAT_CHECKED_ABS) {
+		constraint -= ONBEAT_CHECKED_ABS - ONBEAT_WITHIN_ABS;
+		thread->frames[thread->depth - 1].checked = true;
+		onbeat_protections_++;
+	}
 	if (constraint == ONBEAT_WITHIN_REL)
 		start_ns = onbeat_now_();
 	else if (constraint == ONBEAT_WITHIN_WCET)
@@ -489,6 +493,24 @@ __attribute__((noinline)) void onbeat_rethrow_at_(const struct onbeat_thrown *ca
 	}
 	throw_on(onbeat_thread_(), &thrown, NULL, file, line,
 		 (uintptr_t)__builtin_frame_address(0));
+}
+
+__attribute__((noinline)) void onbeat_check(void)
+{
+	struct onbeat_thread *thread = onbeat_thread_if_any_();
+	const sig_atomic_t protections = onbeat_protections_;
+	int checked = 0;
+
+	if (!thread || !thread->pending)
+		return;
+	for (int i = 0; i < thread->depth; i++)
+		checked += thread->frames[i].checked;
+	/* Others are the program's own sections. */
+	if (protections != checked)
+		return;
+	onbeat_protections_ = 0;
+	throw_pending(thread, (uintptr_t)__builtin_frame_address(0));
+	onbeat_protections_ = protections;
 }
 
 void onbeat_within_disable(void)

@@ -69,6 +69,7 @@ struct onbeat_frame {
 	const struct onbeat_site *site;
 	uintptr_t stack; /* the stack pointer, nearly, where the block was entered */
 	int protections;
+	bool checked; /* its body is a protected section, which onbeat_check opens */
 };
 
 struct onbeat_thread {

@@ -3,13 +3,17 @@
  * Timing constraints as exceptions, for C.
  *
  * A block of code gets a deadline or a limit on its execution time. If it does not end in time, it
- * is left at once, wherever it is, and the handler that belongs to it runs; it also runs if the
- * block reaches its end, but too late. After T. Cucinotta and D. Faggioli, "Handling Timing
+ * is left and the handler that belongs to it runs; it also runs if the block reaches its end, but
+ * too late. A checked block is left where it calls onbeat_check(), the other kind at once, wherever
+ * it is. After T. Cucinotta and D. Faggioli, "Handling Timing
  * Constraints Violations in Soft Real-Time Applications as Exceptions", whose words and
  * requirements (section 4) these are.
  *
- *     onbeat_try_within_rel (ONBEAT_MS(12)) {
- *             decode(frame, picture);
+ *     onbeat_try_checked_rel (ONBEAT_MS(12)) {
+ *             for (int slice = 0; slice < SLICES; slice++) {
+ *                     decode(frame, slice, picture);
+ *                     onbeat_check();
+ *             }
  *     }
  *     onbeat_finally {
  *             release(frame);
@@ -20,8 +24,8 @@
  *             }
  *     onbeat_end;
  *
- * Grammar: one of the four `try` words with its braces, then at most one `finally` with its braces,
- * then `handle`, then any number of `when` clauses, each with its braces, then `end` and a
+ * Grammar: one of the seven `try` words with its braces, then at most one `finally` with its
+ * braces, then `handle`, then any number of `when` clauses, each with its braces, then `end` and a
  * semicolon.
  *
  * MUST NOT: leave a block, a `finally` or a `when` by return, goto, break, continue or longjmp past
@@ -31,6 +35,8 @@
  *
  * MUST: declare volatile what a block changes and its `finally`, its handlers or the code after
  * them read: a violation is a longjmp, and other variables may come back with older values.
+ *
+ * In a checked block anything may be done. What follows is for the others.
  *
  * These parts may be interrupted: anything that is neither in onbeat_within_disable ... _enable nor
  * in a `finally`. Only functions of signal-safety(7) and the block's own computations may stand
@@ -120,6 +126,10 @@ enum onbeat_constraint {
 	ONBEAT_WITHIN_ABS,
 	ONBEAT_WITHIN_REL,
 	ONBEAT_WITHIN_WCET,
+	/* In the same order. */
+	ONBEAT_CHECKED_ABS,
+	ONBEAT_CHECKED_REL,
+	ONBEAT_CHECKED_WCET,
 };
 
 /* Where a block stands in the source, and in a benchmark build what was measured there. */
@@ -200,6 +210,10 @@ void onbeat_block_measure_(struct onbeat_block *block);
 #define onbeat_try_within_rel(ns) ONBEAT_TRY_(ONBEAT_WITHIN_REL, ns)
 /* Begins a block that may execute for `ns` of this thread's CPU time. */
 #define onbeat_try_within_wcet(ns) ONBEAT_TRY_(ONBEAT_WITHIN_WCET, ns)
+/* The same, but such a block is left only where it, or a function that it calls, checks. */
+#define onbeat_try_checked_abs(ns) ONBEAT_TRY_(ONBEAT_CHECKED_ABS, ns)
+#define onbeat_try_checked_rel(ns) ONBEAT_TRY_(ONBEAT_CHECKED_REL, ns)
+#define onbeat_try_checked_wcet(ns) ONBEAT_TRY_(ONBEAT_CHECKED_WCET, ns)
 
 /*
  * Runs exactly once when its block has ended, by an exception too, before the handlers; never
@@ -252,6 +266,14 @@ void onbeat_within_enable(void);
 void onbeat_within_enable_at_(const char *file, int line);
 #define onbeat_within_enable() onbeat_within_enable_at_(__FILE__, __LINE__)
 
+/*
+ * Leaves the outermost block that has expired, if one has: the blocks around it are to be checked
+ * ones, up to that one. In a protected section, in a `finally` and outside of blocks it does
+ * nothing. Costs a few nanoseconds, so an inner loop may call it. A call that sleeps returns EINTR
+ * when a block expires, and can be followed by a check.
+ */
+void onbeat_check(void);
+
 /* The time to the earliest expiry of any deadline block this thread is in; negative once past. */
 int64_t onbeat_remaining(void);
 /* The execution time left to the tightest wcet block this thread is in. */
@@ -281,6 +303,9 @@ int onbeat_benchmark_write(const char *table_path, const char *json_path);
 #define try_within_abs onbeat_try_within_abs
 #define try_within_rel onbeat_try_within_rel
 #define try_within_wcet onbeat_try_within_wcet
+#define try_checked_abs onbeat_try_checked_abs
+#define try_checked_rel onbeat_try_checked_rel
+#define try_checked_wcet onbeat_try_checked_wcet
 #define handle onbeat_handle
 #define when onbeat_when
 #define finally onbeat_finally

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <onbeat/within.hpp>
+
+#include <cassert>
+#include <mutex>
+#include <stdexcept>
+#include <vector>
+
+using namespace std::chrono_literals;
+
+static int destroyed;
+
+struct counted {
+	~counted() { destroyed++; }
+};
+
+static void compute_until_checked()
+{
+	for (;;) {
+		std::vector<int> memory(100);
+		onbeat::check();
+	}
+}
+
+int main()
+{
+	std::mutex mutex;
+	int handled = 0;
+	auto never = [](const onbeat::violation &) { assert(false); };
+
+	onbeat::check();
+	assert(onbeat::remaining() == onbeat::nanoseconds::max());
+	bool in_time = onbeat::try_within(
+		onbeat::relative(2ms),
+		[&] {
+			std::lock_guard<std::mutex> guard(mutex);
+			counted one;
+
+			assert(onbeat::remaining() <= 2ms);
+			compute_until_checked();
+		},
+		[&](const onbeat::violation &late) {
+			assert(dynamic_cast<const onbeat::deadline_violation *>(&late));
+			assert(late.delay() >= 0ns && destroyed == 1);
+			handled++;
+		});
+	assert(!in_time && handled == 1 && mutex.try_lock());
+	assert(onbeat::try_within(onbeat::relative(60s), [] {}, never));
+	assert(onbeat::try_within(onbeat::relative(onbeat::nanoseconds::max()), [] {}, never));
+
+	/* The block that expired catches, past handlers inside it and past catch-alls that rethrow. */
+	onbeat::try_within(
+		onbeat::execution_time(3ms),
+		[&] { onbeat::try_within(onbeat::relative(60s), compute_until_checked, never); },
+		[&](const onbeat::violation &overrun) {
+			assert(dynamic_cast<const onbeat::wcet_violation *>(&overrun));
+			handled++;
+		});
+	/* Its end is a check. */
+	onbeat::try_within(
+		onbeat::absolute(0ns), [&] { handled++; }, [&](const onbeat::violation &) { handled++; });
+	assert(handled == 4);
+
+	/* Exceptions of the program pass, and nothing of the block is left. */
+	try {
+		onbeat::try_within(
+			onbeat::relative(60s), [] { throw std::runtime_error("own"); }, never);
+		assert(false);
+	} catch (const std::runtime_error &) {
+	}
+	assert(onbeat::remaining() == onbeat::nanoseconds::max());
+	assert(onbeat::remaining_wcet() == onbeat::nanoseconds::max());
+	return 0;
+}
