@@ -6,13 +6,10 @@ use crate::Controller;
 
 /// What the loop asks about CPU time. A function that tells it of a task is enough.
 pub trait CpuTime {
-    /// See [`Sensor::executed`].
     fn executed(&mut self, task: TaskId) -> Option<Span>;
 
-    /// See [`Sensor::assign`].
     fn assign(&mut self, _task: TaskId, _application: u32) {}
 
-    /// See [`Sensor::spent`].
     fn spent(&mut self, _application: u32) -> Option<Span> {
         None
     }
@@ -40,12 +37,9 @@ impl<S: Sensor> CpuTime for OfSensor<'_, S> {
     }
 }
 
-/// Whether to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Another turn.
     Continue,
-    /// Enough.
     Stop,
 }
 

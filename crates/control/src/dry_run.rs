@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use onbeat_model::{Actuator, Bandwidth, Boost, Capacity, Refusal, Reservation, Standing, TaskId};
 
-/// Remembers what would have been done.
 #[derive(Clone, Debug)]
 pub struct DryRun {
     capacity: Capacity,

@@ -6,14 +6,12 @@ use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_decide::supervisor::Limits;
 use onbeat_model::{Bandwidth, Burst, Rhythm, Span, Task, TaskId};
 
-/// How one thread is treated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Treatment {
     /// How much it counts when not everything fits; 1 is normal.
     pub weight: f64,
     /// The most that it may take, if that is less than what any thread may.
     pub cap: Option<Bandwidth>,
-    /// How its next budget is predicted, if not as all others.
     pub predictor: Option<PredictorKind>,
     /// The period that it is expected to have: that of its reservation on probation.
     pub period: Option<Span>,
@@ -30,7 +28,6 @@ impl Default for Treatment {
     }
 }
 
-/// Says how a thread is treated: asked when its rhythm is found.
 pub type Treat = Box<dyn Fn(&Task) -> Treatment>;
 
 /// The party behind a thread; it decides with which threads it may share a path.
@@ -69,23 +66,17 @@ impl Party {
 /// Says who is behind a thread: asked when it comes to be tracked.
 pub type Parties = Box<dyn Fn(TaskId) -> Party>;
 
-/// When another speed is wanted, and which.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SpeedRule {
     /// The utilisation of the busiest CPU is kept in this band (LFS++, section 6.3).
     Band(Band),
     /// The lowest speed at which all budgets fit, and this share of all CPUs at their highest speed
     /// for best-effort programs (GRACE-OS, sections 2.4 and 4.4).
-    Uniform {
-        /// That share.
-        best_effort: f64,
-    },
+    Uniform { best_effort: f64 },
 }
 
-/// How the speed of the CPUs is managed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PowerSettings {
-    /// When another speed is wanted.
     pub rule: SpeedRule,
     /// How often it is looked at.
     pub sampling: Span,
@@ -112,21 +103,16 @@ pub struct PipelineSettings {
     pub outsiders: Vec<u32>,
 }
 
-/// How a thread's period and demand are estimated.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EstimationSettings {
     /// The analyser that finds a thread's rhythm, if not onbeat's own.
     pub analyse: Option<Analyse>,
-    /// How a thread's next budget is predicted.
     pub predictor: PredictorKind,
-    /// With which parameters.
     pub parameters: Parameters,
 }
 
-/// The limits of requests, and when a change is worth a system call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AllocationSettings {
-    /// When a change is worth a system call.
     pub thresholds: Thresholds,
     /// The most that all reservations together may take, as a share of all CPUs.
     pub total: f64,
@@ -150,7 +136,6 @@ impl Default for AllocationSettings {
     }
 }
 
-/// What threads are given, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AllowedMeans {
     /// Also without need, as LFS++ does. If not, it takes a sensor that tells of waits.
@@ -175,23 +160,17 @@ impl Default for AllowedMeans {
     }
 }
 
-/// How the loop works.
 pub struct Settings {
-    /// How a thread's period and demand are estimated.
     pub estimation: EstimationSettings,
-    /// The limits of requests, and when a change is worth a system call.
     pub allocation: AllocationSettings,
-    /// What threads are given, and when.
     pub means: AllowedMeans,
     /// Whether a thread that starves is given a reservation on probation, so that it can show its
     /// rhythm.
     pub probation: bool,
-    /// How each thread is treated.
     pub treat: Treat,
     /// Whether the threads that work on the path of those that are kept are found and served with
     /// them.
     pub pipelines: Option<PipelineSettings>,
-    /// The party behind each thread.
     pub parties: Parties,
     /// How the speed of the CPUs is managed; none if it is left alone.
     pub power: Option<PowerSettings>,

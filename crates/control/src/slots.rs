@@ -3,7 +3,6 @@
 //! `task/table.rs` gives each thread a slot, and uses it again after the thread's end. Each part
 //! has a [`BySlot`] with its own state of each thread, which nothing outside the part can write.
 
-/// The place of a thread in every part's table.
 pub(crate) type Slot = usize;
 
 /// One part's state of each thread.

@@ -6,20 +6,15 @@ use std::collections::BinaryHeap;
 
 use onbeat_model::{Instant, TaskId};
 
-/// The task of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimerEvent {
     /// Check whether the thread is silent, and still has its reservation.
     Look(TaskId),
-    /// Ask the actuator for the thread again.
     Retry(TaskId),
-    /// Try a failed release again.
     GiveBack(TaskId),
-    /// Sample its CPU time.
     Sample(TaskId),
     /// Check whether it starves.
     Starves(TaskId),
-    /// End its probation.
     ProbationOver(TaskId),
     /// Look at a thread that notified of a missed deadline.
     Boost(TaskId),
@@ -51,7 +46,6 @@ impl<T> TimerQueue<T> {
         }
     }
 
-    /// `what` is due at `at`.
     pub(crate) fn set(&mut self, at: Instant, what: T) {
         self.heap.push(Reverse(TimerEntry {
             at,
@@ -61,7 +55,6 @@ impl<T> TimerQueue<T> {
         self.put_in += 1;
     }
 
-    /// The next timer that is due at `now`.
     pub(crate) fn due(&mut self, now: Instant) -> Option<T> {
         if self.heap.peek()?.0.at > now {
             return None;

@@ -120,7 +120,6 @@ impl Grant {
         self.next = (self.next + 1) % Self::PERIODS;
     }
 
-    /// CPUs.
     #[must_use]
     pub fn cpus(&self) -> f64 {
         let most = self.used.iter().copied().fold(0.0, f64::max);

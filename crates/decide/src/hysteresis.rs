@@ -43,7 +43,6 @@ pub struct Hysteresis {
 }
 
 impl Hysteresis {
-    /// Has seen nothing yet.
     #[must_use]
     pub fn new(thresholds: Thresholds) -> Self {
         Self {

@@ -28,7 +28,6 @@ pub(crate) struct Arbiter {
     pub(super) is_stale: bool,
 }
 
-/// An arbitration under way.
 pub(crate) struct Arbitration {
     limits: Limits,
     changed: Vec<Slot>,
@@ -48,10 +47,8 @@ enum ArbitrationStage {
     },
 }
 
-/// One change to put in force.
 pub(crate) struct Adjustment {
     pub(crate) slot: Slot,
-    /// The former reservation.
     pub(crate) held: Option<Reservation>,
     pub(crate) target: Option<Reservation>,
     pub(crate) why: Why,
@@ -113,7 +110,6 @@ impl Arbiter {
         }
     }
 
-    /// Forgets the thread in `slot`.
     pub(crate) fn forget(&mut self, slot: Slot) {
         self.claims.take(slot);
         self.changed.retain(|&other| other != slot);
@@ -179,7 +175,6 @@ impl Arbiter {
         })
     }
 
-    /// The next adjustment.
     pub(crate) fn next(
         &mut self,
         arbitration: &mut Arbitration,
@@ -202,7 +197,6 @@ impl Arbiter {
         }
     }
 
-    /// Ends the arbitration.
     pub(crate) fn end(&mut self, arbitration: Arbitration) {
         let ArbitrationStage::Adjusting { is_compressed, .. } = arbitration.stage else {
             return;
@@ -213,7 +207,6 @@ impl Arbiter {
         }
     }
 
-    /// Grants the thread's request whole.
     fn grant(
         &mut self,
         slot: Slot,

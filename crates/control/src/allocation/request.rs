@@ -20,7 +20,6 @@ pub(crate) const fn weight_factor(is_on_probation: bool) -> f64 {
     }
 }
 
-/// The record of a thread's request.
 #[derive(Debug, Default)]
 pub(super) struct RequestRecord {
     place: Option<RequestIndex>,
@@ -38,7 +37,6 @@ impl Arbiter {
         };
     }
 
-    /// The request of the thread in `slot`.
     pub(super) fn request(&self, slot: Slot) -> Option<&Request> {
         self.requests.request(self.claims.get(slot).place?)
     }
@@ -67,7 +65,6 @@ impl Arbiter {
         self.claims.get_mut(slot).hysteresis.forget();
     }
 
-    /// Puts the thread's request in, in place of its former one.
     pub(crate) fn put(&mut self, slot: Slot, request: Request) {
         let claim = self.claims.get_mut(slot);
         match claim.place {
@@ -101,7 +98,6 @@ impl Arbiter {
         true
     }
 
-    /// Updates the weight of the thread's request.
     pub(crate) fn weigh(&mut self, slot: Slot, weight: f64) {
         let request = self.request(slot).copied();
         if let Some(request) = request.filter(|request| request.weight != weight) {
@@ -119,7 +115,6 @@ impl Arbiter {
         slots
     }
 
-    /// Withdraws the thread's request.
     pub(crate) fn withdraw(&mut self, slot: Slot) {
         let Some(place) = self.claims.get_mut(slot).place.take() else {
             return;

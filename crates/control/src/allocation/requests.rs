@@ -29,7 +29,6 @@ impl RequestTable {
         self.requests.len() - 1
     }
 
-    /// Replaces the request at `place`.
     pub(super) fn change(&mut self, place: RequestIndex, request: Request) {
         if let Some(old) = self.requests.get_mut(place) {
             self.sum = self.sum - old.wanted.bandwidth() + request.wanted.bandwidth();
@@ -53,7 +52,6 @@ impl RequestTable {
         &self.requests
     }
 
-    /// Which thread's request is at `place`.
     pub(super) fn slot(&self, place: RequestIndex) -> Option<Slot> {
         self.slots.get(place).copied()
     }
@@ -62,7 +60,6 @@ impl RequestTable {
         self.requests.get(place)
     }
 
-    /// The sum of all that is wanted.
     pub(super) const fn sum(&self) -> Bandwidth {
         self.sum
     }

@@ -17,22 +17,18 @@ const STEPS_DOWN: [f64; 4] = [0.85, 0.7, 0.5, 0.3];
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Admission {
     total: Option<Bandwidth>,
-    /// How often in a row the kernel had no room.
     pub(super) tries: u32,
 }
 
 impl<A: Actuator> Enforcer<A> {
-    /// The most that the kernel admits, if it has refused.
     pub(crate) const fn admitted(&self) -> Option<Bandwidth> {
         self.admission.total
     }
 
-    /// Tries again whether the kernel has more room.
     pub(crate) const fn widen(&mut self) {
         self.admission.total = None;
     }
 
-    /// How often in a row the kernel had no room.
     pub(crate) const fn tries(&self) -> u32 {
         self.admission.tries
     }

@@ -40,7 +40,6 @@ pub(crate) struct Enforcer<A> {
 #[derive(Debug, Default)]
 pub(crate) struct EnforcedThread {
     state: Enforcement,
-    /// How often in a row the actuator refused.
     refusals: u32,
     /// The most that the thread's owner may have for it, for now.
     ceiling: Option<Bandwidth>,
@@ -51,12 +50,10 @@ pub(crate) struct EnforcedThread {
 }
 
 impl EnforcedThread {
-    /// The reservation in force.
     pub(crate) const fn held(&self) -> Option<Reservation> {
         self.state.held()
     }
 
-    /// The requested reservation.
     pub(crate) const fn fixed(&self) -> Option<Reservation> {
         self.fixed
     }
@@ -66,7 +63,6 @@ impl EnforcedThread {
         self.ceiling
     }
 
-    /// The actuator can be asked.
     pub(crate) const fn is_open(&self) -> bool {
         self.state.is_open()
     }
@@ -75,17 +71,14 @@ impl EnforcedThread {
         self.state.is_backed_off()
     }
 
-    /// Nothing can be put in force any more.
     pub(crate) const fn is_over(&self) -> bool {
         self.state.is_over()
     }
 
-    /// The thread has no reservation and all that it had before.
     pub(crate) const fn is_clean(&self) -> bool {
         self.state.is_clean()
     }
 
-    /// Another program decides about the thread.
     pub(crate) const fn is_yielded(&self) -> bool {
         matches!(self.state, Enforcement::Yielded)
     }
@@ -121,7 +114,6 @@ impl Books<'_> {
         self.tasks.get(slot).map(|thread| thread.task)
     }
 
-    /// Writes a decision down.
     fn enter(
         &mut self,
         slot: Slot,
@@ -153,7 +145,6 @@ impl<A: Actuator> Enforcer<A> {
         }
     }
 
-    /// A new thread is in `slot`.
     pub(crate) fn enter(&mut self, slot: Slot, at: Instant) {
         *self.servers.get_mut(slot) = EnforcedThread {
             checked: at,
@@ -161,7 +152,6 @@ impl<A: Actuator> Enforcer<A> {
         };
     }
 
-    /// The thread in `slot` is no more.
     pub(crate) fn forget(&mut self, slot: Slot) {
         self.servers.take(slot);
     }
@@ -170,7 +160,6 @@ impl<A: Actuator> Enforcer<A> {
         self.servers.get(slot)
     }
 
-    /// The reservation in force for the thread in `slot`.
     pub(crate) fn held(&self, slot: Slot) -> Option<Reservation> {
         self.servers.get(slot).held()
     }
@@ -233,7 +222,6 @@ impl<A: Actuator> Enforcer<A> {
         self.actuator.release_speed()
     }
 
-    /// The thread is gone.
     pub(crate) fn ended(&mut self, books: &mut Books<'_>, slot: Slot) {
         self.change(books, slot, Enforcement::released);
         if let Some(thread) = books.tasks.get(slot) {
@@ -241,7 +229,6 @@ impl<A: Actuator> Enforcer<A> {
         }
     }
 
-    /// Puts an adjustment in force.
     pub(crate) fn apply(&mut self, books: &mut Books<'_>, adjustment: Adjustment) -> Effects {
         let Adjustment {
             slot, target, why, ..
@@ -396,7 +383,6 @@ impl<A: Actuator> Enforcer<A> {
         }
     }
 
-    /// Accounts for a change of the thread's reservation.
     fn change(&mut self, books: &mut Books<'_>, slot: Slot, change: impl FnOnce(&mut Enforcement)) {
         let server = self.servers.get_mut(slot);
         let before = server.held();

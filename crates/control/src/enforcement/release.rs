@@ -12,7 +12,6 @@ use crate::slots::Slot;
 use crate::timer::TimerEvent;
 
 impl<A: Actuator> Enforcer<A> {
-    /// Withdraws the thread's request, and releases its reservation.
     pub(crate) fn withdraw(&mut self, books: &mut Books<'_>, slot: Slot, why: Why) -> Effects {
         let server = self.servers.get(slot);
         if server.fixed.is_some() && why != Why::Finished {
@@ -62,7 +61,6 @@ impl<A: Actuator> Enforcer<A> {
         }
     }
 
-    /// Tries a failed release again.
     pub(crate) fn give_back_again(&mut self, books: &mut Books<'_>, slot: Slot) -> Effects {
         let Some(task) = books.task(slot).map(|task| task.id) else {
             return Effects::default();

@@ -60,18 +60,15 @@ impl Analysis {
         due
     }
 
-    /// The queued analysis begins.
     pub(super) fn begin(&mut self) {
         self.due = Due::No;
     }
 
-    /// Begins anew with what comes next.
     pub(super) fn clear(&mut self) {
         self.analyser.clear();
         self.attempts = Attempts::new();
     }
 
-    /// Forgets the bursts before `since`, but not the last few.
     pub(super) fn forget_before(&mut self, since: Instant) {
         self.analyser.forget_before(since, FEWEST as usize);
     }

@@ -11,21 +11,17 @@ use super::{AnalysisOutcome, BurstEffect, Estimator};
 use crate::report::account::ThreadAccount;
 use crate::{Settings, Why};
 
-/// The marks of a thread.
 #[derive(Debug, Default)]
 pub(super) struct Declared {
     told: MarkedJobs,
     last: Instant,
 }
 
-/// The meaning of a mark.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum MarkEffect {
-    /// Nothing for now.
     Nothing,
     /// The reason for which its request may have changed.
     Consider(Option<Why>),
-    /// As an analysis led to.
     Led(AnalysisOutcome),
 }
 

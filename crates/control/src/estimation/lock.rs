@@ -9,7 +9,6 @@ use onbeat_model::{Burst, Demand, Instant, Job, Reservation, Rhythm, Span};
 use crate::Settings;
 use crate::tuning::lock::{GUESS, SAME_RATE, UNEVEN};
 
-/// The record of such a thread.
 pub(super) struct Lock {
     tracker: Tracker,
     separator: Separator,
@@ -23,7 +22,6 @@ pub(super) struct Lock {
     lost: bool,
 }
 
-/// Other sources of a thread's rhythm.
 #[derive(Clone, Copy, Debug)]
 enum RhythmSource {
     /// The thread itself says where its jobs are.
@@ -32,7 +30,6 @@ enum RhythmSource {
     Derived(Rhythm),
 }
 
-/// The meaning of a burst.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct BurstMeaning {
     /// The job that it ended.
@@ -210,7 +207,6 @@ impl Lock {
         news
     }
 
-    /// Since when the thread no longer keeps its beat.
     pub(super) const fn astray(&self) -> Option<Instant> {
         self.astray
     }
@@ -263,7 +259,6 @@ impl Lock {
         self.predictor.speed_changed(factor);
     }
 
-    /// The runtime that each job needs.
     pub(super) fn runtime(&self) -> Option<Span> {
         self.predictor.runtime(self.rhythm().period)
     }

@@ -59,7 +59,6 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    /// For a new thread.
     pub(crate) const fn new() -> Self {
         Self {
             fresh: 0,

@@ -19,11 +19,11 @@
 //! 6. A path belongs to one user (`Party`), and has no stages of another user's. Each payer has a
 //!    share of the watched threads and stages (`shares`), which others cannot take.
 
+mod candidates;
 mod partners;
 mod review;
 mod role;
 mod shares;
-mod strangers;
 
 use onbeat_model::{Burst, Instant, Span, Task, TaskId};
 
@@ -31,11 +31,11 @@ use crate::slots::{BySlot, Slot};
 use crate::task::TrackedThread;
 use crate::task::table::TaskTable;
 use crate::{Party, PipelineSettings};
+use candidates::Candidates;
 pub(crate) use partners::Fate;
 pub(crate) use review::Review;
 pub(crate) use role::Role;
 use role::{HEADS, Watched};
-use strangers::Strangers;
 
 /// The first process, which brings up all others.
 const FIRST_PROCESS: u32 = 1;
@@ -43,7 +43,6 @@ const FIRST_PROCESS: u32 = 1;
 /// A thread to track alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partner {
-    /// Its number.
     pub tid: u32,
     /// The thread that it may work for.
     pub of: TaskId,
@@ -55,7 +54,7 @@ pub(crate) struct PipelineFinder {
     /// None if pipelines are not looked for.
     settings: Option<PipelineSettings>,
     roles: BySlot<Role>,
-    strangers: Strangers,
+    candidates: Candidates,
     /// The wakeups by other threads in this turn.
     woken: Vec<Woken>,
     /// When all paths are reviewed next.
@@ -76,7 +75,7 @@ impl PipelineFinder {
         Self {
             settings,
             roles: BySlot::default(),
-            strangers: Strangers::new(),
+            candidates: Candidates::new(),
             woken: Vec::new(),
             next: Instant::ZERO,
             to_track: Vec::new(),
@@ -84,7 +83,6 @@ impl PipelineFinder {
         }
     }
 
-    /// The role of the thread in `slot`.
     pub(crate) fn role(&self, slot: Slot) -> &Role {
         self.roles.get(slot)
     }
@@ -119,7 +117,7 @@ impl PipelineFinder {
             && !self.is_outsider(wakee.pid)
         {
             let with = (task, party(tasks, slot).payer);
-            self.strangers.exchanged(wakee.id.tid, with, count);
+            self.candidates.exchanged(wakee.id.tid, with, count);
         }
     }
 
@@ -141,7 +139,7 @@ impl PipelineFinder {
         let Some(waker) = tasks.find_number(woken.waker) else {
             if self.is_on_path(slot) {
                 let with = (woken.task, party(tasks, slot).payer);
-                self.strangers.exchanged(woken.waker, with, 1);
+                self.candidates.exchanged(woken.waker, with, 1);
             }
             return;
         };
@@ -223,7 +221,6 @@ impl PipelineFinder {
     }
 }
 
-/// The thread's user and payer.
 fn party(tasks: &TaskTable, slot: Slot) -> Party {
     let thread = tasks.get(slot);
     thread.map(|thread| thread.party).unwrap_or_default()

@@ -7,9 +7,9 @@
 
 use onbeat_model::{Instant, Span, TaskId};
 
+use super::candidates::{ExchangedWakeups, Requested};
 use super::role::Watched;
 use super::shares::{Counts, Room, ShareLimits};
-use super::strangers::{Exchange, Requested};
 use super::{Partner, PipelineFinder, party};
 use crate::slots::Slot;
 use crate::task::TrackedThread;
@@ -22,19 +22,16 @@ const WATCHED: Span = Span::from_secs(10);
 /// And after this time if its users show no period.
 const WATCHED_AT_MOST: Span = Span::from_secs(60);
 
-/// The result of watching a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It is let go.
     LetGo,
     /// It stays, and its request counts as much as those of the threads that it works for.
     Stays,
 }
 
-/// A search for threads to watch.
 pub(crate) struct PartnerSearch {
     counts: Counts,
-    worth: std::vec::IntoIter<((u32, u32), Exchange)>,
+    worth: std::vec::IntoIter<((u32, u32), ExchangedWakeups)>,
     found: Vec<u32>,
 }
 
@@ -53,9 +50,9 @@ impl PipelineFinder {
     /// for it if it is not to be watched any more.
     pub(crate) fn refused(&mut self, partner: Partner, payer: impl FnOnce() -> u32, now: Instant) {
         // The thread that it was to work for may be gone by now.
-        let requested = self.strangers.requested(partner.tid);
+        let requested = self.candidates.requested(partner.tid);
         let payer = requested.map_or_else(payer, |requested| requested.payer);
-        self.strangers.turn_away(payer, partner.tid, now);
+        self.candidates.reject(payer, partner.tid, now);
     }
 
     /// The threads for whose sake a partner is tracked; none of a thread that is no partner.
@@ -70,7 +67,7 @@ impl PipelineFinder {
         let Some(task) = tasks.get(slot).map(|thread| thread.task) else {
             return false;
         };
-        let Some(Requested { of, .. }) = self.strangers.take_request(task.id.tid) else {
+        let Some(Requested { of, .. }) = self.candidates.take_request(task.id.tid) else {
             return false;
         };
         let user = tasks.find(of);
@@ -82,7 +79,7 @@ impl PipelineFinder {
 
     /// Another part decides about the thread with this number.
     pub(crate) fn forget_number(&mut self, tid: u32) {
-        self.strangers.forget(tid);
+        self.candidates.forget(tid);
         self.to_track.retain(|partner| partner.tid != tid);
     }
 
@@ -91,9 +88,8 @@ impl PipelineFinder {
         self.roles.get_mut(slot).leave()
     }
 
-    /// The thread is watched no more.
     pub(crate) fn let_go(&mut self, payer: u32, task: TaskId, now: Instant) {
-        self.strangers.turn_away(payer, task.tid, now);
+        self.candidates.reject(payer, task.tid, now);
         self.to_untrack.push(task);
     }
 
@@ -146,12 +142,12 @@ impl PipelineFinder {
     pub(crate) fn search(&mut self, tasks: &TaskTable, now: Instant) -> PartnerSearch {
         let watched = tasks.iter().filter(|(slot, _)| self.is_watched(*slot));
         let mut counts: Counts = watched.map(|(_, thread)| thread.party.payer).collect();
-        self.strangers.give_up_requests(now - WATCHED, now);
-        self.strangers.forgive(now);
-        self.strangers.count_requested(&mut counts);
+        self.candidates.give_up_requests(now - WATCHED, now);
+        self.candidates.expire_rejections(now);
+        self.candidates.count_requested(&mut counts);
         PartnerSearch {
             counts,
-            worth: self.strangers.worth_watching(now).into_iter(),
+            worth: self.candidates.worth_watching(now).into_iter(),
             found: Vec::new(),
         }
     }
@@ -184,7 +180,7 @@ impl PipelineFinder {
             search.found.push(tid);
             let (of, since) = (exchange.with, now);
             self.to_track.push(Partner { tid, of });
-            self.strangers.request(tid, Requested { of, payer, since });
+            self.candidates.request(tid, Requested { of, payer, since });
             if in_place_of.is_some() {
                 return in_place_of;
             }
@@ -208,7 +204,6 @@ impl PipelineFinder {
     }
 }
 
-/// The thread, if the sensor tells of it.
 fn heard(tasks: &TaskTable, task: TaskId) -> Option<(Slot, &TrackedThread)> {
     let slot = tasks.find(task)?;
     let thread = tasks.get(slot)?;

@@ -3,14 +3,13 @@
 use onbeat_infer::pipeline::PathStanding;
 use onbeat_model::{Instant, Rhythm, Span, TaskId};
 
+use super::candidates::FIRST_REJECTION;
 use super::shares::{Counts, Room, ShareLimits};
-use super::strangers::FIRST_TURN;
 use super::{PipelineFinder, party};
 use crate::Stage;
 use crate::slots::Slot;
 use crate::task::table::TaskTable;
 
-/// The most threads that are stages.
 const STAGES: ShareLimits = ShareLimits { each: 32, all: 128 };
 /// The time between two reviews of the paths.
 const EVERY: Span = Span::from_ms(250);
@@ -30,11 +29,8 @@ struct FoundStage {
     paths: usize,
 }
 
-/// The result of the review of one thread.
 pub(crate) enum Review {
-    /// Nothing is known of its work for others.
     Unknown,
-    /// It is what it was.
     Same,
     /// It is this stage of a path whose head has this rhythm.
     Serve {
@@ -45,7 +41,6 @@ pub(crate) enum Review {
         /// This one is no stage any more, to make room.
         in_place_of: Option<Slot>,
     },
-    /// It is a stage no longer.
     Leave,
 }
 
@@ -59,7 +54,7 @@ impl PipelineFinder {
     /// Whether it is time for a review: of all paths, or else only of the threads to be watched.
     pub(crate) fn review_due(&mut self, now: Instant) -> Option<bool> {
         self.settings.as_ref()?;
-        let is_worth_a_look = self.strangers.take_worth_a_look();
+        let is_worth_a_look = self.candidates.take_worth_a_look();
         let all = now >= self.next;
         if all {
             self.next = now + EVERY;
@@ -67,12 +62,10 @@ impl PipelineFinder {
         (all || is_worth_a_look).then_some(all)
     }
 
-    /// Ends the review of all paths.
     pub(crate) fn end_review(&mut self) {
-        self.strangers.forget_exchanges();
+        self.candidates.forget_exchanges();
     }
 
-    /// Reviews the work of the thread in `slot` for others.
     pub(crate) fn review(&mut self, tasks: &TaskTable, slot: Slot, now: Instant) -> Review {
         let role = self.role(slot);
         let is_stage = role.stage().is_some();
@@ -209,7 +202,7 @@ impl PipelineFinder {
     /// The thread computes all the time, whomever it wakes meanwhile: if it was a stage, that does
     /// not make it one again soon.
     pub(crate) fn stay_off(&mut self, slot: Slot, now: Instant) {
-        self.roles.get_mut(slot).stay_off(now + FIRST_TURN);
+        self.roles.get_mut(slot).stay_off(now + FIRST_REJECTION);
     }
 }
 

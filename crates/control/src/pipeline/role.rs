@@ -23,7 +23,6 @@ struct RoleRecord {
     stage: Option<Stage>,
     last_stage: Option<Stage>,
     off_since: Option<Instant>,
-    /// It is no stage before then.
     off_until: Instant,
 }
 
@@ -107,7 +106,6 @@ impl Role {
         self.0.as_ref()?.stage
     }
 
-    /// The stage that it is, or was last.
     pub(crate) fn last_stage(&self) -> Option<Stage> {
         let known = self.0.as_ref()?;
         known.stage.or(known.last_stage)
@@ -132,7 +130,6 @@ impl Role {
         }
     }
 
-    /// Its contacts with each head.
     pub(super) fn contacts(&self) -> &[(TaskId, Contacts)] {
         self.0.as_ref().map_or(&[], |known| &known.contacts)
     }
@@ -149,7 +146,6 @@ impl Role {
         *self.known().off_since.get_or_insert(now)
     }
 
-    /// It is no stage until then.
     pub(super) fn stay_off(&mut self, until: Instant) {
         self.known().off_until = until;
     }
@@ -158,7 +154,6 @@ impl Role {
         self.0.as_ref().is_some_and(|known| now < known.off_until)
     }
 
-    /// It is this stage from now on.
     pub(super) fn serve(&mut self, stage: Stage) {
         let known = self.known();
         known.stage = Some(stage);

@@ -3,12 +3,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-/// The limits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShareLimits {
-    /// For each payer.
     pub(super) each: usize,
-    /// For all together.
     pub(super) all: usize,
 }
 
@@ -21,7 +18,6 @@ pub(super) enum Room {
     None,
 }
 
-/// The number of places of each payer.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     of: BTreeMap<u32, usize>,
@@ -44,7 +40,6 @@ impl Counts {
         }
     }
 
-    /// Tests whether `payer` may have one more.
     pub(super) fn room(&self, payer: u32, limits: ShareLimits) -> Room {
         let own = self.of.get(&payer).copied().unwrap_or(0);
         if own >= limits.each {
@@ -103,7 +98,6 @@ impl<V> SharedThreads<V> {
         self.counts.room(payer, self.limits) != Room::None
     }
 
-    /// The payers that have reached their limit.
     pub(super) fn crowded(&self) -> Vec<u32> {
         let payers = self.counts.of.keys().copied();
         payers.filter(|payer| !self.has_room(*payer)).collect()

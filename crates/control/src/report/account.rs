@@ -8,7 +8,6 @@ use onbeat_model::{Bandwidth, Burst, Instant, Job, Span};
 use super::jobs::RecentJobs;
 use crate::{TimeHistogram, What, Why};
 
-/// See the file's head.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ThreadAccount {
     pub(crate) response_times: TimeHistogram,
@@ -23,7 +22,6 @@ pub(crate) struct ThreadAccount {
     pub(crate) last_decision: Option<(What, Why)>,
 }
 
-/// The marks of the thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Marks {
     pub(crate) heard: u64,
@@ -32,7 +30,6 @@ pub(crate) struct Marks {
     pub(crate) missed: u64,
 }
 
-/// The reservations that the thread held.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Holding {
     pub(crate) changes: u64,

@@ -18,7 +18,6 @@ const APPLICATIONS: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Means {
-    /// A reservation.
     Reservation,
     /// Nice -20, the largest share of an ordinary thread.
     Nice,
@@ -26,18 +25,13 @@ pub enum Means {
     Nothing,
 }
 
-/// The sums over the members of one application.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Application {
-    /// Its first process.
     pub pid: u32,
-    /// That one's name.
     pub comm: Name,
     /// How many threads worked for it.
     pub members: u64,
-    /// How many of them have not ended.
     pub living: u64,
-    /// How many of them had a reservation.
     pub by_reservation: u64,
     /// How many were raised alone.
     pub by_nice: u64,
@@ -47,7 +41,6 @@ pub struct Application {
     pub jobs: u64,
     /// How many of those ended after the next one's release.
     pub missed: u64,
-    /// The CPU time that its members took.
     #[serde(rename = "executed_ns")]
     pub executed: Span,
     /// That, as a mean share of a CPU since its first member was heard of.
@@ -85,7 +78,6 @@ impl Application {
     }
 }
 
-/// The part of one thread in its application's sums.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     pub(crate) application: u32,
@@ -102,7 +94,6 @@ pub(crate) struct Member {
     pub(crate) promised: Span,
 }
 
-/// All applications.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Applications(BTreeMap<u32, ApplicationTally>);
 
@@ -115,7 +106,6 @@ struct ApplicationTally {
 }
 
 impl Applications {
-    /// Adds a thread that has not ended.
     pub(crate) fn add(&mut self, member: &Member) {
         self.count(member).living += 1;
     }

@@ -8,17 +8,12 @@ use super::account::ThreadAccount;
 use super::in_words;
 use crate::Why;
 
-/// The action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum What {
-    /// The thread got a reservation.
     Reserved,
-    /// Its reservation was changed.
     Changed,
-    /// It was given back what it had before.
     Released,
-    /// The actuator refused; the thread keeps what it has.
     Refused,
     /// Another program changed the thread, and decides from now on: it is not touched again.
     TakenOver,
@@ -38,27 +33,19 @@ impl What {
     }
 }
 
-/// One change, or one refusal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
-    /// When, on the sensor's clock.
     #[serde(rename = "at_ns")]
     pub at: Instant,
-    /// The thread.
     #[serde(flatten)]
     pub task: Task,
-    /// The action.
     pub what: What,
-    /// Why.
     #[serde(serialize_with = "in_words")]
     pub why: Why,
-    /// The reservation until now.
     pub old: Option<Reservation>,
-    /// The reservation from now on; of a refusal, the one asked for.
     pub new: Option<Reservation>,
 }
 
-/// The entries that have not been fetched yet.
 #[derive(Debug, Default)]
 pub(crate) struct DecisionLog(Vec<Entry>);
 

@@ -16,17 +16,11 @@ const ENDED: usize = 1000;
 /// Threads whose figures are no longer kept one by one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sums {
-    /// How many they were.
     pub threads: u64,
-    /// Their jobs.
     pub jobs: u64,
-    /// How many of those were missed.
     pub missed: u64,
-    /// How often a reservation of theirs was set or changed.
     pub changes: u64,
-    /// How often a budget of theirs ran out.
     pub exhaustions: u64,
-    /// The CPU time that they took.
     #[serde(rename = "executed_ns")]
     pub executed: Span,
 }
@@ -42,7 +36,6 @@ impl Sums {
     }
 }
 
-/// The reports of threads that ended.
 #[derive(Debug, Default)]
 pub(crate) struct EndedThreads {
     last: VecDeque<ThreadReport>,
@@ -52,7 +45,6 @@ pub(crate) struct EndedThreads {
 /// The record besides the accounts of the present threads.
 #[derive(Debug, Default)]
 pub(crate) struct RunRecords {
-    /// Time of the present turn.
     pub(crate) now: Instant,
     pub(crate) log: DecisionLog,
     pub(crate) ended: EndedThreads,
@@ -60,7 +52,6 @@ pub(crate) struct RunRecords {
     pub(crate) applications: Applications,
     /// How many threads ended without ever a rhythm.
     pub(crate) left_alone: u64,
-    /// How many events the sensor lost.
     pub(crate) lost: u64,
     pub(crate) started: Option<Instant>,
 }

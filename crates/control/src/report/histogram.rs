@@ -21,7 +21,6 @@ pub struct TimeHistogram<const PARTS_LOG2: u32 = 6> {
 impl<const PARTS_LOG2: u32> TimeHistogram<PARTS_LOG2> {
     const PARTS: u64 = 1 << PARTS_LOG2;
 
-    /// Takes in one time.
     pub fn record(&mut self, time: Span) {
         let group = Self::group_of(time.as_ns());
         if self.groups.is_empty() {
@@ -43,13 +42,11 @@ impl<const PARTS_LOG2: u32> TimeHistogram<PARTS_LOG2> {
         self.max = self.max.max(time);
     }
 
-    /// How many were recorded.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The longest.
     #[must_use]
     pub fn max(&self) -> Option<Span> {
         (self.count > 0).then_some(self.max)

@@ -7,14 +7,10 @@ use onbeat_model::{Instant, Job, Span};
 /// A second of a thread of 64 Hz, and two kilobytes.
 const JOBS: usize = 64;
 
-/// A job that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DoneJob {
-    /// When it ended.
     pub ended: Instant,
-    /// From its release to its end.
     pub response: Span,
-    /// The CPU time that it took.
     pub executed: Span,
     /// It ended after the next one's release.
     pub missed: bool,
@@ -31,7 +27,6 @@ impl From<&Job> for DoneJob {
     }
 }
 
-/// The last jobs, in the order in which they were told.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecentJobs(VecDeque<DoneJob>);
 
@@ -43,7 +38,6 @@ impl RecentJobs {
         self.0.push_back(DoneJob::from(job));
     }
 
-    /// Those that ended after `at`.
     pub(crate) fn since(&self, at: Instant) -> impl Iterator<Item = DoneJob> {
         self.0.iter().copied().filter(move |done| done.ended > at)
     }

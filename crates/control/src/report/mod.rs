@@ -20,19 +20,14 @@ use account::ThreadAccount;
 use application::{Application, Means};
 use exited::Sums;
 
-/// Quantiles of the response times of a thread's jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ResponseTimes {
-    /// Half of the jobs took no longer.
     #[serde(rename = "p50_ns")]
     pub p50: Span,
-    /// 95% of the jobs took no longer.
     #[serde(rename = "p95_ns")]
     pub p95: Span,
-    /// 99% of the jobs took no longer.
     #[serde(rename = "p99_ns")]
     pub p99: Span,
-    /// The longest.
     #[serde(rename = "max_ns")]
     pub max: Span,
 }
@@ -40,26 +35,21 @@ pub struct ResponseTimes {
 /// By which means a thread was served, and for which application.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ServedBy {
-    /// The first process of its application.
     pub application: u32,
-    /// The means.
     pub means: Means,
     /// Why it was refused a reservation, if it had a period and none in the end.
     pub refusal: Option<String>,
 }
 
-/// The marks and notifications of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MarkFigures {
     /// How often it said something, and was heard.
     pub marks: u64,
     /// How often it was not heard, having said too much.
     pub marks_suppressed: u64,
-    /// How often it said that it missed a deadline.
     pub missed_told: u64,
 }
 
-/// The figures of a thread's reservations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ReservationFigures {
     /// How long it took from when it was first heard of to its first reservation.
@@ -72,43 +62,31 @@ pub struct ReservationFigures {
     pub bandwidth_used: Bandwidth,
     /// Mean share of a CPU that was reserved for it meanwhile.
     pub bandwidth_reserved: Bandwidth,
-    /// How often its reservation was set or changed.
     pub changes: u64,
-    /// How often its budget ran out.
     pub exhaustions: u64,
 }
 
-/// The figures of one thread, from when its rhythm was first found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ThreadReport {
-    /// The thread.
     #[serde(flatten)]
     pub task: Task,
-    /// How things stood in the end.
     pub state: State,
     /// The path that it worked on last, if it was served for another thread.
     pub stage: Option<Stage>,
-    /// Its last period.
     #[serde(rename = "period_ns")]
     pub period: Span,
-    /// How sure that is.
     pub confidence: f64,
     /// Jobs since it was found to have a rhythm.
     pub jobs: u64,
-    /// From release to end, over these jobs.
     pub response_time: Option<ResponseTimes>,
     /// Jobs that ended after the next one's release.
     pub missed: u64,
-    /// Its reservations.
     #[serde(flatten)]
     pub reservations: ReservationFigures,
-    /// How it was served.
     #[serde(flatten)]
     pub served: ServedBy,
-    /// Its marks and notifications.
     #[serde(flatten)]
     pub told: MarkFigures,
-    /// All CPU time it took while tracked.
     #[serde(rename = "executed_ns")]
     pub executed: Span,
 }
@@ -161,7 +139,6 @@ impl ThreadReport {
     }
 }
 
-/// The figures of a whole run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     /// Every application, the one that used most CPU time first.
@@ -178,16 +155,13 @@ pub struct Report {
     pub boosted: u64,
     /// How many threads had the largest share of an ordinary thread while they had no reservation.
     pub protected: u64,
-    /// How many events the sensor lost.
     pub lost_events: u64,
     /// For how long the CPUs had which speed, the lowest first; empty if it was left alone.
     pub speeds: Vec<AtSpeed>,
-    /// From the first event to the end.
     #[serde(rename = "elapsed_ns")]
     pub elapsed: Span,
 }
 
-/// Writes a reason as the log has it.
 pub(crate) fn in_words<S: Serializer>(
     why: &impl std::fmt::Display,
     serializer: S,

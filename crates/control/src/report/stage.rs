@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 pub struct Stage {
     /// The thread with whose rhythm the path works: the first stage.
     pub head_tid: u32,
-    /// Its name.
     pub head: Name,
     /// Its period, which is that of the whole path; of several paths, the shortest.
     #[serde(rename = "path_period_ns")]
@@ -23,7 +22,6 @@ pub struct Stage {
     pub number: u32,
     /// On how many paths it works.
     pub paths: usize,
-    /// How sure that is.
     pub confidence: f64,
 }
 

@@ -3,7 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How things stand with a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
@@ -25,7 +24,6 @@ pub enum State {
     Released,
     /// It never had a period: it is left alone.
     Watched,
-    /// It has ended.
     Ended,
 }
 

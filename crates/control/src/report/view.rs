@@ -8,36 +8,27 @@ use crate::{Stage, State, What, Why};
 /// The application and the path that a thread works for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorksFor {
-    /// The first process of its application.
     pub application: u32,
     /// The path that it works on, if it is served for another thread.
     pub stage: Option<Stage>,
 }
 
-/// One thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
-    /// Which.
     pub task: Task,
     /// The last rhythm that it had, if it ever had one.
     pub rhythm: Option<Rhythm>,
-    /// It keeps that rhythm now.
     pub kept: bool,
-    /// How things stand with it.
     pub state: State,
-    /// The reservation in force.
     pub held: Option<Reservation>,
-    /// Its application and its path.
     pub works_for: WorksFor,
     /// How many jobs it did since its rhythm was found.
     pub jobs: u64,
     /// How many of those ended after the next one's release.
     pub missed: u64,
-    /// How often its budget ran out.
     pub exhaustions: u64,
     /// How many bursts of it were heard.
     pub bursts: u64,
-    /// The CPU time that these took.
     pub executed: Span,
     /// The last decision about it, and its reason; none if it was left alone so far.
     pub last: Option<(What, Why)>,

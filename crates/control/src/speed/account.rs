@@ -9,13 +9,11 @@ use serde::Serialize;
 
 use crate::report::in_words;
 
-/// A change of the speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum SpeedWhat {
     /// A lower speed is to be set: budgets are raised first.
     #[serde(rename = "speed-announced")]
     Announced,
-    /// The CPUs got another speed.
     #[serde(rename = "speed-set")]
     Set,
     /// The lower speed that was announced is not set after all.
@@ -29,19 +27,15 @@ pub enum SpeedWhat {
     Released,
 }
 
-/// Why.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SpeedWhy {
-    /// onbeat takes the speed over.
     Began,
     /// The busiest CPU is in use for so much of the time.
     Busy {
-        /// For how much.
         utilisation: Bandwidth,
     },
     /// Even the busiest CPU is in use for so little of the time.
     Idle {
-        /// For how much.
         utilisation: Bandwidth,
     },
     /// The lasting budgets come to so much, at the speed at which they must suffice.
@@ -50,11 +44,8 @@ pub enum SpeedWhy {
     BudgetsInForce,
     /// The budgets would come to so much.
     NoRoom(Bandwidth),
-    /// Not all budgets could be raised.
     BudgetRefused,
-    /// The actuator refused.
     Refused(Refusal),
-    /// onbeat ends.
     Finished,
 }
 
@@ -88,18 +79,13 @@ impl fmt::Display for SpeedWhy {
     }
 }
 
-/// One change of the speed, or one that was not made.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SpeedEntry {
-    /// When, on the sensor's clock.
     #[serde(rename = "at_ns")]
     pub at: Instant,
-    /// The change.
     pub what: SpeedWhat,
-    /// Why.
     #[serde(serialize_with = "in_words")]
     pub why: SpeedWhy,
-    /// The speed until now.
     #[serde(rename = "old_khz")]
     pub old: Option<Speed>,
     /// The speed from now on; of one that was announced, given up or refused, that one.
@@ -107,18 +93,14 @@ pub struct SpeedEntry {
     pub new: Option<Speed>,
 }
 
-/// For how long a speed was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct AtSpeed {
-    /// The speed.
     #[serde(rename = "speed_khz")]
     pub speed: Speed,
-    /// For how long.
     #[serde(rename = "time_ns")]
     pub time: Span,
 }
 
-/// Adds up the time at each speed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SpeedAccount {
     present: Option<(Speed, Instant)>,
@@ -126,14 +108,12 @@ pub(crate) struct SpeedAccount {
 }
 
 impl SpeedAccount {
-    /// From `at` on the CPUs have this speed.
     pub(crate) fn switched(&mut self, speed: Speed, at: Instant) {
         if let Some((before, since)) = self.present.replace((speed, at)) {
             *self.past.entry(before).or_default() += at.since(since);
         }
     }
 
-    /// The time at each speed up to `now`, the lowest speed first.
     pub(crate) fn at_speeds(&self, now: Instant) -> Vec<AtSpeed> {
         let mut times = self.past.clone();
         if let Some((speed, since)) = self.present {

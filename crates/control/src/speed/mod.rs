@@ -17,7 +17,6 @@ use crate::enforcement::{Enforcer, LONGEST_RETRY};
 use crate::{PowerSettings, SpeedRule, Why};
 use account::{AtSpeed, SpeedAccount, SpeedEntry, SpeedWhat, SpeedWhy};
 
-/// See the file's head.
 pub(crate) struct SpeedGovernor {
     manager: PowerManager,
     highest: Speed,
@@ -184,7 +183,6 @@ impl SpeedGovernor {
         self.set_speed(enforcer, to, SpeedWhy::Budgets(promised(lasting)), now)
     }
 
-    /// True if a fall waits for its budgets.
     pub(crate) fn awaits_budgets(&self) -> bool {
         self.manager.awaits_budgets()
     }
@@ -256,7 +254,6 @@ impl SpeedGovernor {
         })
     }
 
-    /// Gives the speed back, and tells for how long the CPUs had which.
     pub(crate) fn finish<A: Actuator>(
         &mut self,
         enforcer: &mut Enforcer<A>,
@@ -273,13 +270,11 @@ impl SpeedGovernor {
         at_speeds
     }
 
-    /// The changes of speed since this was last called.
     pub(crate) fn drain(&mut self) -> std::vec::Drain<'_, SpeedEntry> {
         self.log.drain(..)
     }
 }
 
-/// The effects of a change of the speed.
 pub(crate) struct Renewal {
     /// The ratio of execution times now to those before.
     pub(crate) factor: Option<f64>,
@@ -287,7 +282,6 @@ pub(crate) struct Renewal {
     pub(crate) requests: Option<Why>,
 }
 
-/// The sum of the requests.
 fn promised(requests: &[Request]) -> Bandwidth {
     requests
         .iter()

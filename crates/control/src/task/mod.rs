@@ -14,7 +14,6 @@ use crate::estimation::{AnalysisOutcome, BurstEffect, Estimator};
 use crate::report::account::ThreadAccount;
 use crate::{Party, Settings, Treatment};
 
-/// See the file's head.
 pub(crate) struct TrackedThread {
     pub(crate) task: Task,
     pub(crate) party: Party,
@@ -22,7 +21,6 @@ pub(crate) struct TrackedThread {
     treatment: Option<Treatment>,
     /// It is not tracked, and here only because of its reservation.
     pub(crate) unheard: bool,
-    /// It calls `sched_yield()`.
     pub(crate) yields: bool,
     /// A timer is set to look at it.
     pub(crate) looked_after: bool,
@@ -50,7 +48,6 @@ impl TrackedThread {
         *self.treatment.get_or_insert_with(|| (settings.treat)(task))
     }
 
-    /// The first process of the application that it works for.
     pub(crate) fn application(&self) -> u32 {
         self.party.application.unwrap_or(self.task.pid)
     }
@@ -66,12 +63,10 @@ impl TrackedThread {
         self.treatment.and_then(|treatment| treatment.period)
     }
 
-    /// Has its treatment asked for again.
     pub(crate) fn forget_treatment(&mut self) {
         self.treatment = None;
     }
 
-    /// How its next budget is predicted.
     pub(crate) fn predictor(&mut self, settings: &Settings) -> PredictorKind {
         let own = self.treatment(settings).predictor;
         own.unwrap_or(settings.estimation.predictor)
@@ -97,7 +92,6 @@ impl TrackedThread {
         then(estimator, account, &mut kind)
     }
 
-    /// Takes in a burst.
     pub(crate) fn burst(
         &mut self,
         burst: &Burst,
@@ -108,14 +102,12 @@ impl TrackedThread {
             .burst(burst, &mut self.account, settings, follows)
     }
 
-    /// Takes in what the thread says.
     pub(crate) fn marked(&mut self, mark: &Mark, settings: &Settings) -> MarkEffect {
         self.estimate(settings, |estimator, account, kind| {
             estimator.marked(mark, account, settings, kind)
         })
     }
 
-    /// Acts on the result of an analysis.
     pub(crate) fn conclude(
         &mut self,
         found: Option<Rhythm>,
@@ -134,7 +126,6 @@ impl TrackedThread {
         })
     }
 
-    /// Counts the present job, because no event follows.
     pub(crate) fn finish_job(&mut self) {
         self.estimator.finish_job(&mut self.account);
     }

@@ -19,7 +19,6 @@ use crate::slots::Slot;
 /// over which its wakers are counted.
 const LEFT_MOST: usize = 256;
 
-/// See the file's head.
 #[derive(Default)]
 pub(crate) struct TaskTable {
     threads: Vec<Option<Box<TrackedThread>>>,
@@ -56,7 +55,6 @@ impl TaskTable {
         self.threads.get_mut(slot)?.as_deref_mut()
     }
 
-    /// The thread with this identity.
     pub(crate) fn with_id(&self, task: TaskId) -> Option<&TrackedThread> {
         self.get(self.find(task)?)
     }
@@ -65,7 +63,6 @@ impl TaskTable {
         self.get_mut(self.find(task)?)
     }
 
-    /// The threads of this process.
     pub(crate) fn of_process(&self, pid: u32) -> impl Iterator<Item = (Slot, &TrackedThread)> {
         self.iter()
             .filter(move |(_, thread)| thread.task.pid == pid)

@@ -45,7 +45,6 @@ pub struct Dismissed {
     pub projected: Bandwidth,
 }
 
-/// When another speed is wanted, and which.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ProtocolRule {
     /// The utilisation of the busiest CPU is kept in a band.
@@ -89,13 +88,11 @@ impl PowerManager {
         }
     }
 
-    /// The rule.
     #[must_use]
     pub const fn rule(&self) -> ProtocolRule {
         self.rule
     }
 
-    /// The speed that the CPUs have.
     #[must_use]
     pub const fn present(&self) -> Speed {
         self.present

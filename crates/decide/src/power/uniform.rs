@@ -10,7 +10,6 @@ use onbeat_model::{Bandwidth, Ladder, Speed};
 use super::projection::{projected_fit, projected_share};
 use crate::supervisor::{Limits, Request};
 
-/// See the file's head.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Uniform {
     /// The share that best-effort programs are to keep, of all CPUs at the highest speed.

@@ -8,7 +8,6 @@ use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
 use super::{Pace, Parameters, Predictor};
 
-/// See the file's head.
 pub struct Binary {
     parameters: Parameters,
     runtime: Option<Span>,
@@ -16,7 +15,6 @@ pub struct Binary {
 }
 
 impl Binary {
-    /// Knows nothing yet.
     #[must_use]
     pub fn new(parameters: Parameters) -> Self {
         Self {

@@ -111,7 +111,6 @@ impl CatchUp {
         }
     }
 
-    /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }

@@ -19,7 +19,6 @@ const WINDOW: u64 = 1024;
 /// The multiple of the ranks asked for below which forgetting gains nothing.
 const KEEP_RANKS: usize = 8;
 
-/// The large excesses of the last jobs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Excess {
     permitted: f64,
@@ -108,7 +107,6 @@ impl Excess {
         self.most = self.least_kept().max(2 * self.large.len());
     }
 
-    /// How many jobs are remembered.
     pub(super) fn len(&self) -> u64 {
         self.jobs.min(WINDOW)
     }
@@ -135,7 +133,6 @@ impl Excess {
         self.answer = self.look();
     }
 
-    /// Forgets every job.
     pub(super) fn clear(&mut self) {
         *self = Self::new(self.permitted);
     }

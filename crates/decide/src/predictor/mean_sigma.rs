@@ -8,7 +8,6 @@ use onbeat_model::{Demand, Span};
 
 use super::{Parameters, generosity};
 
-/// See the file's head.
 pub(super) fn rule(demand: &Demand, parameters: &Parameters) -> Option<Span> {
     let mean = demand.mean()?;
     let variance = demand

@@ -32,7 +32,6 @@ use windowed::Windowed;
 /// budget when it happens, before the job that it interrupts is told; (3) asks
 /// [`runtime`](Self::runtime) after each of these.
 pub trait Predictor: Send {
-    /// Its name, as the command line and the log give it.
     fn name(&self) -> &'static str;
 
     /// A job is done; `demand` is the distribution of the last jobs, this one included.
@@ -44,7 +43,6 @@ pub trait Predictor: Send {
     /// The runtime of the reservation `held` ran out at `at`, in the middle of a job.
     fn exhausted(&mut self, at: Instant, held: Reservation);
 
-    /// From now on the thread's period is `period`.
     fn rate_changed(&mut self, period: Span);
 
     /// The CPUs have another speed now, at which the same cycles take `factor` times as long: what
@@ -62,17 +60,13 @@ pub trait Predictor: Send {
     }
 }
 
-/// The predictors there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PredictorKind {
-    /// [`Percentile`].
     #[default]
     Percentile,
-    /// [`Rate`].
     Rate,
     /// The mean of the last jobs' execution times and some standard deviations more.
     MeanSigma,
-    /// [`Binary`].
     Binary,
     /// GRACE-OS's budget, which the wanted share of the last jobs stayed within.
     Statistical,
@@ -172,7 +166,6 @@ impl Default for Parameters {
     }
 }
 
-/// A predictor of the given kind, knowing nothing yet.
 #[must_use]
 pub fn build(kind: PredictorKind, parameters: Parameters) -> Box<dyn Predictor> {
     match kind {
@@ -185,7 +178,6 @@ pub fn build(kind: PredictorKind, parameters: Parameters) -> Box<dyn Predictor> 
     }
 }
 
-/// The pace that a prediction was made for.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pace(Option<Span>);
 

@@ -32,7 +32,6 @@ const AS_WELL: f64 = 1.1;
 /// The last jobs that say how hard the scene is.
 const SCENE: usize = 4;
 
-/// See the file's head.
 pub(super) struct Pattern {
     parameters: Parameters,
     usual: Percentile,
@@ -47,7 +46,6 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// Knows nothing yet.
     pub(super) fn new(parameters: Parameters) -> Self {
         Self {
             parameters,

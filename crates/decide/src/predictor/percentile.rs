@@ -22,7 +22,6 @@ pub const START_UP_JOBS: u32 = 32;
 /// from which on `generosity` adds a quarter at most.
 const BRIDGE_JOBS: u32 = 4;
 
-/// See the file's head.
 pub struct Percentile {
     parameters: Parameters,
     percentile: Option<Span>,
@@ -44,7 +43,6 @@ struct Bridge {
 }
 
 impl Percentile {
-    /// Knows nothing yet.
     #[must_use]
     pub fn new(parameters: Parameters) -> Self {
         Self {

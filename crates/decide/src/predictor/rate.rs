@@ -11,7 +11,6 @@ use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 use super::catch_up::CatchUp;
 use super::{Parameters, Predictor, generosity, percentile};
 
-/// See the file's head.
 pub struct Rate {
     parameters: Parameters,
     samples: Demand,
@@ -20,7 +19,6 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Knows nothing yet.
     #[must_use]
     pub fn new(parameters: Parameters) -> Self {
         Self {

@@ -18,7 +18,6 @@ const GROUPS: usize = 50;
 /// The first 50 jobs tell enough of the distribution (GRACE-OS, section 4.2).
 const KNOWN: usize = 50;
 
-/// See the file's head.
 pub(super) fn rule(demand: &Demand, parameters: &Parameters) -> Option<Span> {
     let rho = 1.0 - parameters.overruns.clamp(0.0, 1.0);
     let window = KNOWN.min(parameters.window);

@@ -9,7 +9,6 @@ use super::{Pace, Parameters, Predictor, PredictorKind};
 /// The need of the next jobs, from the last ones' demands; none as long as nothing is known.
 pub(super) type WindowRule = fn(&Demand, &Parameters) -> Option<Span>;
 
-/// See the file's head.
 pub(super) struct Windowed {
     kind: PredictorKind,
     rule: WindowRule,
@@ -20,7 +19,6 @@ pub(super) struct Windowed {
 }
 
 impl Windowed {
-    /// Knows nothing yet.
     pub(super) fn new(kind: PredictorKind, rule: WindowRule, parameters: Parameters) -> Self {
         Self {
             kind,

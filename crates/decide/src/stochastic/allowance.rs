@@ -15,7 +15,6 @@ const STEP: f64 = 0.002;
 /// No budget is for less than half of the jobs.
 const MOST: f64 = 0.5;
 
-/// The allowance of one task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Allowance {
     aim: f64,
@@ -33,7 +32,6 @@ impl Allowance {
         }
     }
 
-    /// A job met its deadline, or not.
     pub fn job(&mut self, missed: bool) {
         let missed = if missed { 1.0 } else { 0.0 };
         self.beyond = (self.beyond + STEP * (self.aim - missed)).clamp(0.0, MOST);

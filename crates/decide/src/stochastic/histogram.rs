@@ -18,10 +18,8 @@ pub(super) struct Bound {
     pub(super) within: f64,
 }
 
-/// A budget that jobs stay within with a given probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
-    /// The budget: bm.
     pub demand: Span,
     /// F(bm): at least what was asked for.
     pub within: f64,
@@ -79,7 +77,6 @@ impl Histogram {
         self
     }
 
-    /// The worst case of the window.
     #[must_use]
     pub fn worst(&self) -> Budget {
         self.budget(1.0)

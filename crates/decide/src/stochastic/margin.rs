@@ -19,7 +19,6 @@ const STEP: f64 = 0.1;
 /// The most that a budget is stretched by.
 const MOST: f64 = 20.0;
 
-/// The margin of one task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Margin {
     aim: f64,
@@ -36,14 +35,12 @@ impl Margin {
         }
     }
 
-    /// A job overran its budget, or not.
     pub fn job(&mut self, overran: bool) {
         let overran = if overran { 1.0 } else { 0.0 };
         let moved = self.logarithm + STEP * (overran - self.aim);
         self.logarithm = moved.clamp(0.0, MOST.ln());
     }
 
-    /// The factor by which demands are to be stretched; at least one.
     #[must_use]
     pub fn factor(&self) -> f64 {
         self.logarithm.exp()

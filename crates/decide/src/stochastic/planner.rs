@@ -14,7 +14,6 @@ use onbeat_model::{Demand, Ladder, Span};
 use super::schedule::Rounding;
 use super::{Budget, Histogram, Schedule, time_allocations};
 
-/// How plans are made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlannerSettings {
     /// How many of the last jobs a profile counts (n); a task's first plan, and each new one, comes
@@ -41,10 +40,8 @@ impl Default for PlannerSettings {
     }
 }
 
-/// The new plan of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Planned {
-    /// The task.
     pub task: u32,
     /// The number of jobs after which the budget is given anew.
     pub period: Span,
@@ -61,7 +58,6 @@ pub struct Plan {
     pub schedule: Option<Schedule>,
 }
 
-/// Profiles of tasks, in the order in which they came.
 #[derive(Clone, Debug, Default)]
 pub struct Planner {
     settings: PlannerSettings,
@@ -77,14 +73,11 @@ struct TaskProfile {
     rho: f64,
     demand: Demand,
     jobs: usize,
-    /// Its demand was known before, and its jobs change nothing.
     is_given: bool,
-    /// The data of its plan.
     known: Option<(Histogram, Budget)>,
 }
 
 impl Planner {
-    /// No task yet.
     #[must_use]
     pub const fn new(settings: PlannerSettings) -> Self {
         Self {

@@ -21,9 +21,7 @@ use super::histogram::{Bound, Budget, Histogram};
 /// A job that has computed `after` runs at `speed` from there on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpeedPoint {
-    /// The computed work, in time at the highest speed.
     pub after: Span,
-    /// The speed.
     pub speed: Speed,
 }
 
@@ -34,7 +32,6 @@ pub struct Schedule {
     later: Vec<SpeedPoint>,
 }
 
-/// How a wanted speed becomes one that the CPU has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rounding {
     /// The next higher one, for the whole group (the paper's).
@@ -58,7 +55,6 @@ pub struct Differences {
 }
 
 impl Schedule {
-    /// Always the same speed.
     #[must_use]
     pub const fn uniform(speed: Speed) -> Self {
         Self {
@@ -163,7 +159,6 @@ impl Schedule {
         self.later.last().map_or(self.first, |point| point.speed)
     }
 
-    /// All points, the first at zero.
     pub fn points(&self) -> impl Iterator<Item = SpeedPoint> + '_ {
         let first = SpeedPoint {
             after: Span::ZERO,
@@ -192,14 +187,12 @@ impl Schedule {
     }
 }
 
-/// This ratio of the highest speed.
 fn wanted(ratio: f64, speeds: &Ladder) -> Speed {
     // A hundredth of a kHz above a speed that there is must not cost the next one.
     let khz = (ratio * speeds.highest().as_khz() as f64 - 0.01).ceil() as u64;
     Speed::from_khz(khz).unwrap_or(speeds.lowest())
 }
 
-/// The work between two boundaries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WorkGroup {
     pub(super) from: Span,
@@ -217,7 +210,6 @@ pub(super) fn groups(bounds: &[Bound]) -> Vec<WorkGroup> {
     groups
 }
 
-/// The first one, too, costs what jobs need more than it.
 fn groups_as_written(bounds: &[Bound]) -> Vec<WorkGroup> {
     let begins = std::iter::once(Span::ZERO).chain(bounds.iter().map(|bound| bound.demand));
     begins
@@ -240,7 +232,6 @@ fn unbounded(groups: &[WorkGroup], time: Span) -> Vec<f64> {
     roots()
         .map(|root| {
             let ratio = sum / (time.as_ns() as f64 * root);
-            // Nothing over nothing, or something.
             if ratio < 1.0 { ratio } else { 1.0 }
         })
         .collect()

@@ -11,15 +11,10 @@ use super::{Grant, GrantReason, Request};
 /// One task that got less than it wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GaveWay {
-    /// The task.
     pub task: TaskId,
-    /// The wanted bandwidth.
     pub wanted: Bandwidth,
-    /// The granted bandwidth.
     pub granted: Bandwidth,
-    /// Its weight.
     pub weight: f64,
-    /// For which reason.
     pub why: GrantReason,
 }
 

@@ -22,10 +22,8 @@ pub use explain::GaveWay;
 use level::Level;
 use level::LevelShare;
 
-/// The request of one task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
-    /// The task.
     pub task: TaskId,
     /// The reservation that would serve it well.
     pub wanted: Reservation,
@@ -54,10 +52,8 @@ impl Limits {
     pub const DEFAULT_PER_TASK: f64 = Self::DEFAULT_TOTAL;
 }
 
-/// Why a grant is what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrantReason {
-    /// It is what was wanted.
     Wanted,
     /// No task gets more than the per-task cap.
     TaskCap,
@@ -69,19 +65,15 @@ pub enum GrantReason {
     BelowMinimum,
 }
 
-/// The grant for one task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grant {
-    /// The task.
     pub task: TaskId,
     /// Its reservation, with the period it asked for; none if its share is shorter than the
     /// shortest runtime.
     pub reservation: Option<Reservation>,
-    /// Why it is that.
     pub why: GrantReason,
 }
 
-/// All grants.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SupervisorOutcome {
     /// One grant per request, in the order of the requests.

@@ -27,14 +27,12 @@ pub(crate) fn divergence(beats: f64, met: f64, chance: f64) -> f64 {
     beats * (rate * (rate / chance).ln() + missed)
 }
 
-/// A beat, judged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Evidence {
     /// Minus the logarithm of the false-alarm probability.
     pub(super) strength: f64,
     /// Within this of their beats, the points met make it strongest.
     pub(super) reach: f64,
-    /// The share of the beats met.
     pub(super) met: f64,
 }
 

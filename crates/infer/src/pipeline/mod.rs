@@ -35,7 +35,6 @@ pub struct PathStanding {
     pub seen: u64,
     /// How many of those jobs there were.
     pub of: u64,
-    /// How sure that is.
     pub confidence: f64,
 }
 

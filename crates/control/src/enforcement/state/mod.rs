@@ -21,7 +21,6 @@ use crate::Why;
 /// The reservation in force for a thread, and whether the actuator can be asked for more.
 #[derive(Debug)]
 pub(super) enum Enforcement {
-    /// The actuator can be asked.
     Open(InForce),
     /// The actuator refused: it is asked again at `until`.
     BackOff {
@@ -33,7 +32,6 @@ pub(super) enum Enforcement {
     /// Another program, an administrator or its own program decides about the thread's scheduling,
     /// for good.
     Yielded,
-    /// The thread no longer exists.
     Gone,
 }
 
@@ -49,13 +47,9 @@ pub(super) enum InForce {
 /// A release that failed, and is tried again.
 #[derive(Clone, Debug)]
 pub(super) struct PendingRelease {
-    /// Why the reservation was to end.
     pub(super) why: Why,
-    /// The reservation that was to end.
     pub(super) old: Option<Reservation>,
-    /// How often the release has failed.
     pub(super) tries: u32,
-    /// When it is tried again.
     pub(super) due: Instant,
 }
 
@@ -77,7 +71,6 @@ impl Default for Enforcement {
 }
 
 impl Enforcement {
-    /// The actuator can be asked.
     pub(super) const fn is_open(&self) -> bool {
         matches!(self, Self::Open(_))
     }
@@ -86,7 +79,6 @@ impl Enforcement {
         matches!(self, Self::BackOff { .. })
     }
 
-    /// Nothing can be put in force any more.
     pub(super) const fn is_over(&self) -> bool {
         matches!(self, Self::Yielded | Self::Gone)
     }
@@ -105,7 +97,6 @@ impl Enforcement {
         }
     }
 
-    /// The reservation in force.
     pub(super) const fn held(&self) -> Option<Reservation> {
         match self.in_force() {
             Some(InForce::Held(held)) => Some(*held),
@@ -120,12 +111,10 @@ impl Enforcement {
         }
     }
 
-    /// The thread has no reservation and all that it had before.
     pub(super) const fn is_clean(&self) -> bool {
         matches!(self.in_force(), None | Some(InForce::None))
     }
 
-    /// `reservation` is in force.
     pub(super) fn reserve(&mut self, reservation: Reservation) {
         *self = Self::Open(InForce::Held(reservation));
     }
@@ -137,7 +126,6 @@ impl Enforcement {
         }
     }
 
-    /// The thread could not be given back what it had.
     pub(super) fn release_failed(&mut self, pending: PendingRelease) {
         if let Some(in_force) = self.in_force_mut() {
             *in_force = InForce::ReleasePending(pending);

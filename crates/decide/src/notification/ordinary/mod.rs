@@ -56,12 +56,10 @@ impl Ordinary {
         self.pass(until, 0.0);
     }
 
-    /// It has been off the run queues up to now.
     pub fn asleep(&mut self, until: Instant) {
         self.pass(until, 1.0);
     }
 
-    /// It says that it missed a deadline.
     pub fn missed(&mut self) {
         self.levels = (self.levels + STEP * self.block_ratio).min(MOST_LEVELS);
     }

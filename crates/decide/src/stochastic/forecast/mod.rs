@@ -31,7 +31,6 @@ const SHARPNESS: f64 = 4.0;
 /// to a job than a thousandth.
 const LEAST_ERROR: f64 = 1e-3;
 
-/// A way to forecast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ForecastRule {
     /// The mean of the last `n` jobs.
@@ -40,7 +39,6 @@ enum ForecastRule {
     Season(usize),
 }
 
-/// The forecasts of one task.
 #[derive(Clone, Debug)]
 pub struct Forecast {
     recent: VecDeque<f64>,
@@ -56,10 +54,8 @@ struct RatedRule {
     error: Option<f64>,
 }
 
-/// One forecast.
 #[derive(Clone, Copy, Debug)]
 pub struct NextDemand<'a> {
-    /// The forecast quantity.
     pub demand: Span,
     /// By which factors, in millionths, the last jobs' demands were other than forecast.
     pub factors: &'a Demand,
@@ -82,7 +78,6 @@ impl Forecast {
         }
     }
 
-    /// The next job has demanded this.
     pub fn record(&mut self, demand: Span) {
         let demand = demand.as_ns().max(1) as f64;
         if let Some(forecast) = self.together() {
@@ -112,7 +107,6 @@ impl Forecast {
         })
     }
 
-    /// The forecast of all rules together that have been tried.
     fn together(&self) -> Option<f64> {
         let errors = self.rules.iter().filter_map(|kept| kept.error);
         let least = errors.min_by(f64::total_cmp)?.max(LEAST_ERROR);
@@ -130,7 +124,6 @@ impl Forecast {
 }
 
 impl ForecastRule {
-    /// From the last jobs, the latest at the end.
     fn forecast(self, recent: &VecDeque<f64>) -> Option<f64> {
         let count = recent.len();
         let mean = |to: usize, of: usize| {

@@ -46,36 +46,27 @@ const SERVED_OVERRUNS: f64 = 0.5;
 #[derive(Clone, Debug)]
 pub struct Outlook {
     groups: Vec<WorkGroup>,
-    /// Each job counted to the end of its group.
     mean: f64,
     budget: Span,
 }
 
-/// A task at one instant.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskStanding<'a> {
-    /// The demand of its jobs.
     pub outlook: &'a Outlook,
-    /// Its period.
     pub period: Span,
     /// How long its present period lasts from now on.
     pub ends_in: Span,
-    /// Its job, unless that is done. One in best-effort mode counts, too.
     pub job: Option<Progress>,
 }
 
-/// How far a job is.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// The work that it has done.
     pub done: Span,
     /// The rest of the budget of the present period.
     pub left: Span,
-    /// It is late: the job of the present period waits behind it.
     pub late: bool,
 }
 
-/// The next thing to do.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NeededSpeed {
     /// The speed, as a share of the highest one; at most 1.
@@ -166,7 +157,6 @@ impl Outlook {
         self.effective_from(job.done, behind)
     }
 
-    /// The same of one job that has done `done`.
     fn effective_from(&self, done: Span, behind: f64) -> f64 {
         let behind_cubed = behind.powi(3);
         let mut after = behind;

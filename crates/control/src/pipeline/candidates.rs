@@ -9,7 +9,7 @@ use onbeat_model::{Instant, Span, TaskId};
 
 use super::shares::{Counts, ShareLimits, SharedThreads};
 
-/// The most threads that are counted, and turned away: 100 bytes each.
+/// The most threads that are counted, and rejected: 100 bytes each.
 const KNOWN: ShareLimits = ShareLimits {
     each: 256,
     all: 1024,
@@ -21,28 +21,25 @@ const WORTH_WATCHING: f64 = 6.0;
 const KEPT: f64 = 0.875;
 /// A count below this is forgotten: one wakeup after 17 reviews, 4 s.
 const FORGOTTEN: f64 = 0.1;
-/// How long a thread is turned away, which doubles each time.
-pub(super) const FIRST_TURN: Span = Span::from_secs(15);
-const LONGEST_TURN: Span = Span::from_secs(8 * 60);
+/// How long a thread is rejected, which doubles each time.
+pub(super) const FIRST_REJECTION: Span = Span::from_secs(15);
+const LONGEST_REJECTION: Span = Span::from_secs(8 * 60);
 
-/// See the file's head.
-pub(super) struct Strangers {
+pub(super) struct Candidates {
     /// One has come to be worth watching since the last look.
     is_worth_a_look: bool,
-    exchanges: SharedThreads<Exchange>,
-    /// They are to be watched.
+    exchanges: SharedThreads<ExchangedWakeups>,
     requested: HashMap<u32, Requested>,
-    turned_away: SharedThreads<TurnedAway>,
+    rejected: SharedThreads<Rejection>,
 }
 
 /// Wakeups between a thread that is not tracked and one that is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Exchange {
+pub(super) struct ExchangedWakeups {
     pub(super) with: TaskId,
     pub(super) weight: f64,
 }
 
-/// A thread that is to be watched.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Requested {
     pub(super) of: TaskId,
@@ -51,18 +48,18 @@ pub(super) struct Requested {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct TurnedAway {
+struct Rejection {
     until: Instant,
     times: u32,
 }
 
-impl Strangers {
+impl Candidates {
     pub(super) fn new() -> Self {
         Self {
             is_worth_a_look: false,
             exchanges: SharedThreads::new(KNOWN),
             requested: HashMap::new(),
-            turned_away: SharedThreads::new(KNOWN),
+            rejected: SharedThreads::new(KNOWN),
         }
     }
 
@@ -80,11 +77,11 @@ impl Strangers {
             exchange.with = with;
             exchange.weight
         } else {
-            if !self.turned_away.has_room(payer) && self.turned_away.get(key).is_none() {
+            if !self.rejected.has_room(payer) && self.rejected.get(key).is_none() {
                 return;
             }
             let weight = count as f64;
-            let exchange = Exchange { with, weight };
+            let exchange = ExchangedWakeups { with, weight };
             if !self.exchanges.insert(key, exchange, |other| other.weight) {
                 return;
             }
@@ -95,12 +92,12 @@ impl Strangers {
 
     /// Those that are worth watching, with their payers: each payer's best first, then each one's
     /// second, and so on.
-    pub(super) fn worth_watching(&self, now: Instant) -> Vec<((u32, u32), Exchange)> {
+    pub(super) fn worth_watching(&self, now: Instant) -> Vec<((u32, u32), ExchangedWakeups)> {
         let worth = self.exchanges.iter().filter(|(key, exchange)| {
-            let away = self.turned_away.get(*key);
+            let rejection = self.rejected.get(*key);
             exchange.weight >= WORTH_WATCHING
                 && !self.requested.contains_key(&key.1)
-                && away.is_none_or(|away| away.until <= now)
+                && rejection.is_none_or(|rejection| rejection.until <= now)
         });
         let mut worth: Vec<_> = worth.map(|(key, exchange)| (key, *exchange)).collect();
         worth.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight).then(a.0.cmp(&b.0)));
@@ -113,7 +110,6 @@ impl Strangers {
         worth
     }
 
-    /// Adds those that are to be watched to `counts`.
     pub(super) fn count_requested(&self, counts: &mut Counts) {
         let payers = self.requested.values().map(|requested| requested.payer);
         payers.for_each(|payer| counts.add(payer));
@@ -148,7 +144,7 @@ impl Strangers {
         let overdue = self.requested.iter().filter(|(_, r)| r.since < since);
         let overdue: Vec<_> = overdue.map(|(tid, r)| (r.payer, *tid)).collect();
         for (payer, tid) in overdue {
-            self.turn_away(payer, tid, now);
+            self.reject(payer, tid, now);
         }
     }
 
@@ -157,29 +153,32 @@ impl Strangers {
         self.requested.remove(&tid);
     }
 
-    /// Forgets the threads turned away whose time is over, of payers who have too many.
-    pub(super) fn forgive(&mut self, now: Instant) {
-        let crowded = self.turned_away.crowded();
+    /// Forgets the rejections whose time is over, of payers who have too many.
+    pub(super) fn expire_rejections(&mut self, now: Instant) {
+        let crowded = self.rejected.crowded();
         if !crowded.is_empty() {
-            self.turned_away
-                .retain(|payer, away| away.until > now || !crowded.contains(&payer));
+            self.rejected
+                .retain(|payer, rejection| rejection.until > now || !crowded.contains(&payer));
         }
     }
 
     /// It is not to be watched again soon for that payer, and ever more rarely.
-    pub(super) fn turn_away(&mut self, payer: u32, tid: u32, now: Instant) {
-        self.forgive(now);
+    pub(super) fn reject(&mut self, payer: u32, tid: u32, now: Instant) {
+        self.expire_rejections(now);
         let key = (payer, tid);
-        let times = self.turned_away.get(key).map_or(0, |away| away.times);
-        let away = TurnedAway {
-            until: now + FIRST_TURN.doubled(times, LONGEST_TURN),
+        let times = self
+            .rejected
+            .get(key)
+            .map_or(0, |rejection| rejection.times);
+        let rejection = Rejection {
+            until: now + FIRST_REJECTION.doubled(times, LONGEST_REJECTION),
             times: times + 1,
         };
-        match self.turned_away.get_mut(key) {
-            Some(before) => *before = away,
+        match self.rejected.get_mut(key) {
+            Some(before) => *before = rejection,
             None => {
-                let soonest_over = |away: &TurnedAway| away.until.as_ns() as f64;
-                self.turned_away.insert(key, away, soonest_over);
+                let soonest_over = |rejection: &Rejection| rejection.until.as_ns() as f64;
+                self.rejected.insert(key, rejection, soonest_over);
             }
         }
         self.exchanges.remove(key);
@@ -198,55 +197,55 @@ mod tests {
 
     const PAYER: u32 = 1;
 
-    fn worth_watching(strangers: &Strangers, seconds: u64) -> usize {
+    fn worth_watching(candidates: &Candidates, seconds: u64) -> usize {
         let now = Instant::ZERO + Span::from_secs(seconds);
-        strangers.worth_watching(now).len()
+        candidates.worth_watching(now).len()
     }
 
-    fn exchange(strangers: &mut Strangers, tid: u32) {
-        strangers.exchanged(tid, (TaskId::recorded(7), PAYER), 8);
+    fn exchange(candidates: &mut Candidates, tid: u32) {
+        candidates.exchanged(tid, (TaskId::recorded(7), PAYER), 8);
     }
 
     #[test]
-    fn a_thread_is_turned_away_for_15_seconds_and_for_8_minutes_in_the_end() {
-        let mut strangers = Strangers::new();
-        strangers.turn_away(PAYER, 20, Instant::ZERO);
-        exchange(&mut strangers, 20);
-        assert_eq!(worth_watching(&strangers, 14), 0);
-        assert_eq!(worth_watching(&strangers, 15), 1);
+    fn a_thread_is_rejected_for_15_seconds_and_for_8_minutes_in_the_end() {
+        let mut candidates = Candidates::new();
+        candidates.reject(PAYER, 20, Instant::ZERO);
+        exchange(&mut candidates, 20);
+        assert_eq!(worth_watching(&candidates, 14), 0);
+        assert_eq!(worth_watching(&candidates, 15), 1);
         for _ in 0..9 {
-            strangers.turn_away(PAYER, 20, Instant::ZERO);
+            candidates.reject(PAYER, 20, Instant::ZERO);
         }
-        exchange(&mut strangers, 20);
-        assert_eq!(worth_watching(&strangers, 479), 0);
-        assert_eq!(worth_watching(&strangers, 480), 1);
+        exchange(&mut candidates, 20);
+        assert_eq!(worth_watching(&candidates, 479), 0);
+        assert_eq!(worth_watching(&candidates, 480), 1);
     }
 
     #[test]
     fn one_payers_wakeups_are_counted_of_256_threads() {
-        let mut strangers = Strangers::new();
-        (1..=300).for_each(|tid| exchange(&mut strangers, tid));
-        assert_eq!(worth_watching(&strangers, 0), 256);
+        let mut candidates = Candidates::new();
+        (1..=300).for_each(|tid| exchange(&mut candidates, tid));
+        assert_eq!(worth_watching(&candidates, 0), 256);
     }
 
     #[test]
     fn a_single_wakeup_is_forgotten_after_four_seconds() {
-        let mut strangers = Strangers::new();
-        strangers.exchanged(20, (TaskId::recorded(7), PAYER), 1);
-        (0..17).for_each(|_| strangers.forget_exchanges());
-        assert_eq!(strangers.exchanges.iter().count(), 1);
-        strangers.forget_exchanges();
-        assert_eq!(strangers.exchanges.iter().count(), 0);
+        let mut candidates = Candidates::new();
+        candidates.exchanged(20, (TaskId::recorded(7), PAYER), 1);
+        (0..17).for_each(|_| candidates.forget_exchanges());
+        assert_eq!(candidates.exchanges.iter().count(), 1);
+        candidates.forget_exchanges();
+        assert_eq!(candidates.exchanges.iter().count(), 0);
     }
 
     #[test]
     fn all_payers_wakeups_are_counted_of_1024_threads() {
-        let mut strangers = Strangers::new();
+        let mut candidates = Candidates::new();
         for payer in 1..=8 {
             for tid in 1..=200 {
-                strangers.exchanged(tid, (TaskId::recorded(7), payer), 8);
+                candidates.exchanged(tid, (TaskId::recorded(7), payer), 8);
             }
         }
-        assert_eq!(strangers.exchanges.iter().count(), 1024);
+        assert_eq!(candidates.exchanges.iter().count(), 1024);
     }
 }
