@@ -214,7 +214,28 @@ impl Look<'_> {
     /// The strongest rhythm of the bursts, if it has a proof.
     fn proved(&mut self) -> Option<Proved> {
         let seen = self.strongest()?;
-        let seen = self.over_all_wakeups(seen);
+        self.proof_of(seen)
+    }
+
+    /// The shortest fraction of the period found that has a proof, or the period itself, along the
+    /// line nearest to all wakeups.
+    fn proof_of(&mut self, mut seen: FoundBeat) -> Option<Proved> {
+        if seen.points != Points::OfTimers {
+            self.train.points(self.bursts, self.origin);
+            let (at, found) = (&self.train.at, seen.found.line);
+            if let Some(line) = self.fold.fraction(at, found.period) {
+                let fraction = FoundBeat::of(Found { line, ..seen.found }, self.train);
+                if let Some(proved) = self.proof_of(fraction) {
+                    return Some(proved);
+                }
+            } else if seen.points == Points::All
+                && let Some(line) = fit::robust_line(&found.nearest(at), &mut Vec::new())
+                && line.jitter < found.jitter
+                && line.has_period(found.period)
+            {
+                seen.found.line = line;
+            }
+        }
         let claim = Claim {
             at: &seen.at,
             bursts: self.bursts,
@@ -225,28 +246,6 @@ impl Look<'_> {
         };
         let confidence = claim.confidence(self.fold)?;
         Some(Proved { seen, confidence })
-    }
-
-    /// The period found, along the line nearest to all wakeups; or the fraction of its period in
-    /// which these keep their phase better.
-    fn over_all_wakeups(&mut self, mut seen: FoundBeat) -> FoundBeat {
-        if seen.points == Points::OfTimers {
-            return seen;
-        }
-        self.train.points(self.bursts, self.origin);
-        let (at, found) = (&self.train.at, seen.found.line);
-        if let Some(line) = self.fold.fraction(at, found.period, tuning::SHORTEST_NS) {
-            seen.found.line = line;
-            return FoundBeat::of(seen.found, self.train);
-        }
-        if seen.points == Points::All
-            && let Some(line) = fit::robust_line(&found.nearest(at), &mut Vec::new())
-            && line.jitter < found.jitter
-            && line.has_period(found.period)
-        {
-            seen.found.line = line;
-        }
-        seen
     }
 
     /// The rhythm of what `first` leaves over, if it has a proof of its own: a second timer.

@@ -10,7 +10,12 @@
 //! that holds wakeups. Twice the period has each peak twice, and so less evidence; half of it,
 //! where peaks may fall together, has less, too. So one figure compares a period with its
 //! fractions. Gregory and Loredo (Astrophysical Journal 398, 1992) have this test for pulsars.
+//!
+//! A thread of a pool may serve every other beat, now the even ones and now the odd ones. Twice the
+//! period then has more evidence for as long as it serves the same ones, but a reservation must be
+//! there at both. So that is not held against the shorter one, where both take their turn.
 
+use super::false_alarm::divergence;
 use super::fit::{self, FittedLine};
 use crate::tuning::{self, MASS};
 
@@ -46,25 +51,23 @@ fn ln_gamma(mut x: f64) -> f64 {
 }
 
 impl Fold {
-    /// The fraction of `period`, not shorter than `shortest` (both in nanoseconds), that has more
-    /// evidence than it, as the line through its releases; none if no line has most of its beats
-    /// met. `at` are the wakeups, ascending, at least two.
-    pub(super) fn fraction(
-        &mut self,
-        at: &[f64],
-        period: f64,
-        shortest: f64,
-    ) -> Option<FittedLine> {
+    /// The fraction of `period`, in nanoseconds, that has as much evidence as it, as the line
+    /// through its releases; none if no line has most of its beats met. Half the period need not
+    /// tell whether a release is at an even or an odd beat. `at` are the wakeups, ascending, at
+    /// least two.
+    pub(super) fn fraction(&mut self, at: &[f64], period: f64) -> Option<FittedLine> {
         let mut most = self.evidence(at, period).left;
         let mut best = None;
         for parts in 2..=tuning::LAGS {
             let tried = period / parts as f64;
-            if tried < shortest {
+            if tried < tuning::SHORTEST_NS {
                 break;
             }
             let evidence = self.evidence(at, tried).left;
-            if evidence > most
-                && let Some(line) = self.line(at, tried)
+            if evidence > 0.0
+                && let Some((line, even)) = self.line(at, tried, parts == 2)
+                && evidence + divergence(at.len() as f64, even * at.len() as f64, tuning::HALF)
+                    > tuning::NEARLY_ALL * most
             {
                 (most, best) = (evidence, Some(line));
             }
@@ -72,11 +75,12 @@ impl Fold {
         best
     }
 
-    /// The line through the releases of a grid of `period`, if most of its beats are met.
-    fn line(&mut self, at: &[f64], period: f64) -> Option<FittedLine> {
-        let times = self.releases(at, period);
+    /// The line through the releases of a grid of `period`, if most of its beats are met, and the
+    /// share of these that are even, or odd if those are more. Of `half` a period, half of the
+    /// beats are enough if some of the others take their turn: not between two of them.
+    fn line(&mut self, at: &[f64], period: f64, half: bool) -> Option<(FittedLine, f64)> {
         let bins = 2 * tuning::finest();
-        self.fill(&times, period, bins);
+        self.fill(at, period, bins);
         let both = |i: usize| self.half_bins[i] + self.half_bins[(i + 1) % bins];
         let crest = (0..bins).max_by_key(|&bin| both(bin)).unwrap_or(0) + 1;
         let crowded = FittedLine {
@@ -84,17 +88,25 @@ impl Fold {
             phase: period * (crest as f64 / bins as f64),
             jitter: 0.0,
         };
-        let releases = crowded.nearest(&times);
+        let releases = crowded.nearest(at);
         let line = fit::without_far_points(crowded, &releases, &mut Vec::new())?;
         let reach = (tuning::FAR * line.jitter).max(period / tuning::finest() as f64);
-        let met = releases
-            .iter()
-            .filter(|&&release| line.late(release).abs() <= reach);
+        let is_met = |release: &&(i64, f64)| line.late(**release).abs() <= reach;
+        let met: Vec<i64> = releases.iter().filter(is_met).map(|r| r.0).collect();
+        let odd = met.iter().filter(|&beat| beat & 1 == 1).count();
+        let few = odd.min(met.len() - odd);
+        let is_few = |beat: i64| (beat & 1 == 1) == (odd == few);
+        let threes = met.windows(3);
+        let between = threes.filter(|beats| beats[2] - beats[0] == 2 && is_few(beats[1]));
+        let in_turn = few - between.count();
         let turns = (at[at.len() - 1] - at[0]) / period;
+        let all = met.len() as f64;
+        let serves_both = all >= tuning::HALF * tuning::NEARLY_ALL * turns
+            && in_turn as f64 > (1.0 - tuning::NEARLY_ALL) * all;
         (line.jitter < tuning::tight() * period
             && line.has_period(period)
-            && met.count() as f64 >= tuning::MET * turns)
-            .then_some(line)
+            && (all >= tuning::MET * turns || half && serves_both))
+            .then_some((line, 1.0 - few as f64 / all))
     }
 
     /// The evidence of the best width and place of the bins. As many periods can be told apart as
@@ -141,30 +153,6 @@ impl Fold {
             self.half_bins[(bin as usize).min(bins - 1)] += 1;
         }
     }
-
-    /// The releases of a grid of `period`: the first wakeup of each turn. A turn begins after the
-    /// quarter of the period with the fewest wakeups; if several have as few, after the one that
-    /// ends a half with the fewest.
-    fn releases(&mut self, at: &[f64], period: f64) -> Vec<f64> {
-        self.fill(at, period, tuning::finest());
-        let before = |end: usize, bins: usize| -> u32 {
-            (1..=bins)
-                .map(|back| self.half_bins[(end + tuning::finest() - back) % tuning::finest()])
-                .sum()
-        };
-        let quiet = |&end: &usize| {
-            (
-                before(end, tuning::finest() / 4),
-                before(end, tuning::finest() / 2),
-            )
-        };
-        let end = (0..tuning::finest()).min_by_key(quiet).unwrap_or(0);
-        let begin = end as f64 / tuning::finest() as f64 * period;
-        let turn = |time: f64| ((time - begin) / period).floor() as i64;
-        let mut releases = at.to_vec();
-        releases.dedup_by_key(|time| turn(*time));
-        releases
-    }
 }
 
 #[cfg(test)]
@@ -208,9 +196,7 @@ mod tests {
         for count in [19, 250] {
             let late = |job: i32| if job % 4 == 1 { 11e6 } else { 0.0 };
             let at: Vec<f64> = (0..count).map(|k| f64::from(k) * 40e6 + late(k)).collect();
-            let found = Fold::default()
-                .fraction(&at, 160e6, 0.5e6)
-                .expect("a fraction");
+            let found = Fold::default().fraction(&at, 160e6).expect("a fraction");
             assert!((found.period / 40e6 - 1.0).abs() < 1e-3, "{found:?}");
         }
     }
@@ -219,9 +205,54 @@ mod tests {
     fn a_multiple_gives_way_to_the_period_and_the_period_to_no_fraction() {
         let at: Vec<f64> = (0..50).map(|k| f64::from(k) * 20e6).collect();
         for times in 1..=5_i32 {
-            let found = Fold::default().fraction(&at, 20e6 * f64::from(times), 0.5e6);
+            let found = Fold::default().fraction(&at, 20e6 * f64::from(times));
             let period = found.map_or(20e6 * f64::from(times), |line| line.period);
             assert!((period / 20e6 - 1.0).abs() < 1e-3, "{times}: {period}");
         }
+    }
+
+    /// The twin counts the jobs, whose beats are known here, instead of finding these.
+    #[test]
+    fn half_a_period_is_taken_where_jobs_at_even_and_at_odd_beats_are_not_few() {
+        let (mut x, mut halves) = (7_u64, 0);
+        for slips in 0..60 {
+            let mut random = |below: u64| {
+                x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (x >> 33) % below
+            };
+            let mut beat = 0;
+            let mut beats = vec![beat];
+            for _ in 1..50 {
+                beat += match random(600) {
+                    slip if slip >= slips => 2,
+                    slip => 1 + 2 * (slip & 1),
+                };
+                beats.push(beat);
+            }
+            let alike = |parity: u64| beats.iter().filter(move |&beat| beat & 1 == parity);
+            let fewer = u64::from(alike(1).count() <= 25);
+            let is_alone =
+                |beat: &&u64| beats.iter().filter(|b| b.abs_diff(**beat) == 1).count() < 2;
+            let in_turn = alike(fewer).filter(is_alone).count();
+            let expected = in_turn >= 5 && 50.0 >= 0.45 * beat as f64;
+            let late = |beat: u64| (beat * beat % 17) as f64 * 0.01e6;
+            let at: Vec<f64> = beats.iter().map(|&b| b as f64 * 20e6 + late(b)).collect();
+            let half = Fold::default().fraction(&at, 40e6);
+            assert_eq!(half.is_some(), expected, "{slips}: {in_turn} in {beat}");
+            assert!(half.is_none_or(|line| (line.period / 20e6 - 1.0).abs() < 1e-3));
+            halves += usize::from(expected);
+        }
+        assert!((15..45).contains(&halves), "{halves}");
+    }
+
+    #[test]
+    fn wakeups_between_beats_that_are_all_met_make_no_half_nor_third() {
+        let every = |ms: u32| (0..2_000).filter(move |at| at % ms == 0);
+        let mut at: Vec<f64> = every(30)
+            .chain(every(70))
+            .map(|at| f64::from(at) * 1e6)
+            .collect();
+        at.sort_unstable_by(f64::total_cmp);
+        assert_eq!(Fold::default().fraction(&at, 30e6), None);
     }
 }

@@ -10,7 +10,7 @@
 //! 4. `fit`: the straight line through the chain, release number to time: period, phase, jitter;
 //!    and `band`, a better one for points that are late by anything up to a limit.
 //! 5. `false_alarm`: how likely a thread without rhythm would have met as many beats as closely.
-//! 6. `fold`: whether a fraction of the period fits all wakeups better.
+//! 6. `fold`: whether a fraction of the period fits all wakeups as well.
 //! 7. `proof`: whether the period is that of a clock, or of steps or sleeps of one size. If it is
 //!    neither, the thread is called not periodic.
 //!

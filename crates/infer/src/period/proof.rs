@@ -11,8 +11,9 @@
 //!   well as the end of the job before it does (below).
 //! - **Steps of one size.** A timer that starts anew after each job keeps to no clock, and yet the
 //!   next release is known. Surely more than half of the steps are very much alike, or nearly all
-//!   are alike. If the thread serves several timers, only some are.
-//! - **Sleeps of one size**, with jobs between them that vary.
+//!   are alike. If the thread serves several timers, only some are. If a job has several wakeups,
+//!   a step is from one of them to the same one of the next job.
+//! - **Sleeps of one size**, with jobs between them that vary: all those of a job together.
 //! - **Polls in time.** A thread that polls for its next job begins each at the first poll after it
 //!   was due.
 //!
@@ -69,12 +70,13 @@ impl Claim<'_> {
             return None;
         }
         let groups = self.groups();
-        let by_sleeps = fold.evidence(&self.sleeps_before(&groups), self.line.period);
+        let by_sleeps = fold.evidence(&self.sleeps_before(&groups).0, self.line.period);
         let phases = fold.evidence(&groups, self.line.period);
         let follows_its_jobs = by_sleeps.left > phases.left;
+        let releases = self.releases(&groups)?;
         let proved = !follows_its_jobs && self.is_a_clock(&groups, phases.left)
-            || !(follows_its_jobs && self.mostly_waits()) && self.steps_are_alike(&groups)
-            || self.sleeps_are_alike()
+            || !(follows_its_jobs && self.mostly_waits()) && self.steps_are_alike(&releases)
+            || self.sleeps_are_alike(&releases)
             || self.of_work && self.polls_are_in_time(&groups);
         let others = groups.len().saturating_sub(1).max(1);
         let odds = tuning::PRIOR_ODDS * (phases.most / others as f64).exp();
@@ -121,25 +123,41 @@ impl Claim<'_> {
         groups
     }
 
+    /// One in so many groups of wakeups as a job has; none if they are fewer than two jobs.
+    fn releases(&self, groups: &[f64]) -> Option<Vec<f64>> {
+        let steps = groups.len().saturating_sub(1) as f64;
+        let of_a_job = steps * self.line.period / (groups.last()? - groups.first()?);
+        let of_a_job = (of_a_job.round() as usize).max(1);
+        let releases = groups.iter().step_by(of_a_job).copied();
+        Some(releases.collect()).filter(|releases: &Vec<f64>| releases.len() > 1)
+    }
+
     /// When a burst woke, and when it blocked, in nanoseconds after the origin.
     fn times(&self, burst: &Compact) -> (f64, f64) {
         let after = |at: Instant| at.as_ns().saturating_sub(self.origin) as f64;
         (after(burst.woke()), after(burst.blocked()))
     }
 
-    /// For how long the thread slept before each of these releases but the first.
-    fn sleeps_before(&self, releases: &[f64]) -> Vec<f64> {
-        let mut sleeps = Vec::with_capacity(releases.len());
+    /// For how long the thread slept before each of these releases but the first, and for how long
+    /// in all since the release before.
+    fn sleeps_before(&self, releases: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let mut bursts = self.bursts.iter().map(|b| self.times(b)).peekable();
-        let mut ended = 0.0;
-        for pair in releases.windows(2) {
-            let before = if self.of_work { pair[0] + 1.0 } else { pair[1] };
-            while let Some((_, blocked)) = bursts.next_if(|times| times.0 < before) {
+        let (mut worked, mut ended) = (0.0, 0.0);
+        let sleeps = releases.windows(2).map(|pair| {
+            let mut slept = 0.0;
+            while let Some((woke, blocked)) = bursts.next_if(|times| times.0 < pair[1]) {
+                if woke > pair[0] {
+                    slept += (woke - ended).max(0.0);
+                }
+                if !self.of_work || woke <= pair[0] {
+                    worked = blocked;
+                }
                 ended = blocked;
             }
-            sleeps.push((pair[1] - ended).max(0.0));
-        }
-        sleeps
+            let last = (pair[1] - worked).max(0.0);
+            (last, slept + (pair[1] - ended).max(0.0))
+        });
+        sleeps.unzip()
     }
 
     /// More than half of the time the thread waits for the CPU.
@@ -162,8 +180,8 @@ impl Claim<'_> {
         })
     }
 
-    fn steps_are_alike(&self, groups: &[f64]) -> bool {
-        let steps = Steps::new(groups.windows(2).map(|w| w[1] - w[0]).collect());
+    fn steps_are_alike(&self, releases: &[f64]) -> bool {
+        let steps = Steps::new(releases.windows(2).map(|w| w[1] - w[0]).collect());
         steps.is_some_and(|steps| {
             (steps.median / self.line.period - 1.0).abs() < tuning::ALIKE
                 && (steps.half_are_very_alike(self.enough)
@@ -174,35 +192,24 @@ impl Claim<'_> {
     /// Nearly every release is at the first poll after it was due: the steps differ from the period
     /// by less than a poll.
     fn polls_are_in_time(&self, releases: &[f64]) -> bool {
-        let after = |burst: &Compact| burst.woke().as_ns().saturating_sub(self.origin) as f64;
+        let after = |burst: &Compact| self.times(burst).0;
         let in_time = releases.windows(2).filter(|w| {
             let polls = self.bursts.partition_point(|b| after(b) < w[1]);
-            let last = polls
-                .checked_sub(1)
-                .map_or(w[0], |last| after(&self.bursts[last]));
-            let poll = w[1] - last;
+            let last = self.bursts[..polls].last();
+            let poll = w[1] - last.map_or(w[0], after);
             poll < tuning::HALF * self.line.period && (w[1] - w[0] - self.line.period).abs() < poll
         });
-        let (met, of) = (
-            in_time.count() as f64,
-            releases.len().saturating_sub(1) as f64,
-        );
+        let of = releases.len().saturating_sub(1) as f64;
+        let met = in_time.count() as f64;
         met >= tuning::NEARLY_ALL * of
             && divergence(of, met, within_half_by_chance()) >= self.enough
     }
 
-    fn sleeps_are_alike(&self) -> bool {
-        let ns = |span: Span| span.as_ns() as f64;
-        let pairs = self.bursts.windows(2);
-        let sleeps: Vec<f64> = pairs
-            .map(|w| ns(w[1].woke().since(w[0].blocked())))
-            .collect();
-        let (Some(first), Some(last)) = (self.bursts.first(), self.bursts.last()) else {
-            return false;
-        };
-        let mean = ns(last.woke().since(first.woke())) / sleeps.len() as f64;
+    fn sleeps_are_alike(&self, releases: &[f64]) -> bool {
+        let mean = (releases[releases.len() - 1] - releases[0]) / (releases.len() - 1) as f64;
         (mean / self.line.period - 1.0).abs() < tuning::ALIKE
-            && Steps::new(sleeps).is_some_and(|sleeps| sleeps.half_are_very_alike(self.enough))
+            && Steps::new(self.sleeps_before(releases).1)
+                .is_some_and(|sleeps| sleeps.half_are_very_alike(self.enough))
     }
 }
 

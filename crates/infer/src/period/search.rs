@@ -39,7 +39,11 @@ impl Search {
         }
         self.chain.each_point_a_beat(train);
         let plain = self.weigh(train, enough);
-        if plain.is_some_and(|found| found.line_holds && found.evidence.met > tuning::MET) {
+        if plain.is_some_and(|found| {
+            found.line_holds
+                && found.line.jitter < tuning::tight() * found.line.period
+                && found.evidence.met > tuning::MET
+        }) {
             return plain;
         }
         let mut recent = std::mem::take(&mut self.recent);

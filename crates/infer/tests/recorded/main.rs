@@ -162,6 +162,54 @@ fn the_period_of_every_periodic_release_log_is_right() {
     assert!(tally.windows() >= 6);
 }
 
+/// Of threads that a pool's others take turns with, the whole pool's period is asked.
+#[test]
+fn of_a_displays_threads_at_most_5_windows_in_100_have_the_double_of_the_period() {
+    let strangers = folder::apps(&traces().join("strangers")).unwrap();
+    let display = strangers.iter().find(|app| app.name == "display.l0");
+    let (mut right, mut doubled, mut windows) = (0, 0, 0);
+    let app = display.unwrap();
+    for thread in scoring::busiest_threads(&app.recording) {
+        let truth = &app.threads[&thread.comm];
+        for (to, bursts) in scoring::windows(&app.recording, &thread, Span::from_secs(1)) {
+            let found = Method::Default.analyse(bursts, to);
+            let is = |times: f64| {
+                let truth = Truth {
+                    periods: vec![times * truth.periods[0]],
+                    starved: false,
+                };
+                found.is_some_and(|rhythm| is_right(rhythm, &truth))
+            };
+            right += usize::from(is(1.0));
+            doubled += usize::from(is(2.0));
+            windows += 1;
+        }
+    }
+    assert!(windows > 45 && 100 * right >= 60 * windows && 100 * doubled <= 5 * windows);
+}
+
+#[test]
+fn a_compositor_that_sleeps_twice_a_frame_and_its_client_have_the_frames_period() {
+    let development = folder::apps(&traces().join("corpus/development")).unwrap();
+    let app = development
+        .iter()
+        .find(|app| app.name == "weston40.l0")
+        .unwrap();
+    for thread in scoring::busiest_threads(&app.recording) {
+        let mut tally = Tally::default();
+        for (to, bursts) in scoring::windows(&app.recording, &thread, Span::from_secs(1)) {
+            tally.judge(
+                Method::Default.analyse(bursts, to),
+                &app.threads[&thread.comm],
+            );
+        }
+        assert!(
+            tally.right >= 7 && tally.right == tally.windows(),
+            "{tally:?}"
+        );
+    }
+}
+
 #[test]
 fn a_tracked_thread_stays_within_a_hundredth_of_its_period_to_the_end_of_the_recording() {
     let mut tracked = 0;
