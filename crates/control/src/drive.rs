@@ -1,10 +1,10 @@
-//! Turns the controller: hear, decide, act, until there is nothing more to hear.
+//! Polls the sensor and turns the controller, until there are no more events.
 
 use onbeat_model::{Actuator, Flow, Sensor, Span, TaskId};
 
 use crate::Controller;
 
-/// What the loop asks about CPU time. A function that tells it of a task is enough.
+/// The CPU time of tasks and applications. A function of a task suffices.
 pub trait CpuTime {
     fn executed(&mut self, task: TaskId) -> Option<Span>;
 
@@ -43,8 +43,7 @@ pub enum Next {
     Stop,
 }
 
-/// One turn on what is heard so far, without waiting: what is tracked is served before it is let
-/// go.
+/// One turn on the events so far, without waiting: a program is served before it is let go.
 ///
 /// # Errors
 /// When the sensor breaks.

@@ -30,21 +30,20 @@ impl Default for Treatment {
 
 pub type Treat = Box<dyn Fn(&Task) -> Treatment>;
 
-/// The party behind a thread; it decides with which threads it may share a path.
+/// With which threads a thread may share a pipeline, and which account pays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Party {
-    /// To whom it is charged. Each payer has a share of what can be watched and served.
+    /// The account that pays. Each has a share of what can be watched and served.
     pub payer: u32,
-    /// The user who owns it, if it is one user's. A path leads to threads of the same owner, ...
+    /// The owner, if it is one user: a pipeline's threads have one owner.
     pub owner: Option<u32>,
-    /// ... and to those that an administrator has kept for all users.
+    /// Set by an administrator for all users: it may join any pipeline.
     pub is_everybodys: bool,
     /// The first process of the application that it belongs to, if that is not its own.
     pub application: Option<u32>,
 }
 
 impl Default for Party {
-    /// All threads are one user's, who pays for them.
     fn default() -> Self {
         Self {
             payer: 0,
@@ -56,14 +55,11 @@ impl Default for Party {
 }
 
 impl Party {
-    /// Whether a thread of this party's may be a stage of the path whose head is a thread of the
-    /// `head`'s.
     pub(crate) fn may_work_for(self, head: Self) -> bool {
         self.is_everybodys || (self.owner.is_some() && self.owner == head.owner)
     }
 }
 
-/// Says who is behind a thread: asked when it comes to be tracked.
 pub type Parties = Box<dyn Fn(TaskId) -> Party>;
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -98,8 +98,8 @@ impl<A: Actuator> Enforcer<A> {
                 continue;
             };
             if is_first {
-                let told = (What::Refused, Why::Refused(refusal));
-                books.enter(slot, told, (held, Some(wanted)));
+                let decision = (What::Refused, Why::Refused(refusal));
+                books.enter(slot, decision, (held, Some(wanted)));
             }
             let (_, effects) = self.ask_for_less(books, slot, (wanted, left));
             withdrawn.push((slot, effects));

@@ -297,16 +297,16 @@ impl<A: Actuator> Enforcer<A> {
             }
             Refusal::NoRoom { .. } => {
                 if self.admission.tries == 0 {
-                    let told = (What::Refused, Why::Refused(refusal));
-                    books.enter(slot, told, change);
+                    let decision = (What::Refused, Why::Refused(refusal));
+                    books.enter(slot, decision, change);
                 }
                 self.step_down(books, slot, target, why);
                 Effects::default()
             }
             Refusal::OverQuota { left, .. } => {
                 if server.ceiling.is_none() {
-                    let told = (What::Refused, Why::Refused(refusal));
-                    books.enter(slot, told, change);
+                    let decision = (What::Refused, Why::Refused(refusal));
+                    books.enter(slot, decision, change);
                 }
                 self.cap(books, slot, (target, left), why)
             }
@@ -322,8 +322,8 @@ impl<A: Actuator> Enforcer<A> {
                 }
                 books.timers.set(until, TimerEvent::Retry(task.id));
                 if first {
-                    let told = (What::Refused, Why::Refused(refusal));
-                    books.enter(slot, told, change);
+                    let decision = (What::Refused, Why::Refused(refusal));
+                    books.enter(slot, decision, change);
                 }
                 Effects::default()
             }
@@ -353,8 +353,8 @@ impl<A: Actuator> Enforcer<A> {
         let refusal = refusal.unwrap_or(Refusal::TakenOver {
             now: "noticed by itself".to_owned(),
         });
-        let told = (What::TakenOver, Why::Refused(refusal));
-        books.enter(slot, told, (old, None));
+        let decision = (What::TakenOver, Why::Refused(refusal));
+        books.enter(slot, decision, (old, None));
         Effects::default()
     }
 

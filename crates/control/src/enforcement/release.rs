@@ -43,8 +43,8 @@ impl<A: Actuator> Enforcer<A> {
             Err(Refusal::Settling { .. }) => {
                 let pending = PendingRelease::new(why.clone(), old, books.now);
                 self.change(books, slot, |state| state.release_failed(pending));
-                let told = (What::Released, why);
-                books.enter(slot, told, (old, None));
+                let decision = (What::Released, why);
+                books.enter(slot, decision, (old, None));
                 Effects::default()
             }
             Ok(()) | Err(Refusal::Gone) => self.gave_back(books, slot, why, old),
@@ -53,8 +53,8 @@ impl<A: Actuator> Enforcer<A> {
                 let due = books.now + FIRST_RETRY;
                 let pending = PendingRelease::new(why, old, due);
                 self.change(books, slot, |state| state.release_failed(pending));
-                let told = (What::Refused, Why::Refused(refusal));
-                books.enter(slot, told, (old, None));
+                let decision = (What::Refused, Why::Refused(refusal));
+                books.enter(slot, decision, (old, None));
                 books.timers.set(due, TimerEvent::GiveBack(task.id));
                 Effects::default()
             }
@@ -101,8 +101,8 @@ impl<A: Actuator> Enforcer<A> {
         old: Option<Reservation>,
     ) -> Effects {
         self.change(books, slot, Enforcement::released);
-        let told = (What::Released, why);
-        books.enter(slot, told, (old, None));
+        let decision = (What::Released, why);
+        books.enter(slot, decision, (old, None));
         Effects {
             may_end: true,
             ..Effects::default()

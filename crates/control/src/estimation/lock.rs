@@ -117,7 +117,7 @@ impl Lock {
         matches!(self.from, Some(RhythmSource::Derived(_)))
     }
 
-    /// The path that it works on has this rhythm now. Its jobs at another rate are no evidence.
+    /// Follows the pipeline's period; the demand at another one is cleared.
     pub(super) fn lead(&mut self, rhythm: Rhythm) {
         let former = self.rhythm();
         self.from = Some(RhythmSource::Derived(rhythm));
@@ -128,8 +128,8 @@ impl Lock {
         }
     }
 
-    /// Takes in a job that the thread told, and the rhythm that it is part of. Returns true if it
-    /// is another one, because jobs at another rate are no evidence. true if it is another one.
+    /// Takes in a job that the thread marked. Returns true if its period is another one; the demand
+    /// at the old one is then cleared.
     pub(super) fn job_declared(&mut self, job: &Job, rhythm: Rhythm) -> bool {
         let former = self.rhythm().period;
         self.from = Some(RhythmSource::Declared(rhythm));
@@ -142,8 +142,8 @@ impl Lock {
         is_other
     }
 
-    /// The thread says that it missed a deadline: which one, as far as can be known. If the thread
-    /// does not mark its jobs, the burst under way is cut there.
+    /// The deadline that the thread means by its notification. If it does not mark its jobs, the
+    /// burst under way is cut there.
     pub(super) fn missed(&mut self, at: Instant, woke: Instant) -> Instant {
         let rhythm = self.rhythm();
         if self.is_declared() {
@@ -154,7 +154,7 @@ impl Lock {
         latest.max(jobs::deadline(&rhythm, woke))
     }
 
-    /// The pieces of a burst in which the thread said where jobs ended; none if it said nothing.
+    /// The pieces of a burst that notifications cut; none without any.
     pub(super) fn cut(&mut self, burst: &Burst) -> Option<Vec<Burst>> {
         (!self.substitutes.is_empty()).then(|| self.substitutes.pieces(burst))
     }
@@ -219,8 +219,8 @@ impl Lock {
         self.predictor.sampled(executed, over);
     }
 
-    /// The rhythm heard anew is still the one that it had. Where that was a first guess, found
-    /// while the thread caught up or changed its rate, it is put right.
+    /// An analysis has found the same period again. A first guess, from while the thread caught up
+    /// or changed its rate, is replaced.
     pub(super) fn confirm(&mut self, rhythm: Rhythm) {
         let guess = self.rhythm();
         let off = guess.period.abs_diff(rhythm.period) * GUESS > rhythm.period;
@@ -232,7 +232,7 @@ impl Lock {
         self.astray = None;
     }
 
-    /// The thread keeps this rhythm now. Its jobs at another rate are no evidence.
+    /// Follows this rhythm from now on; the demand at another period is cleared.
     pub(super) fn adopt(&mut self, rhythm: Rhythm) {
         let former = self.rhythm();
         self.tracker = Tracker::new(rhythm);
@@ -275,7 +275,6 @@ impl Lock {
     }
 }
 
-/// Closer to each other than a twentieth: the same rate, told twice.
 pub(crate) fn same_period(a: Span, b: Span) -> bool {
     a.abs_diff(b) * SAME_RATE <= a.max(b)
 }

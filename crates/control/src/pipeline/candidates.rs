@@ -153,7 +153,7 @@ impl Candidates {
         self.requested.remove(&tid);
     }
 
-    /// Forgets the rejections whose time is over, of payers who have too many.
+    /// Forgets the rejections whose time is over, of payers that have too many.
     pub(super) fn expire_rejections(&mut self, now: Instant) {
         let crowded = self.rejected.crowded();
         if !crowded.is_empty() {

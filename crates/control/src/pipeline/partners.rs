@@ -106,20 +106,20 @@ impl PipelineFinder {
         let (since, beat) = (partner.since, partner.beats);
         let role = self.role(slot);
         let heads = role.contacts().iter();
-        let heads = heads.filter(|(head, _)| heard(tasks, *head).is_some());
+        let heads = heads.filter(|(head, _)| tracked(tasks, *head).is_some());
         let heads = heads.map(|(head, contacts)| (*head, contacts.standing(now).is_some()));
         let (sure, unsure): (Vec<_>, Vec<_>) = heads.partition(|(_, is_sure)| *is_sure);
         let mut of: Vec<TaskId> = sure.into_iter().map(|(head, _)| head).collect();
         // A player that pauses comes back.
         if of.is_empty() {
             of = before;
-            of.retain(|user| heard(tasks, *user).is_some());
+            of.retain(|user| tracked(tasks, *user).is_some());
             of.extend(unsure.into_iter().map(|(head, _)| head));
             of.sort_unstable();
             of.dedup();
         }
         let is_stage = role.stage().is_some();
-        let mut users = of.iter().filter_map(|user| heard(tasks, *user));
+        let mut users = of.iter().filter_map(|user| tracked(tasks, *user));
         let beats = users.any(|(slot, user)| self.is_on_the_beat(slot, user));
         let longest = if beats { WATCHED } else { WATCHED_AT_MOST };
         let is_over = beat == beats && now.since(since) >= longest;
@@ -204,7 +204,7 @@ impl PipelineFinder {
     }
 }
 
-fn heard(tasks: &TaskTable, task: TaskId) -> Option<(Slot, &TrackedThread)> {
+fn tracked(tasks: &TaskTable, task: TaskId) -> Option<(Slot, &TrackedThread)> {
     let slot = tasks.find(task)?;
     let thread = tasks.get(slot)?;
     (!thread.unheard).then_some((slot, thread))

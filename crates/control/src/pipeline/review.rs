@@ -159,8 +159,8 @@ impl PipelineFinder {
         }
     }
 
-    /// Whether the thread may be one more stage, and which one of those who have most stages is
-    /// none any more then.
+    /// Whether the thread may be one more stage, and which other one ends for it: of the payer that
+    /// has most.
     fn room_for_stage(&self, tasks: &TaskTable, slot: Slot) -> Option<Option<Slot>> {
         let stages = tasks.iter().filter_map(|(slot, thread)| {
             let confidence = self.role(slot).stage()?.confidence;

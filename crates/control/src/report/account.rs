@@ -26,7 +26,7 @@ pub(crate) struct ThreadAccount {
 pub(crate) struct Marks {
     pub(crate) heard: u64,
     pub(crate) suppressed: u64,
-    /// Those that told of a missed deadline.
+    /// The notifications among them.
     pub(crate) missed: u64,
 }
 

@@ -43,7 +43,7 @@ pub struct Application {
     pub missed: u64,
     #[serde(rename = "executed_ns")]
     pub executed: Span,
-    /// That, as a mean share of a CPU since its first member was heard of.
+    /// That, as a mean share of a CPU since its first member's first event.
     pub bandwidth_used: Bandwidth,
     /// The mean share of a CPU that was reserved meanwhile.
     pub bandwidth_reserved: Bandwidth,

@@ -43,19 +43,17 @@ pub struct ServedBy {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MarkFigures {
-    /// How often it said something, and was heard.
     pub marks: u64,
-    /// How often it was not heard, having said too much.
+    /// Marks dropped because there were too many.
     pub marks_suppressed: u64,
     pub missed_told: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ReservationFigures {
-    /// How long it took from when it was first heard of to its first reservation.
+    /// From its first event to its first reservation.
     #[serde(rename = "reserved_after_ns")]
     pub reserved_after: Option<Span>,
-    /// For how long it held a reservation.
     #[serde(rename = "held_ns")]
     pub held: Span,
     /// Mean share of a CPU that it used meanwhile.
@@ -148,12 +146,11 @@ pub struct Report {
     pub threads: Vec<ThreadReport>,
     /// The sums over threads that had a rhythm and ended before those.
     pub earlier: Sums,
-    /// How many further threads were heard of and left alone, having no rhythm.
+    /// Threads that never had a period.
     pub left_alone: u64,
-    /// How many threads without a reservation were boosted because they said that they had missed a
-    /// deadline.
+    /// Threads without a reservation that were boosted because they notified missed deadlines.
     pub boosted: u64,
-    /// How many threads had the largest share of an ordinary thread while they had no reservation.
+    /// Threads that were raised while they had no reservation.
     pub protected: u64,
     pub lost_events: u64,
     /// For how long the CPUs had which speed, the lowest first; empty if it was left alone.

@@ -27,7 +27,6 @@ pub struct View {
     /// How many of those ended after the next one's release.
     pub missed: u64,
     pub exhaustions: u64,
-    /// How many bursts of it were heard.
     pub bursts: u64,
     pub executed: Span,
     /// The last decision about it, and its reason; none if it was left alone so far.

@@ -36,8 +36,7 @@ impl TaskTable {
         self.index.find_number(tid)
     }
 
-    /// Whether the thread is here no more: what is still told of it was on its way when it was let
-    /// go.
+    /// True if the thread was removed; late events of it are ignored.
     pub(crate) fn is_gone(&self, task: TaskId) -> bool {
         self.find(task).is_none() && self.index.left.contains(&task)
     }
@@ -136,7 +135,7 @@ impl Wakers for TaskTable {
 #[derive(Debug, Default)]
 struct Index {
     slots: HashMap<TaskId, Slot, BuildHasherDefault<TaskHasher>>,
-    /// Wakers are told by their numbers alone.
+    /// Wakers are known by their numbers alone.
     living: HashMap<u32, TaskId, BuildHasherDefault<TaskHasher>>,
     /// Those that ended, or were let go, last.
     left: VecDeque<TaskId>,

@@ -9,7 +9,7 @@
 //! A reservation gives one thing more to cheat for, and to judge a cheater by: the CPU time that a
 //! raise provides shows in the next jobs, if it was lacking. So notifications come in *appeals*. An
 //! appeal begins with the first one accepted. If none of its next [`JURY`] jobs took more than it
-//! would have had without the raise, the raise is taken back, and the thread is not heard for a
+//! would have had without the raise, the raise is taken back, and the thread is ignored for a
 //! while, twice as long each time. If one did, the appeal goes on, and what it took is in the
 //! predictor's window by then. So a thread that cries wolf holds bandwidth that no job needs for
 //! [`JURY`] jobs of ever longer times: its share goes to zero.
@@ -80,9 +80,8 @@ impl Notification {
         }
     }
 
-    /// Its claims about its deadlines may be true: it sleeps now and then. So who has turned to
-    /// computing all the time cannot keep, by notifications alone, what it had as a periodic thread
-    /// (Fig. 7 (b)).
+    /// It sleeps now and then, as a thread with deadlines does. One that has turned to computing
+    /// cannot keep by notifications what it had as a periodic thread (Fig. 7 (b)).
     #[must_use]
     pub fn is_credible(&self) -> bool {
         self.block_ratio >= SLEEPLESS
@@ -112,7 +111,6 @@ impl Notification {
         self.raise > before
     }
 
-    /// It is to be told of jobs.
     #[must_use]
     pub const fn is_in_appeal(&self) -> bool {
         self.unneeded.is_some()

@@ -28,8 +28,8 @@ use windowed::Windowed;
 /// Predicts the runtime that one thread needs in every period.
 ///
 /// Assumes that the caller (1) calls [`job`](Self::job) once for each finished job, in order, with
-/// a demand that already holds the job, and only jobs of the present rhythm; (2) tells an exhausted
-/// budget when it happens, before the job that it interrupts is told; (3) asks
+/// a demand that already holds the job, and only jobs of the present rhythm; (2) reports an
+/// exhausted budget when it happens, before the job that it interrupts; (3) asks
 /// [`runtime`](Self::runtime) after each of these.
 pub trait Predictor: Send {
     fn name(&self) -> &'static str;

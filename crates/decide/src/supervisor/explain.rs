@@ -35,7 +35,7 @@ impl fmt::Display for GaveWay {
             }
             GrantReason::TaskCap => write!(f, "no task may have more"),
             GrantReason::Compressed => {
-                write!(f, "among those who want most for their weight ({weight})")
+                write!(f, "it wants most for its weight ({weight})")
             }
             GrantReason::Minimum => write!(f, "no further, this is its guaranteed minimum"),
             GrantReason::BelowMinimum => write!(f, "not even the guaranteed minima fit the total"),
@@ -43,8 +43,7 @@ impl fmt::Display for GaveWay {
     }
 }
 
-/// Those who got less than they wanted: first those highest above the common level, that is, those
-/// that wanted most for their weight. Among equals in the order of their numbers.
+/// The tasks that got less than they wanted, first those that wanted most for their weight.
 pub(super) fn in_order(requests: &[Request], grants: &[Grant]) -> Vec<GaveWay> {
     let mut gave_way: Vec<GaveWay> = requests
         .iter()

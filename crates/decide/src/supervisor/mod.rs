@@ -3,7 +3,8 @@
 //!
 //! The rule is weighted max-min fairness: every task gets what it wants up to a common level times
 //! its weight, and at least its minimum; the level is the highest one at which all fits. So those
-//! who want most for their weight give way first, and who wants less than its share loses nothing.
+//! that want most for their weight give way first, and one that wants less than its share loses
+//! nothing.
 //! (LFS++, section 4.2, leaves the rule open: "a weighted compression function that penalises the
 //! tasks with a smaller weight".) A real-time task with half of its demand is as useless as one
 //! with two thirds, so it is better to break the promise to one than to all.
