@@ -45,7 +45,7 @@ pub use report::application::{Application, Means};
 pub use report::decision::{Entry, What};
 pub use report::exited::Sums;
 pub use report::histogram::TimeHistogram;
-pub use report::jobs::DoneJob;
+pub use report::jobs::{DoneJob, JobCounts};
 pub use report::reason::Why;
 pub use report::stage::Stage;
 pub use report::state::State;

@@ -1,10 +1,12 @@
 //! Everything that can be set about the loop.
 
+use std::sync::mpsc::Sender;
+
 use onbeat_decide::hysteresis::Thresholds;
 use onbeat_decide::power::Band;
 use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_decide::supervisor::Limits;
-use onbeat_model::{Bandwidth, Burst, Rhythm, Span, Task, TaskId};
+use onbeat_model::{Bandwidth, Burst, Job, Rhythm, Span, Task, TaskId};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Treatment {
@@ -170,6 +172,8 @@ pub struct Settings {
     pub parties: Parties,
     /// How the speed of the CPUs is managed; none if it is left alone.
     pub power: Option<PowerSettings>,
+    /// Who hears of each job that is counted.
+    pub jobs: Option<Sender<Job>>,
 }
 
 impl Default for Settings {
@@ -183,6 +187,7 @@ impl Default for Settings {
             pipelines: None,
             parties: Box::new(|_| Party::default()),
             power: None,
+            jobs: None,
         }
     }
 }

@@ -48,8 +48,8 @@ fn frames_that_were_shown_in_time_are_not_told_as_missed() {
     let report = report("onbeat/mplayer25.reserved.gz");
     let player = named(&report, "mplayer");
     assert!(player.period.abs_diff(Span::from_ms(40)) < Span::from_us(100));
-    assert!(player.jobs >= 220, "{}", player.jobs);
-    assert!(player.missed <= 12, "{}", player.missed);
+    assert!(player.counted.jobs >= 220, "{}", player.counted.jobs);
+    assert!(player.counted.missed <= 12, "{}", player.counted.missed);
 }
 
 /// The server's first rhythm, of 39 ms, is heard while the player catches up.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use onbeat_control::{Application, AtSpeed, Means, Report, ResponseTimes, State, ThreadReport};
-use onbeat_model::{Bandwidth, Span};
+use onbeat_model::{Bandwidth, Instant, Span};
 
 use crate::table::TextTable;
 use onbeat_top::Align;
@@ -82,6 +82,7 @@ fn table(report: &Report) -> (TextTable, usize) {
         ("id", Align::Right),
         ("period", Align::Right),
         ("jobs", Align::Right),
+        ("from", Align::Right),
         ("p50", Align::Right),
         ("p95", Align::Right),
         ("p99", Align::Right),
@@ -103,19 +104,20 @@ fn table(report: &Report) -> (TextTable, usize) {
         table.row(application_row(application));
         for thread in threads {
             listed += 1;
-            table.row(thread_row(thread));
+            table.row(thread_row(thread, report.began));
         }
     }
     (table, listed)
 }
 
-fn application_row(application: &Application) -> [String; 13] {
+fn application_row(application: &Application) -> [String; 14] {
     let none = String::new;
     [
         application.comm.to_text(),
         application.pid.to_string(),
         none(),
         application.jobs.to_string(),
+        none(),
         none(),
         none(),
         none(),
@@ -128,7 +130,7 @@ fn application_row(application: &Application) -> [String; 13] {
     ]
 }
 
-fn thread_row(thread: &ThreadReport) -> [String; 13] {
+fn thread_row(thread: &ThreadReport, began: Instant) -> [String; 14] {
     let time = |of: fn(&ResponseTimes) -> Span| {
         thread
             .response_time
@@ -139,17 +141,25 @@ fn thread_row(thread: &ThreadReport) -> [String; 13] {
         format!("  {}", thread.task.comm.to_text()),
         thread.task.id.to_string(),
         thread.period.to_string(),
-        thread.jobs.to_string(),
+        thread.counted.jobs.to_string(),
+        from(thread.counted.counted_from, began),
         time(|t| t.p50),
         time(|t| t.p95),
         time(|t| t.p99),
         time(|t| t.max),
-        thread.missed.to_string(),
+        thread.counted.missed.to_string(),
         share(thread, thread.reservations.bandwidth_used),
         share(thread, thread.reservations.bandwidth_reserved),
         thread.reservations.changes.to_string(),
         remark(thread),
     ]
+}
+
+/// `2.1 s`: when after the beginning the first job was counted.
+fn from(counted: Option<Instant>, began: Instant) -> String {
+    counted.map_or("-".to_owned(), |from| {
+        format!("{:.1} s", from.since(began).as_secs_f64())
+    })
 }
 
 /// A thread that never held a reservation has nothing to compare.
@@ -189,7 +199,7 @@ fn remark(thread: &ThreadReport) -> String {
 
 #[cfg(test)]
 mod tests {
-    use onbeat_control::ReservationFigures;
+    use onbeat_control::{JobCounts, ReservationFigures};
     use onbeat_control::{MarkFigures, ServedBy, Sums};
     use onbeat_model::{Name, Task, TaskId};
 
@@ -206,9 +216,11 @@ mod tests {
             stage: None,
             period: Span::from_ms(40),
             confidence: 1.0,
-            jobs: 100,
+            counted: JobCounts {
+                jobs: 100,
+                ..JobCounts::default()
+            },
             response_time: None,
-            missed: 0,
             reservations: ReservationFigures::default(),
             served: ServedBy {
                 application: 7,
@@ -249,6 +261,7 @@ mod tests {
             protected: 2,
             lost_events: 0,
             speeds: Vec::new(),
+            began: Instant::ZERO,
             elapsed: Span::from_secs(4),
         };
         let text = of(&report, Bandwidth::ZERO, None);
@@ -278,6 +291,7 @@ mod tests {
             protected: 0,
             lost_events: 0,
             speeds: Vec::new(),
+            began: Instant::ZERO,
             elapsed: Span::ZERO,
         };
         let text = of(&report, Bandwidth::ZERO, None);

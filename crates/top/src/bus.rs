@@ -255,6 +255,8 @@ fn seen(properties: &PropertyMap) -> ThreadSnapshot {
         held,
         jobs: number("jobs"),
         missed: number("missed"),
+        counted_from: Some(Instant::from_ns(number("counted-from-ns")))
+            .filter(|from| *from > Instant::ZERO),
         exhaustions: number("exhaustions"),
         bursts: number("bursts"),
         executed: span("executed-ns"),

@@ -1,6 +1,6 @@
 //! How things stand, once: for a person without a terminal, and for a script.
 
-use onbeat_model::{Bandwidth, Reservation, Span};
+use onbeat_model::{Bandwidth, Instant, Reservation, Span};
 use serde::Serialize;
 
 use crate::application::ShownApplication;
@@ -23,6 +23,7 @@ struct TopLine<'a> {
     bandwidth_used: Option<Bandwidth>,
     reservation: Option<Reservation>,
     jobs: u64,
+    counted_from_ns: Option<Instant>,
     missed: u64,
     exhaustions: u64,
     response_p50_ns: Option<Span>,
@@ -48,6 +49,7 @@ pub fn as_lines(model: &Model) -> Result<String, serde_json::Error> {
             bandwidth_used: thread.used(),
             reservation: seen.held,
             jobs: seen.jobs,
+            counted_from_ns: seen.counted_from,
             missed: seen.missed,
             exhaustions: seen.exhaustions,
             response_p50_ns: thread.response(0.50),

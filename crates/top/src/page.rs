@@ -100,14 +100,18 @@ fn figures(model: &Model, thread: &ShownThread, sheet: &mut Sheet<'_>) {
             .response(quantile)
             .map_or("-".to_owned(), |span| span.to_string())
     };
+    let counted = seen.counted_from.map(|from| model.at.since(from));
+    let counted = counted.map_or_else(String::new, |over| {
+        format!(" in {:.0} s", over.as_secs_f64())
+    });
     let times = format!(
-        "response p50 {}, p95 {}, p99 {}, max {}   jobs {}, missed {}, budget ran out {}",
+        "response p50 {}, p95 {}, p99 {}, max {}   missed {} of {}{counted}, budget ran out {}",
         at(0.50),
         at(0.95),
         at(0.99),
         at(1.0),
-        seen.jobs,
         seen.missed,
+        seen.jobs,
         seen.exhaustions
     );
     sheet.text(4, &times, Style::new());

@@ -23,6 +23,8 @@ pub struct ThreadSnapshot {
     pub confidence: f64,
     pub held: Option<Reservation>,
     pub jobs: u64,
+    /// The release of the first of them.
+    pub counted_from: Option<Instant>,
     /// How many of those ended after the next one's release.
     pub missed: u64,
     /// How often its budget ran out.
@@ -47,8 +49,9 @@ impl ThreadSnapshot {
             period: view.rhythm.map(|rhythm| rhythm.period),
             confidence: view.rhythm.map_or(0.0, |rhythm| rhythm.confidence),
             held: view.held,
-            jobs: view.jobs,
-            missed: view.missed,
+            jobs: view.counted.jobs,
+            counted_from: view.counted.counted_from,
+            missed: view.counted.missed,
             exhaustions: view.exhaustions,
             bursts: view.bursts,
             executed: view.executed,

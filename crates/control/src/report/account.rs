@@ -3,17 +3,20 @@
 //! Bandwidths are weighted by time: a thread that held 20% for one second and 10% for three
 //! held 12.5%.
 
+use std::sync::mpsc::Sender;
+
 use onbeat_model::{Bandwidth, Burst, Instant, Job, Span};
 
-use super::jobs::RecentJobs;
+use super::jobs::{JobCounts, RecentJobs};
 use crate::{TimeHistogram, What, Why};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ThreadAccount {
     pub(crate) response_times: TimeHistogram,
     pub(crate) recent: RecentJobs,
-    pub(crate) jobs: u64,
-    pub(crate) missed: u64,
+    pub(crate) counted: JobCounts,
+    /// Who wants to hear of each job.
+    pub(crate) listener: Option<Sender<Job>>,
     pub(crate) bursts: u64,
     pub(crate) executed: Span,
     pub(crate) exhaustions: u64,
@@ -51,10 +54,11 @@ impl ThreadAccount {
     }
 
     pub(crate) fn job(&mut self, job: &Job) {
-        self.jobs += 1;
-        self.missed += u64::from(job.missed());
+        self.counted.add(job);
         self.response_times.record(job.response_time());
         self.recent.push(job);
+        // A listener that is gone hears nothing.
+        let _ = self.listener.as_ref().map(|listener| listener.send(*job));
     }
 }
 

@@ -28,8 +28,8 @@ pub struct Sums {
 impl Sums {
     pub(crate) fn add(&mut self, thread: &ThreadReport) {
         self.threads += 1;
-        self.jobs += thread.jobs;
-        self.missed += thread.missed;
+        self.jobs += thread.counted.jobs;
+        self.missed += thread.counted.missed;
         self.changes += thread.reservations.changes;
         self.exhaustions += thread.reservations.exhaustions;
         self.executed += thread.executed;
@@ -87,6 +87,7 @@ mod tests {
     use super::*;
     use crate::State;
     use crate::report::application::Means;
+    use crate::report::jobs::JobCounts;
     use crate::report::{MarkFigures, ReservationFigures, ServedBy};
 
     fn report(tid: u32) -> ThreadReport {
@@ -100,9 +101,12 @@ mod tests {
             stage: None,
             period: Span::from_ms(40),
             confidence: 1.0,
-            jobs: u64::from(tid),
+            counted: JobCounts {
+                jobs: u64::from(tid),
+                missed: 2,
+                counted_from: None,
+            },
             response_time: None,
-            missed: 2,
             reservations: ReservationFigures {
                 changes: 3,
                 exhaustions: 4,

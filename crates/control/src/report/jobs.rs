@@ -3,9 +3,29 @@
 use std::collections::VecDeque;
 
 use onbeat_model::{Instant, Job, Span};
+use serde::Serialize;
 
 /// A second of a thread of 64 Hz, and two kilobytes.
 const JOBS: usize = 64;
+
+/// How many jobs a thread did, from when its period was known. What is counted in every view.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct JobCounts {
+    pub jobs: u64,
+    /// Those that ended after the next one's release.
+    pub missed: u64,
+    /// The release of the first of them.
+    #[serde(rename = "counted_from_ns")]
+    pub counted_from: Option<Instant>,
+}
+
+impl JobCounts {
+    pub(crate) fn add(&mut self, job: &Job) {
+        self.jobs += 1;
+        self.missed += u64::from(job.missed());
+        self.counted_from.get_or_insert(job.release.min(job.woke));
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DoneJob {

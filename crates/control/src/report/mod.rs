@@ -13,14 +13,15 @@ pub(crate) mod state;
 pub(crate) mod view;
 
 use onbeat_model::{Bandwidth, Instant, Rhythm, Span, Task};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{AtSpeed, Stage, State};
 use account::ThreadAccount;
 use application::{Application, Means};
 use exited::Sums;
+use jobs::JobCounts;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ResponseTimes {
     #[serde(rename = "p50_ns")]
     pub p50: Span,
@@ -74,11 +75,9 @@ pub struct ThreadReport {
     #[serde(rename = "period_ns")]
     pub period: Span,
     pub confidence: f64,
-    /// Jobs since it was found to have a rhythm.
-    pub jobs: u64,
+    #[serde(flatten)]
+    pub counted: JobCounts,
     pub response_time: Option<ResponseTimes>,
-    /// Jobs that ended after the next one's release.
-    pub missed: u64,
     #[serde(flatten)]
     pub reservations: ReservationFigures,
     #[serde(flatten)]
@@ -115,9 +114,8 @@ impl ThreadReport {
             stage,
             period: rhythm.period,
             confidence: rhythm.confidence,
-            jobs: account.jobs,
+            counted: account.counted,
             response_time: response_time(),
-            missed: account.missed,
             reservations: ReservationFigures {
                 reserved_after: holding.first.map(|at| at.since(first_heard)),
                 held: holding.held(now),
@@ -155,6 +153,10 @@ pub struct Report {
     pub lost_events: u64,
     /// For how long the CPUs had which speed, the lowest first; empty if it was left alone.
     pub speeds: Vec<AtSpeed>,
+    /// The first event.
+    #[serde(rename = "began_ns")]
+    pub began: Instant,
+    /// From there to the end.
     #[serde(rename = "elapsed_ns")]
     pub elapsed: Span,
 }

@@ -3,6 +3,7 @@
 use onbeat_model::{Reservation, Rhythm, Span, Task};
 
 use super::account::ThreadAccount;
+use super::jobs::JobCounts;
 use crate::{Stage, State, What, Why};
 
 /// The application and the path that a thread works for.
@@ -22,10 +23,7 @@ pub struct View {
     pub state: State,
     pub held: Option<Reservation>,
     pub works_for: WorksFor,
-    /// How many jobs it did since its rhythm was found.
-    pub jobs: u64,
-    /// How many of those ended after the next one's release.
-    pub missed: u64,
+    pub counted: JobCounts,
     pub exhaustions: u64,
     pub bursts: u64,
     pub executed: Span,
@@ -47,8 +45,7 @@ impl View {
             state,
             held,
             works_for,
-            jobs: account.jobs,
-            missed: account.missed,
+            counted: account.counted,
             exhaustions: account.exhaustions,
             bursts: account.bursts,
             executed: account.executed,

@@ -280,6 +280,7 @@ impl<A: Actuator> Controller<A> {
             }
         }
         threads.sort_by_key(|r| (std::cmp::Reverse(r.executed), r.task.id));
+        let began = self.records.started.unwrap_or(now);
         let governor = self.governor.as_mut();
         Report {
             applications,
@@ -292,7 +293,8 @@ impl<A: Actuator> Controller<A> {
             speeds: governor.map_or_else(Vec::new, |governor| {
                 governor.finish(&mut self.enforcer, now)
             }),
-            elapsed: now.since(self.records.started.unwrap_or(now)),
+            began,
+            elapsed: now.since(began),
         }
     }
 
@@ -373,8 +375,8 @@ impl<A: Actuator> Controller<A> {
             means: served.means,
             is_refused: served.refusal.is_some(),
             since: thread.estimator.first_heard(),
-            jobs: account.jobs,
-            missed: account.missed,
+            jobs: account.counted.jobs,
+            missed: account.counted.missed,
             executed: account.executed,
             promised: holding.reserved(now).runtime_in(holding.held(now)),
         })

@@ -38,7 +38,10 @@ impl TrackedThread {
             yields: false,
             looked_after: false,
             estimator: Estimator::new(at),
-            account: ThreadAccount::default(),
+            account: ThreadAccount {
+                listener: settings.jobs.clone(),
+                ..ThreadAccount::default()
+            },
         }
     }
 

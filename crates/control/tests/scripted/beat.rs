@@ -57,8 +57,8 @@ fn the_reservation_shrinks_to_fit_and_is_then_left_in_peace() {
 fn the_report_has_the_figures_of_the_thread() {
     let ran = of_film(film());
     let report = &ran.report.threads[0];
-    assert_eq!((report.state, report.missed), (State::Kept, 0));
-    assert!((230..=250).contains(&report.jobs), "{report:?}");
+    assert_eq!((report.state, report.counted.missed), (State::Kept, 0));
+    assert!((230..=250).contains(&report.counted.jobs), "{report:?}");
     let response = report.response_time.unwrap();
     assert!(
         response.p50 >= ms(8) && response.max <= ms(11),
@@ -253,7 +253,7 @@ fn a_thread_that_ends_is_forgotten_and_its_room_is_free() {
         .find(|r| r.task.id == task)
         .unwrap();
     assert_eq!(report.state, State::Ended);
-    assert!(report.jobs > 230);
+    assert!(report.counted.jobs > 230);
 }
 
 #[test]

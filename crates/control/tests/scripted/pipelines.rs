@@ -258,7 +258,7 @@ fn a_server_is_a_member_of_the_application_that_it_works_for_also_after_its_end(
     let threads = &ran.report.threads;
     assert_eq!(threads.len(), 2);
     assert!(threads.iter().all(|t| t.served.application == LAUNCHER));
-    let jobs: u64 = threads.iter().map(|thread| thread.jobs).sum();
+    let jobs: u64 = threads.iter().map(|thread| thread.counted.jobs).sum();
     assert_eq!(application.jobs, jobs);
     assert_eq!(ran.report.left_alone, 0);
 }

@@ -89,7 +89,7 @@ fn a_program_that_marks_its_jobs_is_kept_without_a_rhythm_heard() {
     assert_eq!(ran.of(7).iter().filter(found).count(), 0);
     let report = &ran.report.threads[0];
     assert_eq!((report.period, report.told.marks), (ms(40), 502));
-    assert_eq!((report.jobs, report.missed), (251 - 3, 0));
+    assert_eq!((report.counted.jobs, report.counted.missed), (251 - 3, 0));
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn a_burst_of_several_late_jobs_is_cut_where_the_thread_says_it_was_late() {
         script.burst(7, woke, ms(100));
         script.periodic(7, ms(40), (at_ms(5120), at_ms(7000)), |_| ms(8));
         let ran = play(script, Kernel::with_cpus(2), Settings::default());
-        ran.report.threads[0].jobs
+        ran.report.threads[0].counted.jobs
     };
     assert_eq!(jobs(true), jobs(false) + 2);
 }

@@ -128,8 +128,15 @@ pub(super) fn described(item: &Item) -> Properties {
         ("runtime-ns", held.0.into()),
         ("deadline-ns", held.1.into()),
         ("reserved-period-ns", held.2.into()),
-        ("jobs", view.jobs.into()),
-        ("missed", view.missed.into()),
+        ("jobs", view.counted.jobs.into()),
+        ("missed", view.counted.missed.into()),
+        (
+            "counted-from-ns",
+            view.counted
+                .counted_from
+                .map_or(0, |from| from.as_ns())
+                .into(),
+        ),
         ("exhaustions", view.exhaustions.into()),
         ("bursts", view.bursts.into()),
         ("executed-ns", view.executed.as_ns().into()),

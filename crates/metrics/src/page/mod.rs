@@ -130,8 +130,8 @@ fn each_thread(text: &mut MetricsText, threads: &[MetricsThread]) {
             t.held.map_or(0.0, |held| held.runtime().as_secs_f64())
         }),
         (&table::THREAD_CPU, |t| t.report.executed.as_secs_f64()),
-        (&table::THREAD_JOBS, |t| t.report.jobs as f64),
-        (&table::THREAD_MISSED, |t| t.report.missed as f64),
+        (&table::THREAD_JOBS, |t| t.report.counted.jobs as f64),
+        (&table::THREAD_MISSED, |t| t.report.counted.missed as f64),
         (&table::THREAD_EXHAUSTIONS, |t| {
             t.report.reservations.exhaustions as f64
         }),

@@ -27,7 +27,12 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     warn(&args.file, &recording.warnings);
     let actuator = DryRun::new(capacity(&recording, args.cpus));
     let config = args.config.read()?.without_a_machine("onbeat replay")?;
-    let mut controller = Controller::new(settings(config, &recording), actuator);
+    let history = RefCell::new(RunHistory::default());
+    let settings = Settings {
+        jobs: Some(history.borrow_mut().listener()),
+        ..settings(config, &recording)
+    };
+    let mut controller = Controller::new(settings, actuator);
     let began = recording.began;
     let mut replayed = replayed(recording, args)?;
     let perfetto = Output::of(args.perfetto.as_deref())?;
@@ -36,7 +41,6 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         output: args.json.then(|| BufWriter::new(io::stdout().lock())),
     });
 
-    let history = RefCell::new(RunHistory::default());
     let time = OwnTime::now();
     let mut told = Ok(());
     let mut sensor = Tap {

@@ -6,18 +6,19 @@ mod store;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
+use std::sync::mpsc::{self, Receiver, Sender};
 
-use onbeat_control::{Decision, Entry, SpeedEntry};
+use onbeat_control::{Decision, DoneJob, Entry, SpeedEntry};
 use onbeat_infer::recorded::{self, Recorded};
 use onbeat_metrics::cgroup_of;
 use onbeat_model::{
-    Burst, Cgroup, Event, Flow, Follow, Instant, Rhythm, Sensor, Span, Task, TaskId,
+    Burst, Cgroup, Event, Flow, Follow, Instant, Job, Rhythm, Sensor, Span, Task, TaskId,
 };
 use onbeat_sense::recording::Recording;
 use onbeat_sim::scenario::figures::Quantiles;
 use onbeat_timeline::{Detail, Lanes, Timeline, Unit};
 use onbeat_top::harmless;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 pub(crate) use store::DroppedBursts;
 use store::{Store, StoredThread};
 
@@ -32,15 +33,20 @@ pub(crate) struct RunHistory {
     /// Where the threads of these belonged when the first one was made.
     places: BTreeMap<TaskId, Cgroup>,
     speeds: VecDeque<SpeedEntry>,
+    /// The jobs that the loop has counted since.
+    counted: Option<Receiver<Job>>,
 }
 
 /// The history of one thread, as `--report` writes it; `docs/formats.md` describes it.
-#[derive(Serialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct ThreadHistory {
     #[serde(flatten)]
-    id: TaskId,
-    recent_jobs: JobColumns,
-    wakeups_ns: Vec<Instant>,
+    pub(crate) id: TaskId,
+    pub(crate) recent_jobs: JobColumns,
+    /// What would have been jobs before the loop counted, along the period that was found later.
+    #[serde(default)]
+    pub(crate) uncounted_jobs: JobColumns,
+    pub(crate) wakeups_ns: Vec<Instant>,
 }
 
 /// Where a thread belonged, as `--report` writes it.
@@ -79,8 +85,8 @@ pub(crate) struct RecordedThread {
 }
 
 /// One list for each property, each with one entry for each job.
-#[derive(Default, Serialize)]
-struct JobColumns {
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub(crate) struct JobColumns {
     release_ns: Vec<Instant>,
     deadline_ns: Vec<Instant>,
     ended_ns: Vec<Instant>,
@@ -88,11 +94,30 @@ struct JobColumns {
 }
 
 impl RunHistory {
-    /// The history of a recording, in which nothing was decided.
+    /// The history of a recording, in which nothing was decided: all jobs are counted.
     pub(crate) fn of(recording: &Recording) -> Self {
         let mut history = Self::default();
         history.hear(&recording.events);
+        let threads = history.threads.threads();
+        let jobs: Vec<Job> = threads
+            .flat_map(|thread| jobs_of(thread.heard().1))
+            .collect();
+        jobs.into_iter().for_each(|job| history.threads.count(job));
         history
+    }
+
+    /// Where the loop is to send each job that it counts.
+    pub(crate) fn listener(&mut self) -> Sender<Job> {
+        let (sender, receiver) = mpsc::channel();
+        self.counted = Some(receiver);
+        sender
+    }
+
+    /// Takes in the jobs that were counted since.
+    pub(crate) fn take_jobs(&mut self) {
+        for job in self.counted.iter().flat_map(Receiver::try_iter) {
+            self.threads.count(job);
+        }
     }
 
     /// Takes in what happened.
@@ -153,7 +178,8 @@ impl RunHistory {
         threads
             .map(|thread| ThreadHistory {
                 id: thread.task.id,
-                recent_jobs: JobColumns::of(&thread.jobs()),
+                recent_jobs: thread.jobs.iter().collect(),
+                uncounted_jobs: thread.uncounted().iter().collect(),
                 wakeups_ns: thread.bursts.iter().map(|burst| burst.woke).collect(),
             })
             .collect()
@@ -212,8 +238,16 @@ impl RunHistory {
         let task = &thread.task;
         let group = timeline.group(&format!("{} {}", task.comm, task.id.tid));
         let mut jobs = Lanes::new(group, "jobs");
-        for Recorded { job, .. } in thread.jobs() {
-            let name = if job.missed() { "missed" } else { "job" };
+        let uncounted = thread.uncounted();
+        let names = [["job", "missed"], ["not counted", "not counted, late"]];
+        let all = [
+            thread.jobs.iter().collect(),
+            uncounted.iter().collect::<Vec<_>>(),
+        ];
+        let named = names.iter().zip(&all).rev();
+        for (names, job) in named.flat_map(|(names, jobs)| jobs.iter().map(move |job| (names, job)))
+        {
+            let name = names[usize::from(job.missed())];
             let details = [
                 ("deadline_ns", Detail::Number(job.deadline.as_ns())),
                 ("executed_ns", Detail::ns(job.executed)),
@@ -293,25 +327,28 @@ fn push<T>(list: &mut VecDeque<T>, item: T) {
 
 impl StoredThread {
     fn recorded(&self) -> RecordedThread {
-        let (rhythm, jobs) = self.heard();
-        let responses = jobs.iter().map(|recorded| recorded.job.response_time());
-        let demands = jobs.iter().map(|recorded| recorded.job.executed);
+        let rhythm = self.heard().0;
+        let jobs = &self.jobs;
+        let responses = jobs.iter().map(Job::response_time);
+        let demands = jobs.iter().map(|job| job.executed);
         RecordedThread {
             task: self.task,
             state: "recorded",
             period_ns: rhythm.map(|rhythm| rhythm.period),
             confidence: rhythm.map_or(0.0, |rhythm| rhythm.confidence),
             jobs: jobs.len(),
-            missed: jobs.iter().filter(|recorded| recorded.job.missed()).count(),
+            missed: jobs.iter().filter(|job| job.missed()).count(),
             response_time: Quantiles::of(responses.collect()),
             demand: Quantiles::of(demands.collect()),
             executed_ns: self.bursts.iter().map(|burst| burst.executed).sum(),
         }
     }
 
-    /// The jobs that its bursts are, if they have a rhythm.
-    fn jobs(&self) -> Vec<Recorded> {
-        self.heard().1
+    /// What would have been its jobs before the first one that is counted.
+    fn uncounted(&self) -> Vec<Job> {
+        let mut jobs = jobs_of(self.heard().1);
+        jobs.retain(|job| self.counted_from.is_none_or(|from| job.woke < from));
+        jobs
     }
 
     fn heard(&self) -> (Option<Rhythm>, Vec<Recorded>) {
@@ -332,10 +369,28 @@ impl StoredThread {
     }
 }
 
+fn jobs_of(recorded: Vec<Recorded>) -> Vec<Job> {
+    recorded.into_iter().map(|recorded| recorded.job).collect()
+}
+
 impl JobColumns {
-    fn of(jobs: &[Recorded]) -> Self {
+    /// As many jobs as all lists hold.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = DoneJob> {
+        let ends = self.deadline_ns.iter().zip(&self.ended_ns);
+        let jobs = self.release_ns.iter().zip(ends).zip(&self.executed_ns);
+        jobs.map(|((&release, (&deadline, &ended)), &executed)| DoneJob {
+            ended,
+            response: ended.since(release),
+            executed,
+            missed: ended > deadline,
+        })
+    }
+}
+
+impl<'a> FromIterator<&'a Job> for JobColumns {
+    fn from_iter<T: IntoIterator<Item = &'a Job>>(jobs: T) -> Self {
         let mut columns = Self::default();
-        for Recorded { job, .. } in jobs {
+        for job in jobs {
             columns.release_ns.push(job.release.min(job.woke));
             columns.deadline_ns.push(job.deadline);
             columns.ended_ns.push(job.ended);

@@ -1,5 +1,5 @@
-//! The bursts of each thread that are kept, in 8 MiB: however many threads come and go, and however
-//! they take turns.
+//! The bursts and jobs of each thread that are kept, in 16 MiB: however many threads come and
+//! go, and however they take turns.
 //!
 //! The threads have equal shares. A list grows as its thread needs it; what one thread had while
 //! they were few is cut to its share when the whole has become too much, the oldest first, and a
@@ -7,11 +7,11 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use onbeat_model::{Burst, Event, Instant, Task, TaskId};
+use onbeat_model::{Burst, Event, Instant, Job, Task, TaskId};
 use serde::Serialize;
 
 /// The size of the lists of all threads.
-const MOST_BYTES: usize = 8 << 20;
+const MOST_BYTES: usize = 16 << 20;
 /// The number of last bursts that are kept of each thread.
 const MOST_BURSTS: usize = 8192;
 /// The number of threads.
@@ -43,6 +43,10 @@ pub(super) struct StoredThread {
     pub(super) task: Task,
     pub(super) bursts: VecDeque<Burst>,
     pub(super) exhausted: VecDeque<Instant>,
+    /// The jobs that are counted.
+    pub(super) jobs: VecDeque<Job>,
+    /// The release of the first one.
+    pub(super) counted_from: Option<Instant>,
 }
 
 impl Store {
@@ -88,6 +92,14 @@ impl Store {
         }
     }
 
+    /// Takes in a job that is counted.
+    pub(super) fn count(&mut self, job: Job) {
+        if let Some(thread) = self.with_room(job.task, |thread| &mut thread.jobs) {
+            thread.counted_from.get_or_insert(job.release.min(job.woke));
+            push(&mut thread.jobs, job);
+        }
+    }
+
     /// A thread that was not known. If there are too many, the one that ended first is dropped for
     /// it.
     fn begin(&mut self, task: Task) {
@@ -103,6 +115,8 @@ impl Store {
             task,
             bursts: VecDeque::new(),
             exhausted: VecDeque::new(),
+            jobs: VecDeque::new(),
+            counted_from: None,
         };
         self.threads.insert(task.id, thread);
     }
@@ -148,6 +162,7 @@ impl Store {
             self.bytes -= thread.bytes();
             self.dropped.bursts += keep_last(&mut thread.bursts, most);
             keep_last(&mut thread.exhausted, most);
+            keep_last(&mut thread.jobs, most);
             self.bytes += thread.bytes();
         }
     }
@@ -158,13 +173,14 @@ impl StoredThread {
     fn bytes(&self) -> usize {
         self.bursts.capacity() * size_of::<Burst>()
             + self.exhausted.capacity() * size_of::<Instant>()
+            + self.jobs.capacity() * size_of::<Job>()
     }
 }
 
 /// The limit for each list of each of `threads` threads.
 fn share_of(threads: usize) -> usize {
     let each = MOST_BYTES / threads.max(1);
-    (each / (size_of::<Burst>() + size_of::<Instant>())).min(MOST_BURSTS)
+    (each / (size_of::<Burst>() + size_of::<Instant>() + size_of::<Job>())).min(MOST_BURSTS)
 }
 
 /// Adds the newest, in the place of the oldest if there is no room. How many were dropped.

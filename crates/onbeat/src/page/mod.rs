@@ -10,7 +10,7 @@ mod thread;
 use std::fmt::Write;
 
 use onbeat_control::Application;
-use onbeat_model::Span;
+use onbeat_model::{Instant, Span};
 
 pub(crate) use input::{PageDecision, PageRun, PageThread};
 
@@ -27,8 +27,8 @@ pub(crate) fn of(run: &PageRun, title: &str) -> String {
         title = escaped(title)
     );
     page += &summary(run);
-    page += &threads(run);
     let begin = run.begins();
+    page += &threads(run, begin);
     for thread in run
         .threads
         .iter()
@@ -62,8 +62,8 @@ fn percent(share: f64) -> String {
     format!("{:.1}%", share * 100.0)
 }
 
-fn span(ns: u64) -> String {
-    Span::from_ns(ns).to_string()
+fn shown(span: Span) -> String {
+    span.to_string()
 }
 
 fn optional<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
@@ -80,7 +80,7 @@ fn summary(run: &PageRun) -> String {
                 .count(),
             "thread"
         ),
-        span(run.elapsed_ns)
+        run.elapsed_ns
     );
     if let Some(others) = run.left_alone {
         let _ = write!(
@@ -127,7 +127,7 @@ fn table(headings: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
 }
 
 /// Each application above its threads.
-fn threads(run: &PageRun) -> String {
+fn threads(run: &PageRun, begin: Instant) -> String {
     let bold = |text: String| format!("<b>{text}</b>");
     let none = String::new;
     let sums = |application: &Application| {
@@ -137,6 +137,7 @@ fn threads(run: &PageRun) -> String {
             application.served(),
             none(),
             application.jobs.to_string(),
+            none(),
             missed(application.missed, application.jobs),
             none(),
             none(),
@@ -158,13 +159,14 @@ fn threads(run: &PageRun) -> String {
             linked,
             thread.tid.to_string(),
             escaped(&thread.state.replace('_', " ")),
-            optional(thread.period_ns, span),
+            optional(thread.period_ns, shown),
             thread.jobs.to_string(),
+            optional(thread.counted_from_ns, |from| seconds(from, begin)),
             missed(thread.missed, thread.jobs),
-            optional(times, |times| span(times.p50_ns)),
-            optional(times, |times| span(times.p95_ns)),
-            optional(times, |times| span(times.p99_ns)),
-            optional(times, |times| span(times.max_ns)),
+            optional(times, |times| shown(times.p50)),
+            optional(times, |times| shown(times.p95)),
+            optional(times, |times| shown(times.p99)),
+            optional(times, |times| shown(times.max)),
             optional(thread.bandwidth_used, percent),
             optional(thread.bandwidth_reserved, percent),
         ]
@@ -193,8 +195,8 @@ fn threads(run: &PageRun) -> String {
     );
     table(
         &[
-            "name", "id", "state", "period", "jobs", "missed", "p50", "p95", "p99", "longest",
-            "used", "reserved",
+            "name", "id", "state", "period", "jobs", "from", "missed", "p50", "p95", "p99",
+            "longest", "used", "reserved",
         ],
         rows.into_iter(),
     )
@@ -207,7 +209,7 @@ fn missed(missed: u64, jobs: u64) -> String {
     }
 }
 
-fn speeds(run: &PageRun, begin: u64) -> String {
+fn speeds(run: &PageRun, begin: Instant) -> String {
     if run.speed_decisions.is_empty() {
         return String::new();
     }
@@ -227,8 +229,8 @@ fn speeds(run: &PageRun, begin: u64) -> String {
     )
 }
 
-fn seconds(at_ns: u64, begin: u64) -> String {
-    format!("{:.3} s", at_ns.saturating_sub(begin) as f64 / 1e9)
+fn seconds(at: Instant, begin: Instant) -> String {
+    format!("{:.3} s", at.since(begin).as_secs_f64())
 }
 
 #[cfg(test)]

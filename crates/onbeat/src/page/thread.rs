@@ -1,11 +1,13 @@
 //! The part of the page on one thread.
 
+use onbeat_control::DoneJob;
 use onbeat_infer::period::spectrum::{Spectrum, bins};
 use onbeat_model::{Instant, Span};
 
-use super::input::{PageHistory, PageJob, PageReservation, PageRun, PageThread};
+use super::input::{PageReservation, PageRun, PageThread};
 use super::plot::{ChartMark, Plot, Shape};
-use super::{escaped, optional, percent, seconds, span, table};
+use super::{escaped, optional, percent, seconds, table};
+use crate::history::ThreadHistory;
 
 /// The spectrum is of so much of the history's end.
 const HORIZON: Span = Span::from_secs(10);
@@ -20,11 +22,11 @@ const POINTS: usize = 700;
 const MOST_LISTED: usize = 500;
 
 /// Its plots, and what changed and why. Times count from `begin`.
-pub(super) fn section(run: &PageRun, thread: &PageThread, begin: u64) -> String {
+pub(super) fn section(run: &PageRun, thread: &PageThread, begin: Instant) -> String {
     let Some(history) = run.history_of(thread) else {
         return String::new();
     };
-    let jobs: Vec<PageJob> = history.jobs().collect();
+    let jobs: Vec<DoneJob> = history.recent_jobs.iter().collect();
     let mut text = format!(
         "<section id=\"thread-{}\">\n<h2>{} <small>thread {}{}{}</small></h2>\n",
         thread.tid,
@@ -32,13 +34,13 @@ pub(super) fn section(run: &PageRun, thread: &PageThread, begin: u64) -> String 
         thread.tid,
         thread
             .period_ns
-            .map_or_else(String::new, |period| format!(", every {}", span(period))),
+            .map_or_else(String::new, |period| format!(", every {period}")),
         thread.stage.map_or_else(String::new, |stage| format!(
             ", {}",
             escaped(&stage.to_string())
         ))
     );
-    text += &responses(thread, &jobs, begin);
+    text += &responses(thread, history, &jobs, begin);
     text += &budgets(run, thread, &jobs, begin);
     text += &distribution(thread, &jobs);
     text += &spectrum(thread, history);
@@ -46,26 +48,38 @@ pub(super) fn section(run: &PageRun, thread: &PageThread, begin: u64) -> String 
     text + "</section>\n"
 }
 
-fn ms(ns: u64) -> f64 {
-    ns as f64 / 1e6
+fn ms(span: Span) -> f64 {
+    span.as_ns() as f64 / 1e6
 }
 
-fn since(at: u64, begin: u64) -> f64 {
-    at.saturating_sub(begin) as f64 / 1e9
+fn since(at: Instant, begin: Instant) -> f64 {
+    at.since(begin).as_secs_f64()
 }
 
-fn responses(thread: &PageThread, jobs: &[PageJob], begin: u64) -> String {
+fn released(job: &DoneJob, begin: Instant) -> f64 {
+    since(job.ended - job.response, begin)
+}
+
+fn responses(
+    thread: &PageThread,
+    history: &ThreadHistory,
+    jobs: &[DoneJob],
+    begin: Instant,
+) -> String {
+    let dot = |job: &DoneJob| (released(job, begin), ms(job.response));
     let dots = |missed: bool| {
         let of = jobs.iter().filter(|job| job.missed == missed);
-        Shape::Dots(
-            of.map(|job| (since(job.release_ns, begin), ms(job.response_ns)))
-                .collect(),
-        )
+        Shape::Dots(of.map(dot).collect())
     };
     let mut marks = vec![
         ChartMark::new("blue", "a job in time", dots(false)),
         ChartMark::new("red", "a job that was late", dots(true)),
     ];
+    let uncounted: Vec<(f64, f64)> = history.uncounted_jobs.iter().map(|job| dot(&job)).collect();
+    if !uncounted.is_empty() {
+        let label = "before jobs were counted";
+        marks.push(ChartMark::new("grey", label, Shape::Dots(uncounted)));
+    }
     if let Some(period) = thread.period_ns {
         marks.insert(
             0,
@@ -82,10 +96,10 @@ fn responses(thread: &PageThread, jobs: &[PageJob], begin: u64) -> String {
     .figure()
 }
 
-fn budgets(run: &PageRun, thread: &PageThread, jobs: &[PageJob], begin: u64) -> String {
+fn budgets(run: &PageRun, thread: &PageThread, jobs: &[DoneJob], begin: Instant) -> String {
     let demands = jobs
         .iter()
-        .map(|job| (since(job.release_ns, begin), ms(job.executed_ns)));
+        .map(|job| (released(job, begin), ms(job.executed)));
     let held = run
         .decisions_on(thread)
         .filter(|entry| entry.what != "refused");
@@ -110,8 +124,8 @@ fn budgets(run: &PageRun, thread: &PageThread, jobs: &[PageJob], begin: u64) -> 
     .figure()
 }
 
-fn distribution(thread: &PageThread, jobs: &[PageJob]) -> String {
-    let mut times: Vec<f64> = jobs.iter().map(|job| ms(job.response_ns)).collect();
+fn distribution(thread: &PageThread, jobs: &[DoneJob]) -> String {
+    let mut times: Vec<f64> = jobs.iter().map(|job| ms(job.response)).collect();
     times.sort_by(f64::total_cmp);
     let count = times.len() as f64;
     let shares = times
@@ -141,14 +155,16 @@ fn distribution(thread: &PageThread, jobs: &[PageJob]) -> String {
 }
 
 /// The amplitude spectrum of the wakeups (LFS++, eq. 4).
-fn spectrum(thread: &PageThread, history: &PageHistory) -> String {
-    let frequency = thread.period_ns.map(|period| 1e9 / period.max(1) as f64);
+fn spectrum(thread: &PageThread, history: &ThreadHistory) -> String {
+    let frequency = thread
+        .period_ns
+        .map(|period| 1e9 / period.as_ns().max(1) as f64);
     let highest_hz = frequency.map_or(HIGHEST_HZ, |hz| {
         (hz * MULTIPLES).clamp(LOWEST_HZ * 2.0, HIGHEST_HZ)
     });
     let bins = bins(LOWEST_HZ, highest_hz, STEP_HZ);
     let mut sums = Spectrum::new(LOWEST_HZ, STEP_HZ, bins as usize);
-    let wakeups = history.wakeups_ns.iter().map(|&at| Instant::from_ns(at));
+    let wakeups = history.wakeups_ns.iter().copied();
     let last = wakeups.clone().max().unwrap_or_default();
     let wakeups = wakeups.filter(|&at| last.since(at) <= HORIZON);
     wakeups.for_each(|at| sums.add(at));
@@ -182,19 +198,14 @@ fn spectrum(thread: &PageThread, history: &PageHistory) -> String {
     .figure()
 }
 
-fn changes(run: &PageRun, thread: &PageThread, begin: u64) -> String {
+fn changes(run: &PageRun, thread: &PageThread, begin: Instant) -> String {
     let all: Vec<_> = run.decisions_on(thread).collect();
     if all.is_empty() {
         return String::new();
     }
     let reservation = |of: PageReservation| {
-        let share = of.runtime_ns as f64 / of.period_ns.max(1) as f64;
-        format!(
-            "{} / {} ({})",
-            span(of.runtime_ns),
-            span(of.period_ns),
-            percent(share)
-        )
+        let share = of.runtime_ns.ratio(of.period_ns);
+        format!("{} / {} ({})", of.runtime_ns, of.period_ns, percent(share))
     };
     let left_out = all.len().saturating_sub(MOST_LISTED);
     let rows = all.iter().skip(left_out).map(|entry| {

@@ -32,14 +32,11 @@ struct Past {
 impl TopReplay {
     /// From the first moment that `run` tells.
     pub(crate) fn new(run: &PageRun) -> Self {
-        let begin = Instant::from_ns(run.begins());
+        let begin = run.begins();
         let threads: Vec<Past> = run.threads.iter().map(|of| Past::new(run, of)).collect();
         let ends = threads.iter().flat_map(|past| {
             let jobs = past.jobs.last().map(|done| done.ended);
-            let decisions = past
-                .decisions
-                .last()
-                .map(|last| Instant::from_ns(last.at_ns));
+            let decisions = past.decisions.last().map(|last| last.at_ns);
             [jobs, decisions, past.wakeups.last().copied()]
         });
         Self {
@@ -80,15 +77,10 @@ impl TopReplay {
 impl Past {
     fn new(run: &PageRun, of: &PageThread) -> Self {
         let history = run.history_of(of);
-        let jobs = history.into_iter().flat_map(|history| history.jobs());
-        let mut jobs: Vec<DoneJob> = jobs
-            .map(|job| DoneJob {
-                ended: Instant::from_ns(job.release_ns.saturating_add(job.response_ns)),
-                response: Span::from_ns(job.response_ns),
-                executed: Span::from_ns(job.executed_ns),
-                missed: job.missed,
-            })
-            .collect();
+        let jobs = history
+            .into_iter()
+            .flat_map(|history| history.recent_jobs.iter());
+        let mut jobs: Vec<DoneJob> = jobs.collect();
         jobs.sort_by_key(|done| done.ended);
         let wakeups = history
             .map(|history| &history.wakeups_ns[..])
@@ -110,6 +102,7 @@ impl Past {
                 confidence: of.confidence,
                 held: None,
                 jobs: 0,
+                counted_from: of.counted_from_ns,
                 missed: 0,
                 exhaustions: 0,
                 bursts: 0,
@@ -118,10 +111,10 @@ impl Past {
                 why: String::new(),
                 news: Vec::new(),
             },
-            period: of.period_ns.map(Span::from_ns),
+            period: of.period_ns,
             jobs,
             shown: 0,
-            wakeups: wakeups.iter().copied().map(Instant::from_ns).collect(),
+            wakeups: wakeups.to_vec(),
             decisions: run.decisions_on(of).cloned().collect(),
             decided: 0,
         }
@@ -139,7 +132,7 @@ impl Past {
             seen.news.push(*done);
         }
         seen.bursts = self.wakeups.partition_point(|&wakeup| wakeup <= at) as u64;
-        let is_past = |decision: &&PageDecision| decision.at_ns <= at.as_ns();
+        let is_past = |decision: &&PageDecision| decision.at_ns <= at;
         while let Some(decision) = self.decisions.get(self.decided).filter(is_past) {
             self.decided += 1;
             decide(seen, decision);
@@ -150,10 +143,8 @@ impl Past {
 
 fn decide(seen: &mut ThreadSnapshot, decision: &PageDecision) {
     seen.why.clone_from(&decision.why);
-    let new = decision.new.and_then(|new| {
-        let [runtime, period] = [new.runtime_ns, new.period_ns].map(Span::from_ns);
-        Reservation::implicit(runtime, period).ok()
-    });
+    let new = decision.new;
+    let new = new.and_then(|new| Reservation::implicit(new.runtime_ns, new.period_ns).ok());
     let named = match &*decision.what {
         "reserved" | "changed" => (State::Kept, new),
         "taken-over" => (State::TakenOver, None),

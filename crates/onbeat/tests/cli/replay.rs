@@ -73,6 +73,86 @@ fn the_tables_and_the_report_tell_what_was_decided() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
 
+/// The table, the report, what the package for Python reads of it, `top`, the page and the timeline
+/// count the same jobs of one run, and say from when on.
+#[test]
+fn every_view_of_a_run_counts_the_same_jobs_and_misses() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (report, page, timeline) = (path("report"), path("page"), path("timeline"));
+    let output = onbeat([
+        "replay",
+        "--report",
+        &report,
+        "--perfetto",
+        &timeline,
+        &film(),
+    ]);
+    let table = stdout(&output).to_owned();
+    let written: Value = serde_json::from_str(&fs::read_to_string(&report).unwrap()).unwrap();
+    assert_eq!(written["history_dropped"]["bursts"], 0);
+    let top = onbeat(["top", "--json", "--from", &report]);
+    let top: Vec<Value> = stdout(&top)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let mut all_missed = 0;
+    for thread in written["threads"].as_array().unwrap() {
+        let is_same = |other: &&Value| other["tid"] == thread["tid"];
+        let history = written["history"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(is_same)
+            .unwrap();
+        let column = |of: &str, name: &str| -> Vec<u64> {
+            let column = history[of][name].as_array().unwrap().iter();
+            column.map(|at| at.as_u64().unwrap()).collect()
+        };
+        let ended = column("recent_jobs", "ended_ns");
+        let deadlines = column("recent_jobs", "deadline_ns");
+        let missed = ended
+            .iter()
+            .zip(&deadlines)
+            .filter(|(ended, deadline)| ended > deadline)
+            .count();
+        all_missed += missed;
+        assert_eq!(
+            (&thread["jobs"], &thread["missed"]),
+            (&ended.len().into(), &missed.into())
+        );
+        let from = column("recent_jobs", "release_ns").first().copied();
+        assert_eq!(thread["counted_from_ns"].as_u64(), from);
+        let before = column("uncounted_jobs", "release_ns");
+        assert!(before.last() <= from.as_ref(), "{before:?} {from:?}");
+        let seen = top.iter().find(is_same).unwrap();
+        for field in ["jobs", "missed", "counted_from_ns"] {
+            assert_eq!(seen[field], thread[field], "{field} in top");
+        }
+        let name = thread["comm"].as_str().unwrap();
+        let row = table.lines().rfind(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words.starts_with(&[name, &thread["tid"].to_string()])
+        });
+        assert!(
+            row.unwrap().contains(&format!(" {} ", ended.len())),
+            "{row:?}"
+        );
+    }
+    assert!(all_missed > 0, "nothing to tell apart");
+    onbeat(["report", &report, "-o", &page]);
+    let page = fs::read_to_string(page).unwrap();
+    let late = page.split("class=\"dots red\" d=\"").skip(1);
+    let late = late.map(|dots| dots.split('"').next().unwrap().matches('M').count());
+    assert_eq!(late.sum::<usize>(), all_missed, "red dots on the page");
+    let timeline = fs::read(timeline).unwrap();
+    let slices = timeline
+        .windows(6)
+        .filter(|bytes| bytes == b"missed")
+        .count();
+    assert_eq!(slices, all_missed, "slices of the timeline");
+}
+
 #[test]
 fn only_the_process_that_is_asked_for_is_decided_for() {
     let all = decisions(&[&film()]);

@@ -51,6 +51,7 @@ fn kept(tid: u32, name: &str, now: u64) -> ThreadSnapshot {
         confidence: 0.9999,
         held: Reservation::implicit(Span::from_ms(4), period).ok(),
         jobs,
+        counted_from: Some(at(20)),
         missed: jobs / 3,
         exhaustions: 2,
         bursts: jobs,

@@ -260,7 +260,10 @@ impl Keeper<'_> {
     ) -> anyhow::Result<T> {
         let options = self.prepared.options;
         let targets = std::mem::take(&mut self.targets);
-        let settings = settings(options, &self.prepared.config, self.sensor.kind(), targets);
+        let settings = Settings {
+            jobs: self.history.as_ref().map(|of| of.borrow_mut().listener()),
+            ..settings(options, &self.prepared.config, self.sensor.kind(), targets)
+        };
         if options.dry_run {
             let actuator = DryRun::new(kernel::capacity());
             return self.keep_through(settings, actuator, false, begin, next);

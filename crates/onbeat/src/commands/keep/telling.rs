@@ -20,6 +20,9 @@ pub(in crate::commands) fn tell<A: Actuator>(
     quiet: bool,
 ) -> io::Result<()> {
     let mut history = history.map(RefCell::borrow_mut);
+    if let Some(history) = &mut history {
+        history.take_jobs();
+    }
     let mut any = false;
     for decision in controller.journal() {
         any = true;
