@@ -48,7 +48,7 @@ pub(crate) fn entry(entry: &Entry, others: &BTreeSet<&'static str>) {
     let (task, what) = (entry.task, entry.what.name());
     let (old, new) = (in_words(entry.old), in_words(entry.new));
     match entry.what {
-        What::Refused | What::TakenOver => tracing::warn!(
+        What::Refused | What::TakenOver | What::Doubted => tracing::warn!(
             tid = task.id.tid, pid = task.pid, comm = %task.comm, what, why = %entry.why, old, new,
             "{} ({}): {what}: {}", task.comm, task.id.tid, entry.why
         ),

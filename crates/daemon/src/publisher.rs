@@ -65,6 +65,7 @@ impl Publisher {
             match entry.what {
                 What::Reserved | What::Changed | What::Released => self.made += 1,
                 What::Refused | What::TakenOver => self.refused += 1,
+                What::Doubted => {}
             }
             if let Some(metrics) = &mut self.metrics {
                 metrics.decided(&entry);

@@ -97,6 +97,7 @@ impl Metrics {
             What::Released => &mut self.decisions.released,
             What::Refused => &mut self.decisions.refused,
             What::TakenOver => &mut self.decisions.taken_over,
+            What::Doubted => return,
         };
         *count += 1;
     }

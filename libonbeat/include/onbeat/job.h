@@ -37,7 +37,10 @@ ONBEAT_MARKS void onbeat_realtime_start(int64_t period_ns, int permille)
 	onbeat_mark_(onbeat_start_, period_ns, permille);
 }
 
-/* This thread has finished a job (GRACE-OS, finish_job): the same as onbeat_job_end. */
+/*
+ * This thread has finished a job (GRACE-OS, finish_job): the same as onbeat_job_end. One of them a
+ * job: what ends a job again is not counted.
+ */
 ONBEAT_MARKS void onbeat_realtime_finish_job(void)
 {
 	onbeat_mark_(onbeat_end_, 0, 0);

@@ -15,6 +15,8 @@ use crate::{Settings, Why};
 pub(super) struct Declared {
     told: MarkedJobs,
     last: Instant,
+    /// That it contradicts itself was entered in the log.
+    is_doubted: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -95,6 +97,17 @@ impl Estimator {
         MarkEffect::Led(AnalysisOutcome::Plan(Why::Told {
             period: rhythm.period,
         }))
+    }
+
+    /// Why its marks make no sense, once.
+    pub(crate) fn take_contradiction(&mut self) -> Option<Why> {
+        let declared = self
+            .declared
+            .as_mut()
+            .filter(|declared| !declared.is_doubted)?;
+        let (period, marked) = declared.told.contradiction()?;
+        declared.is_doubted = true;
+        Some(Why::Contradicts { period, marked })
     }
 
     /// It said where its jobs are, and takes it back: whether it has a rhythm is to be heard again.

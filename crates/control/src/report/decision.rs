@@ -17,6 +17,8 @@ pub enum What {
     Refused,
     /// Another program changed the thread, and decides from now on: it is not touched again.
     TakenOver,
+    /// Nothing was changed: what the thread says of itself makes no sense.
+    Doubted,
 }
 
 impl What {
@@ -29,6 +31,7 @@ impl What {
             Self::Released => "released",
             Self::Refused => "refused",
             Self::TakenOver => "taken-over",
+            Self::Doubted => "doubted",
         }
     }
 }
@@ -75,6 +78,7 @@ mod tests {
             What::Released,
             What::Refused,
             What::TakenOver,
+            What::Doubted,
         ] {
             let json = format!("\"{}\"", what.name());
             assert_eq!(serde_json::to_string(&what).unwrap(), json);

@@ -25,6 +25,8 @@ pub enum Why {
         /// The period that follows.
         period: Span,
     },
+    /// The period that it declares is not that of the jobs that it marks.
+    Contradicts { period: Span, marked: Span },
     /// It no longer says where its jobs are.
     SaysNoMore,
     /// It says that it missed a deadline, and is believed.
@@ -173,6 +175,10 @@ impl fmt::Display for Why {
                 "a rhythm of {period} was heard in {bursts} bursts (confidence {confidence:.4})"
             ),
             Self::Told { period } => write!(f, "it says where its jobs are: one each {period}"),
+            Self::Contradicts { period, marked } => write!(
+                f,
+                "it declares one job each {period}, but marks one each {marked}: the declared period counts"
+            ),
             Self::SaysNoMore => f.write_str("it no longer says where its jobs are"),
             Self::MissedDeadline { factor } => write!(
                 f,

@@ -31,7 +31,7 @@ use crate::speed::{Renewal, SpeedGovernor};
 use crate::task::TrackedThread;
 use crate::task::table::TaskTable;
 use crate::timer::{TimerEvent, TimerQueue};
-use crate::{BoostWhy, Settings, Why};
+use crate::{BoostWhy, Entry, Settings, What, Why};
 
 /// The most analyses of one turn. One of 1,000 bursts takes 0.4 ms (`experiments/period-bench`), so
 /// 16 take a third of the loop's pause.
@@ -224,6 +224,20 @@ impl<A: Actuator> Controller<A> {
             MarkEffect::Nothing => {}
             MarkEffect::Consider(why) => self.consider(slot, why),
             MarkEffect::Led(outcome) => self.follow(slot, mark.task, outcome, mark.at),
+        }
+        if let Some(thread) = self.tasks.get_mut(slot)
+            && let Some(why) = thread.estimator.take_contradiction()
+        {
+            let held = self.enforcer.held(slot);
+            let entry = Entry {
+                at: mark.at,
+                task: thread.task,
+                what: What::Doubted,
+                why,
+                old: held,
+                new: held,
+            };
+            self.records.log.enter(&mut thread.account, entry);
         }
         if mark.said == Said::MissedDeadline {
             let (protector, mut around) = self.protecting(mark.at);

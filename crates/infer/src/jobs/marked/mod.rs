@@ -12,16 +12,16 @@
 //! 3. A job's execution time is all CPU time that the thread took since the last job's end, for a
 //!    reservation pays for what lies between the marks, too; after a pause, since its begin.
 //! 4. The period is the median distance of the last releases that followed a sleep, each divided by
-//!    the jobs in between: a job that was late begins late, and says nothing of the rate. If that
-//!    agrees with the declared period, the declared one counts, being exact; if it does not,
-//!    what is seen counts.
+//!    the jobs in between: a job that was late begins late, and says nothing of the rate. A period
+//!    that is declared counts in its place; `contradiction` says that it differs.
 //!
 //! # Assumptions
 //! 1. Marks come in order, with CPU times that do not fall. Jobs of others make no sense, and do no
 //!    harm.
 //! 2. The program's marks are untrusted: jobs may overlap, never end, or take no time at all. A
-//!    begin in the middle of a job replaces that job; an end without a begin is a job from the last
-//!    end on. A period that no reservation can serve, declared or seen, is none.
+//!    begin in the middle of a job replaces that job. An end without a begin is a job from the last
+//!    end on, but none in a thread that says where its jobs begin. A period that no reservation can
+//!    serve, declared or seen, is none.
 
 use crate::tuning;
 use std::collections::VecDeque;
@@ -38,6 +38,7 @@ pub struct MarkedJobs {
     since_anchor: u64,
     release: Option<Instant>,
     begun: Option<OpenJob>,
+    says_begins: bool,
     /// When the last job ended, and the thread's CPU time then.
     ended: Option<(Instant, Span)>,
     exhausted: bool,
@@ -57,6 +58,7 @@ impl MarkedJobs {
     pub fn hear(&mut self, mark: &Mark) -> Option<Job> {
         match mark.said {
             Said::JobBegan => {
+                self.says_begins = true;
                 self.begin(mark.at, mark.woke.min(mark.at), mark.executed);
                 None
             }
@@ -137,7 +139,7 @@ impl MarkedJobs {
     }
 
     fn end(&mut self, mark: &Mark) -> Option<Job> {
-        if self.begun.is_none() {
+        if self.begun.is_none() && !self.says_begins {
             let (ended, executed) = self.ended.replace((mark.at, mark.executed))?;
             let began = mark.woke.max(ended).min(mark.at);
             self.ended = Some((ended, executed));
@@ -166,23 +168,21 @@ impl MarkedJobs {
     }
 
     fn period(&self) -> Option<Span> {
-        let seen = self.seen();
-        let period = match (self.declared, seen) {
-            (Some(told), Some(seen)) if told.abs_diff(seen).ratio(seen) > tuning::ALIKE => {
-                Some(seen)
-            }
-            (told, seen) => told.or(seen),
-        };
-        // Jobs of a period that is longer than any window are not waited for.
-        let longest = Span::from_secs(tuning::WINDOW_S);
-        period.filter(|period| (tuning::SHORTEST_TOLD..=longest).contains(period))
+        self.declared.filter(is_served).or_else(|| self.seen())
+    }
+
+    /// The declared period, and the one that the marked jobs have, if they differ.
+    #[must_use]
+    pub fn contradiction(&self) -> Option<(Span, Span)> {
+        let both = self.declared.filter(is_served).zip(self.seen());
+        both.filter(|(declared, seen)| declared.abs_diff(*seen).ratio(*seen) > tuning::ALIKE)
     }
 
     fn seen(&self) -> Option<Span> {
         if self.distances.len() < tuning::enough_for_a_line() {
             return None;
         }
-        median(self.distances.iter().copied()).filter(|period| !period.is_zero())
+        median(self.distances.iter().copied()).filter(is_served)
     }
 
     /// The median distance from the median distance.
@@ -192,6 +192,11 @@ impl MarkedJobs {
         };
         median(self.distances.iter().map(|d| d.abs_diff(middle))).unwrap_or_default()
     }
+}
+
+/// Jobs of a period that is longer than any window are not waited for.
+fn is_served(period: &Span) -> bool {
+    (tuning::SHORTEST_TOLD..=Span::from_secs(tuning::WINDOW_S)).contains(period)
 }
 
 fn median(spans: impl Iterator<Item = Span>) -> Option<Span> {

@@ -78,7 +78,7 @@ fn a_thread_that_is_behind_keeps_its_period_and_its_deadlines() {
 }
 
 #[test]
-fn a_period_that_is_told_counts_at_once_and_only_as_long_as_it_agrees_with_what_is_seen() {
+fn a_declared_period_counts_and_a_contradiction_of_what_is_marked_is_told() {
     let (mut told, mut cpu) = (MarkedJobs::default(), 0);
     told.hear(&start(40));
     assert_eq!(told.rhythm(), None);
@@ -87,12 +87,29 @@ fn a_period_that_is_told_counts_at_once_and_only_as_long_as_it_agrees_with_what_
 
     assert_eq!(told.overruns().map(|o| (o * 1000.0).round()), Some(50.0));
 
-    let (mut liar, mut cpu) = (MarkedJobs::default(), 0);
-    liar.hear(&start(1));
+    let marked = |declared| {
+        let (mut told, mut cpu) = (MarkedJobs::default(), 0);
+        told.hear(&start(declared));
+        for n in 0..5 {
+            job(&mut told, 100 + 40 * n, 5, &mut cpu);
+        }
+        assert_eq!(told.rhythm().unwrap().period, Span::from_ms(declared));
+        told.contradiction()
+    };
+    assert_eq!(marked(40), None);
+    assert_eq!(marked(10), Some((Span::from_ms(10), Span::from_ms(40))));
+}
+
+#[test]
+fn a_job_that_is_ended_twice_is_one() {
+    let (mut told, mut cpu) = (MarkedJobs::default(), 0);
+    told.hear(&start(40));
     for n in 0..5 {
-        job(&mut liar, 100 + 40 * n, 5, &mut cpu);
+        job(&mut told, 100 + 40 * n, 5, &mut cpu);
+        let again = mark(Said::JobEnded, 105 + 40 * n, 100 + 40 * n, cpu);
+        assert_eq!(told.hear(&again), None);
     }
-    assert_eq!(liar.rhythm().unwrap().period, Span::from_ms(40));
+    assert_eq!(told.contradiction(), None);
 }
 
 #[test]
