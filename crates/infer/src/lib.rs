@@ -4,4 +4,3 @@ pub mod jobs;
 pub mod period;
 pub mod pipeline;
 pub mod recorded;
-mod tuning;

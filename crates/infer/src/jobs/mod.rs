@@ -25,7 +25,8 @@
 mod marked;
 mod substitutes;
 
-use crate::tuning;
+use crate::period::track::narrowest_gate;
+use crate::period::{COARSEST, FAR};
 use onbeat_model::{Burst, Job, Rhythm, Span};
 
 pub use marked::MarkedJobs;
@@ -104,9 +105,9 @@ impl Separator {
 fn slack(rhythm: &Rhythm) -> Span {
     rhythm
         .jitter
-        .scale(tuning::FAR)
-        .max(rhythm.period.scale(tuning::narrowest_gate()))
-        .min(rhythm.period / (2 * tuning::COARSEST as u64))
+        .scale(FAR)
+        .max(rhythm.period.scale(narrowest_gate()))
+        .min(rhythm.period / (2 * COARSEST as u64))
 }
 
 #[cfg(test)]

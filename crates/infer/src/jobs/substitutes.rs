@@ -7,7 +7,8 @@
 //! 3.2.2): only near an expected release, so that a lying thread can only confirm the period that
 //! it has.
 
-use crate::tuning;
+use crate::period::COARSEST;
+use crate::period::track::MEMORY;
 use onbeat_model::{Burst, Instant, Rhythm};
 
 #[derive(Clone, Debug, Default)]
@@ -21,10 +22,10 @@ impl Substitutes {
     pub fn missed(&mut self, at: Instant, woke: Instant, rhythm: &Rhythm) {
         self.cuts.retain(|&cut| cut > woke);
         let (release, late) = rhythm.nearest_release(at);
-        let is_near = late.unsigned_abs() <= (rhythm.period / tuning::COARSEST as u64).as_ns();
+        let is_near = late.unsigned_abs() <= (rhythm.period / COARSEST as u64).as_ns();
         let previous = self.cuts.last().copied().unwrap_or(woke);
         let is_next = release.since(previous) >= rhythm.period / 2;
-        if is_near && is_next && self.cuts.len() < 2 * tuning::MEMORY as usize {
+        if is_near && is_next && self.cuts.len() < 2 * MEMORY as usize {
             self.cuts.push(at);
         }
     }

@@ -1,6 +1,7 @@
 //! The default period analyser: keeps a window of one thread's bursts and looks for its beat.
 
-use crate::tuning;
+use super::search::RECENT;
+use super::{FALSE_ALARM_RATE, FEWEST, WINDOW_S};
 use std::collections::VecDeque;
 
 use onbeat_model::{Burst, Instant, Rhythm, Span, TaskId};
@@ -11,6 +12,9 @@ use super::fold::Fold;
 use super::proof::Claim;
 use super::search::{Found, Search};
 use super::trains::Train;
+
+/// Bursts that are kept: 24 bytes and 0.3 us an analysis for each.
+const CAPACITY: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AnalyserConfig {
@@ -24,9 +28,9 @@ pub struct AnalyserConfig {
 impl Default for AnalyserConfig {
     fn default() -> Self {
         Self {
-            false_alarm_rate: tuning::FALSE_ALARM_RATE,
-            window: Span::from_secs(tuning::WINDOW_S),
-            capacity: tuning::CAPACITY,
+            false_alarm_rate: FALSE_ALARM_RATE,
+            window: Span::from_secs(WINDOW_S),
+            capacity: CAPACITY,
         }
     }
 }
@@ -93,7 +97,7 @@ impl Analyser {
     /// The same with another false-alarm rate.
     pub fn analyse_at(&mut self, now: Instant, false_alarm_rate: f64) -> Vec<Rhythm> {
         self.forget(now);
-        if self.bursts.len() < tuning::FEWEST {
+        if self.bursts.len() < FEWEST {
             return Vec::new();
         }
         let bursts: &[Compact] = self.bursts.make_contiguous();
@@ -264,11 +268,11 @@ impl Look<'_> {
             line.distance(at) > reach
         };
         let rest: Vec<Compact> = self.bursts.iter().filter(is_left).copied().collect();
-        if rest.len() < tuning::FEWEST {
+        if rest.len() < FEWEST {
             return None;
         }
         let mut look = Look {
-            bursts: &rest[rest.len().saturating_sub(tuning::RECENT)..],
+            bursts: &rest[rest.len().saturating_sub(RECENT)..],
             origin: self.origin,
             enough: self.enough,
             train: self.train,

@@ -6,13 +6,16 @@
 //! middle of the narrowest band (Chebyshev's line) touches them, and its slope is off by the order
 //! of 1/n of the interval over the length, where that of least squares is off by 1/sqrt(n).
 
+use super::FEWEST;
 use super::fit::FittedLine;
-use crate::tuning;
+
+/// Lateness with a smaller kurtosis than this has edges: spread evenly it is 1.8, normal 3.
+const EDGED: f64 = 2.7;
 
 /// The middle of the narrowest band around `beats`, if their lateness behind `line` has edges;
 /// otherwise `line`. The beats ascend.
 pub(super) fn sharpen(line: FittedLine, beats: &[(i64, f64)]) -> FittedLine {
-    if beats.len() < tuning::FEWEST || kurtosis(&line, beats) > tuning::EDGED {
+    if beats.len() < FEWEST || kurtosis(&line, beats) > EDGED {
         return line;
     }
     let (mut lower, mut upper) = (Vec::new(), Vec::new());

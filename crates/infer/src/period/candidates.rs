@@ -6,7 +6,7 @@
 
 use super::false_alarm::divergence;
 use super::trains::Train;
-use crate::tuning;
+use super::{ALIKE, LAGS, LONGEST_NS, SHORTEST_NS};
 
 /// 32 bins an octave: one and a half of them, to which the smoothing reaches, are what is `alike`.
 /// 13 octaves are more than the range of periods.
@@ -34,7 +34,7 @@ impl Default for Candidates {
 
 fn edge(bin: usize) -> f64 {
     f64::from(f32::from_bits(
-        ((bin as u32) << SHIFT) + (tuning::SHORTEST_NS as f32 * 0.7).to_bits(),
+        ((bin as u32) << SHIFT) + (SHORTEST_NS as f32 * 0.7).to_bits(),
     ))
 }
 
@@ -43,10 +43,10 @@ impl Candidates {
     pub(super) fn propose(&mut self, train: &Train, most: usize) {
         self.scored.clear();
         self.counts.fill(0);
-        let longest = tuning::LONGEST_NS.min(train.length() / tuning::turns());
-        let base = (tuning::SHORTEST_NS as f32 * 0.7).to_bits();
+        let longest = LONGEST_NS.min(train.length() / super::turns());
+        let base = (SHORTEST_NS as f32 * 0.7).to_bits();
         for (i, &from) in train.at.iter().enumerate() {
-            for &to in train.at.iter().skip(i + 1).take(tuning::LAGS) {
+            for &to in train.at.iter().skip(i + 1).take(LAGS) {
                 let difference = to - from;
                 if difference > longest {
                     break;
@@ -69,7 +69,7 @@ impl Candidates {
             if self
                 .proposed
                 .iter()
-                .all(|p| (p.0 / period - 1.0).abs() > tuning::ALIKE)
+                .all(|p| (p.0 / period - 1.0).abs() > ALIKE)
             {
                 self.proposed.push((period, score));
             }
@@ -83,7 +83,7 @@ impl Candidates {
         let sum = |bin: usize| -> u32 { counts[bin - 1..=bin + 1].iter().sum() };
         for bin in 2..BINS - 2 {
             let here = sum(bin);
-            if here < tuning::enough_for_a_line() as u32
+            if here < super::enough_for_a_line() as u32
                 || here < sum(bin - 1)
                 || here <= sum(bin + 1)
             {
@@ -97,7 +97,7 @@ impl Candidates {
                 period += f64::from(count) * (edge(b) + edge(b + 1)) / 2.0;
             }
             period /= weight;
-            if !(tuning::SHORTEST_NS..=longest).contains(&period) {
+            if !(SHORTEST_NS..=longest).contains(&period) {
                 continue;
             }
             let beats = (train.length() / period).max(f64::from(here));

@@ -6,8 +6,18 @@
 //! So wakeups between the beats do not matter, a start-up before the rhythm is left aside, and the
 //! period needs to be known only to the tolerance, not to tolerance over length.
 
+use super::LAGS;
+use super::fit;
 use super::trains::Train;
-use crate::tuning;
+
+/// The cost of a beat left out, where a beat met gains one.
+const MISSED: f64 = 0.5;
+
+/// How many periods may lie between two points of a run: a point after more of them gains less than
+/// the beats left out cost.
+fn leap() -> usize {
+    1 + (1.0 / MISSED) as usize
+}
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chain {
@@ -40,10 +50,10 @@ impl Chain {
         let at = &train.at;
         self.score.clear();
         self.from.clear();
-        let reach = tuning::tolerance() * period;
+        let reach = fit::tolerance() * period;
         let per_reach = 1.0 / reach;
-        let mut first = vec![0_usize; tuning::leap()];
-        let mut nearest = vec![0_usize; tuning::leap()];
+        let mut first = vec![0_usize; leap()];
+        let mut nearest = vec![0_usize; leap()];
         let mut best = (0.0, 0);
         for (j, &to) in at.iter().enumerate() {
             let mut score = 1.0;
@@ -56,16 +66,14 @@ impl Chain {
                 while at[*nearest] < due {
                     *nearest += 1;
                 }
-                let from_here = nearest.saturating_sub(tuning::LAGS).max(*first);
+                let from_here = nearest.saturating_sub(LAGS).max(*first);
                 let points = at.iter().zip(&self.score).enumerate();
-                for (i, (&earlier, &so_far)) in points.take(*nearest + tuning::LAGS).skip(from_here)
-                {
+                for (i, (&earlier, &so_far)) in points.take(*nearest + LAGS).skip(from_here) {
                     let deviation = (earlier - due) * per_reach;
                     if deviation > 1.0 {
                         break;
                     }
-                    let reached =
-                        1.0 + so_far - tuning::MISSED * leap as f64 - deviation * deviation;
+                    let reached = 1.0 + so_far - MISSED * leap as f64 - deviation * deviation;
                     if reached > score {
                         score = reached;
                         from = (i as u32, leap as u8 + 1);

@@ -8,9 +8,11 @@
 //! phases each; the chance is multiplied by as much (Bonferroni). Widths and trains are tried, too,
 //! and not paid for: this measure ranks what was found, and `proof` says whether it is a period.
 
+use super::EXACT_NS;
+use super::fit;
 use super::fit::FittedLine;
+use super::fold;
 use super::trains::Train;
-use crate::tuning;
 
 /// `beats * D(met/beats || chance)`, zero if no more were met than by chance.
 pub(crate) fn divergence(beats: f64, met: f64, chance: f64) -> f64 {
@@ -91,7 +93,7 @@ impl Judge {
             floor: 0.0,
         };
         self.strongest(train, &claim, |width| {
-            tuning::range() * beats / (width * width)
+            super::range() * beats / (width * width)
         })
     }
 
@@ -114,9 +116,9 @@ impl Judge {
         let claim = StretchClaim {
             period,
             beats: (last.0 - first.0) as f64,
-            floor: 1.0 / tuning::spread(),
+            floor: 1.0 / fit::spread(),
         };
-        self.strongest(train, &claim, |width| tuning::range() / width)
+        self.strongest(train, &claim, |width| super::range() / width)
     }
 
     /// The evidence at the width at which it is strongest. The chance to meet a point is that of
@@ -136,7 +138,7 @@ impl Judge {
         self.deviations.sort_unstable_by(f64::total_cmp);
         let mut best: Option<Evidence> = None;
         let fewest = ((0.5 * claim.beats).ceil() as usize).max(3);
-        let stride = self.deviations.len() / tuning::finest() + 1;
+        let stride = self.deviations.len() / fold::finest() + 1;
         // The last of all is always among those tried.
         let offset = self.deviations.len() % stride;
         for (i, &deviation) in self.deviations.iter().enumerate() {
@@ -145,7 +147,7 @@ impl Judge {
                 continue;
             }
             let met = met as f64;
-            let reach = deviation.max(tuning::EXACT_NS);
+            let reach = deviation.max(EXACT_NS);
             let width = (2.0 * reach / claim.period).min(1.0);
             let chance = train.coverage(2.0 * reach).max(claim.floor * width);
             let strength = divergence(claim.beats, met, chance) - tries(width).ln();

@@ -1,7 +1,29 @@
 //! The straight line from beat number to time, by least squares: its slope is the period, its start
 //! the phase, the scatter around it the jitter.
 
-use crate::tuning;
+use super::{EXACT_NS, FAR, LAGS, SAME};
+
+/// Points that scatter by more than this share of the period follow no line: were they anywhere, it
+/// would be 0.29.
+const LOOSE: f64 = 0.2;
+
+/// The steps of a thread that sleeps more or less evenly are spread over this much of their mean:
+/// as points that just follow a line, to both sides.
+pub(super) fn spread() -> f64 {
+    2.0 * LOOSE
+}
+
+/// Releases scatter around their beats by at most this share of the period. `FAR` of more would be
+/// most of the period, and every beat would be met.
+pub(super) fn tight() -> f64 {
+    LOOSE / 2.0
+}
+
+/// The largest deviation of a step that is followed, as a share of the period: of releases that
+/// scatter as much as they may, none is farther off.
+pub(super) fn tolerance() -> f64 {
+    FAR * tight()
+}
 
 /// The median deviation of normal points in standard deviations is the inverse of this.
 const DEVIATIONS: f64 = 1.4826;
@@ -21,11 +43,11 @@ impl FittedLine {
     }
 
     pub(super) fn is_tight(&self) -> bool {
-        self.jitter < tuning::LOOSE * self.period
+        self.jitter < LOOSE * self.period
     }
 
     pub(super) fn has_period(&self, period: f64) -> bool {
-        (self.period / period - 1.0).abs() < tuning::SAME
+        (self.period / period - 1.0).abs() < SAME
     }
 
     pub(super) fn distance(&self, time: f64) -> f64 {
@@ -52,7 +74,7 @@ impl FittedLine {
 
     pub(super) fn is_multiple_of(&self, other: &Self) -> bool {
         let ratio = self.period.max(other.period) / self.period.min(other.period);
-        ratio < tuning::LAGS as f64 + 0.5 && (ratio / ratio.round() - 1.0).abs() < tuning::SAME
+        ratio < LAGS as f64 + 0.5 && (ratio / ratio.round() - 1.0).abs() < SAME
     }
 
     /// How far after its beat a point is.
@@ -111,7 +133,7 @@ pub(super) fn without_far_points(
         scratch.extend(beats.iter().map(|&b| best.late(b).abs()));
         let middle = scratch.len() / 2;
         let (_, &mut median, _) = scratch.select_nth_unstable_by(middle, f64::total_cmp);
-        let limit = (tuning::FAR * DEVIATIONS * median).max(tuning::EXACT_NS);
+        let limit = (FAR * DEVIATIONS * median).max(EXACT_NS);
         let near = |&beat: &(i64, f64)| best.late(beat).abs() <= limit;
         best = line(beats.iter().copied().filter(near))?;
     }
@@ -141,7 +163,7 @@ pub(super) fn steps(beats: &[(i64, f64)], scratch: &mut Vec<f64>) -> Option<(f64
 /// if lateness adds up. The largest deviations are left out, as in the fit.
 pub(super) fn von_neumann(beats: &[(i64, f64)], line: &FittedLine, scratch: &mut Vec<f64>) -> f64 {
     scratch.clear();
-    let limit = (tuning::FAR * line.jitter).max(tuning::EXACT_NS);
+    let limit = (FAR * line.jitter).max(EXACT_NS);
     scratch.extend(
         beats
             .iter()
@@ -152,7 +174,7 @@ pub(super) fn von_neumann(beats: &[(i64, f64)], line: &FittedLine, scratch: &mut
     let mean = scratch.iter().sum::<f64>() / n;
     let variance: f64 = scratch.iter().map(|l| (l - mean).powi(2)).sum::<f64>() / n;
     let differences: f64 = scratch.windows(2).map(|w| (w[1] - w[0]).powi(2)).sum();
-    if variance > tuning::EXACT_NS * tuning::EXACT_NS {
+    if variance > EXACT_NS * EXACT_NS {
         differences / (n - 1.0) / variance
     } else {
         2.0

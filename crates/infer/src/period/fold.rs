@@ -17,11 +17,23 @@
 
 use super::false_alarm::divergence;
 use super::fit::{self, FittedLine};
-use crate::tuning::{self, MASS};
+use super::{COARSEST, FAR, LAGS, NEARLY_ALL, SAME, SHORTEST_NS};
+
+/// The weight of the prior of a histogram in wakeups: one peak is expected (Perks, 1947).
+const MASS: f64 = 1.0;
+/// A period has releases at this share of its beats. A half of it would meet half of them, and some
+/// by chance.
+pub(super) const MET: f64 = 0.7;
+
+/// The bins of the finest histogram of phases, a power of two: narrower ones would tell phases
+/// apart in periods that are the same.
+pub(super) fn finest() -> usize {
+    ((1.0 / SAME) as usize + 1).next_power_of_two() / 2
+}
 
 /// How many widths are tried, each at two places of its bins.
 fn widths() -> usize {
-    (tuning::finest() / tuning::COARSEST).ilog2() as usize + 1
+    (finest() / COARSEST).ilog2() as usize + 1
 }
 
 /// The logarithm of the Bayes factor for a grid.
@@ -58,16 +70,16 @@ impl Fold {
     pub(super) fn fraction(&mut self, at: &[f64], period: f64) -> Option<FittedLine> {
         let mut most = self.evidence(at, period).left;
         let mut best = None;
-        for parts in 2..=tuning::LAGS {
+        for parts in 2..=LAGS {
             let tried = period / parts as f64;
-            if tried < tuning::SHORTEST_NS {
+            if tried < SHORTEST_NS {
                 break;
             }
             let evidence = self.evidence(at, tried).left;
             if evidence > 0.0
                 && let Some((line, even)) = self.line(at, tried, parts == 2)
-                && evidence + divergence(at.len() as f64, even * at.len() as f64, tuning::HALF)
-                    > tuning::NEARLY_ALL * most
+                && evidence + divergence(at.len() as f64, even * at.len() as f64, 0.5)
+                    > NEARLY_ALL * most
             {
                 (most, best) = (evidence, Some(line));
             }
@@ -79,7 +91,7 @@ impl Fold {
     /// share of these that are even, or odd if those are more. Of `half` a period, half of the
     /// beats are enough if some of the others take their turn: not between two of them.
     fn line(&mut self, at: &[f64], period: f64, half: bool) -> Option<(FittedLine, f64)> {
-        let bins = 2 * tuning::finest();
+        let bins = 2 * finest();
         self.fill(at, period, bins);
         let both = |i: usize| self.half_bins[i] + self.half_bins[(i + 1) % bins];
         let crest = (0..bins).max_by_key(|&bin| both(bin)).unwrap_or(0) + 1;
@@ -90,7 +102,7 @@ impl Fold {
         };
         let releases = crowded.nearest(at);
         let line = fit::without_far_points(crowded, &releases, &mut Vec::new())?;
-        let reach = (tuning::FAR * line.jitter).max(period / tuning::finest() as f64);
+        let reach = (FAR * line.jitter).max(period / finest() as f64);
         let is_met = |release: &&(i64, f64)| line.late(**release).abs() <= reach;
         let met: Vec<i64> = releases.iter().filter(is_met).map(|r| r.0).collect();
         let odd = met.iter().filter(|&beat| beat & 1 == 1).count();
@@ -101,21 +113,21 @@ impl Fold {
         let in_turn = few - between.count();
         let turns = (at[at.len() - 1] - at[0]) / period;
         let all = met.len() as f64;
-        let serves_both = all >= tuning::HALF * tuning::NEARLY_ALL * turns
-            && in_turn as f64 > (1.0 - tuning::NEARLY_ALL) * all;
-        (line.jitter < tuning::tight() * period
+        let serves_both =
+            all >= 0.5 * NEARLY_ALL * turns && in_turn as f64 > (1.0 - NEARLY_ALL) * all;
+        (line.jitter < fit::tight() * period
             && line.has_period(period)
-            && (all >= tuning::MET * turns || half && serves_both))
+            && (all >= MET * turns || half && serves_both))
             .then_some((line, 1.0 - few as f64 / all))
     }
 
     /// The evidence of the best width and place of the bins. As many periods can be told apart as
     /// the bins are narrow, so a grid of narrow ones is one of more.
     pub(super) fn evidence(&mut self, at: &[f64], period: f64) -> Factor {
-        self.fill(at, period, 2 * tuning::finest());
+        self.fill(at, period, 2 * finest());
         let all = ln_gamma(MASS + at.len() as f64) - ln_gamma(MASS);
         let (mut best, mut most) = (0.0_f64, 0.0_f64);
-        let mut bins = tuning::finest();
+        let mut bins = finest();
         for _ in 0..widths() {
             let halves = &self.half_bins[..2 * bins];
             let prior = MASS / bins as f64;

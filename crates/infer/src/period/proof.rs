@@ -35,7 +35,30 @@ use super::compact::Compact;
 use super::false_alarm::divergence;
 use super::fit::{self, FittedLine};
 use super::fold::Fold;
-use crate::tuning;
+use super::{ALIKE, COARSEST, EXACT_NS, NEARLY_ALL};
+
+/// The odds that a period is right, before its phases are looked at. With 3.1 as many answers of
+/// the development part are right as their confidence says in the mean, and with 2.5 to 3.8 if a
+/// program is left out. The many answers for few programs are the easy ones, hence less
+/// (experiments/period-accuracy). Raised: wrong answers are said to be sure.
+const PRIOR_ODDS: f64 = 2.0;
+/// The von Neumann ratio above which lateness does not add up: 2 if each beat is late on its own, 1
+/// where two normal models, of the lateness and of its steps, are as likely.
+pub(super) const HELD: f64 = 1.2;
+/// The deviations within which half of normal values lie, and nine of ten.
+const OF_HALF: f64 = 0.674_490;
+const OF_NINE_IN_TEN: f64 = 1.644_854;
+
+/// Half of normal steps differ by this share at most, if `NEARLY_ALL`, nine of ten, are `ALIKE`.
+fn very_alike() -> f64 {
+    ALIKE * OF_HALF / OF_NINE_IN_TEN
+}
+
+/// The evidence that a share is more than half, at least: it is by the probable error of a share
+/// (`divergence` from a half is half the square of the deviation).
+fn more_than_half() -> f64 {
+    OF_HALF * OF_HALF / 2.0
+}
 
 /// How often kernels tick, by their configuration (kernel/Kconfig.hz). Since Linux 6.4 the ticks
 /// are at multiples of their period on the monotonic clock (tick-common.c).
@@ -79,14 +102,14 @@ impl Claim<'_> {
             || self.sleeps_are_alike(&releases)
             || self.of_work && self.polls_are_in_time(&groups);
         let others = groups.len().saturating_sub(1).max(1);
-        let odds = tuning::PRIOR_ODDS * (phases.most / others as f64).exp();
+        let odds = PRIOR_ODDS * (phases.most / others as f64).exp();
         proved.then_some(odds / (1.0 + odds))
     }
 
     /// Most releases are woken by another thread, soon after a tick of this period.
     fn is_a_tick(&self) -> bool {
         let ticks = TICKS_HZ.map(|hz| 1e9 / hz);
-        let is_alike = |tick: &&f64| (self.line.period / **tick - 1.0).abs() < tuning::ALIKE;
+        let is_alike = |tick: &&f64| (self.line.period / **tick - 1.0).abs() < ALIKE;
         let Some(tick) = ticks.iter().find(is_alike) else {
             return false;
         };
@@ -96,9 +119,9 @@ impl Claim<'_> {
         let at_a_tick = releases.iter().filter(|(_, at)| {
             while bursts.next_if(|burst| burst.0 < *at).is_some() {}
             let is_woken = bursts.peek().is_some_and(|burst| burst.1.waker() != 0);
-            is_woken && (origin + at) % tick < tuning::ALIKE * tick
+            is_woken && (origin + at) % tick < ALIKE * tick
         });
-        at_a_tick.count() as f64 > tuning::HALF * releases.len() as f64
+        at_a_tick.count() as f64 > 0.5 * releases.len() as f64
     }
 
     /// The evidence of the phases is enough for a grid, and lateness does not add up.
@@ -106,7 +129,7 @@ impl Claim<'_> {
         let [first, _, .., last] = groups else {
             return false;
         };
-        let hypotheses = ((last - first) / self.line.period * tuning::range()).ln();
+        let hypotheses = ((last - first) / self.line.period * super::range()).ln();
         evidence > crowded() * groups.len() as f64
             && evidence > self.enough + hypotheses
             && self.keeps_time()
@@ -116,7 +139,7 @@ impl Claim<'_> {
         let mut last = f64::NEG_INFINITY;
         let mut groups = self.at.to_vec();
         groups.retain(|&at| {
-            let first = at - last > self.line.period / tuning::COARSEST as f64;
+            let first = at - last > self.line.period / COARSEST as f64;
             last = at;
             first
         });
@@ -176,14 +199,14 @@ impl Claim<'_> {
         fit::robust_line(releases, &mut scratch).is_some_and(|line| {
             line.is_tight()
                 && line.has_period(self.line.period)
-                && fit::von_neumann(releases, &line, &mut scratch) > tuning::HELD
+                && fit::von_neumann(releases, &line, &mut scratch) > HELD
         })
     }
 
     fn steps_are_alike(&self, releases: &[f64]) -> bool {
         let steps = Steps::new(releases.windows(2).map(|w| w[1] - w[0]).collect());
         steps.is_some_and(|steps| {
-            (steps.median / self.line.period - 1.0).abs() < tuning::ALIKE
+            (steps.median / self.line.period - 1.0).abs() < ALIKE
                 && (steps.half_are_very_alike(self.enough)
                     || steps.nearly_all_are_alike(self.enough))
         })
@@ -197,17 +220,16 @@ impl Claim<'_> {
             let polls = self.bursts.partition_point(|b| after(b) < w[1]);
             let last = self.bursts[..polls].last();
             let poll = w[1] - last.map_or(w[0], after);
-            poll < tuning::HALF * self.line.period && (w[1] - w[0] - self.line.period).abs() < poll
+            poll < 0.5 * self.line.period && (w[1] - w[0] - self.line.period).abs() < poll
         });
         let of = releases.len().saturating_sub(1) as f64;
         let met = in_time.count() as f64;
-        met >= tuning::NEARLY_ALL * of
-            && divergence(of, met, within_half_by_chance()) >= self.enough
+        met >= NEARLY_ALL * of && divergence(of, met, within_half_by_chance()) >= self.enough
     }
 
     fn sleeps_are_alike(&self, releases: &[f64]) -> bool {
         let mean = (releases[releases.len() - 1] - releases[0]) / (releases.len() - 1) as f64;
-        (mean / self.line.period - 1.0).abs() < tuning::ALIKE
+        (mean / self.line.period - 1.0).abs() < ALIKE
             && Steps::new(self.sleeps_before(releases).1)
                 .is_some_and(|sleeps| sleeps.half_are_very_alike(self.enough))
     }
@@ -227,18 +249,18 @@ impl Steps {
     }
 
     fn half_are_very_alike(&self, enough: f64) -> bool {
-        self.are_alike(tuning::HALF, tuning::very_alike(), enough)
+        self.are_alike(0.5, very_alike(), enough)
     }
 
     fn nearly_all_are_alike(&self, enough: f64) -> bool {
-        self.are_alike(tuning::NEARLY_ALL, tuning::ALIKE, enough)
+        self.are_alike(NEARLY_ALL, ALIKE, enough)
     }
 
     /// Whether this share of the steps is within so much of their median, or of a multiple of it,
     /// where a job was left out; and surely more than half are, and by more than chance. The chance
     /// is that of steps spread over `spread` of the median (Chernoff's bound).
     fn are_alike(&self, share: f64, within: f64, enough: f64) -> bool {
-        let limit = (within * self.median).max(tuning::EXACT_NS);
+        let limit = (within * self.median).max(EXACT_NS);
         let deviation = |&step: &f64| {
             let beats = (step / self.median).round().max(1.0);
             (step - beats * self.median).abs()
@@ -248,8 +270,8 @@ impl Steps {
         let reach = alike.iter().copied().fold(0.0, f64::max);
         let (met, of) = (alike.len() as f64, self.all.len() as f64);
         met / of >= share
-            && divergence(of, met, tuning::HALF) >= tuning::more_than_half()
-            && divergence(of, met, 2.0 * reach / (tuning::spread() * self.median)) >= enough
+            && divergence(of, met, 0.5) >= more_than_half()
+            && divergence(of, met, 2.0 * reach / (fit::spread() * self.median)) >= enough
     }
 }
 
@@ -257,6 +279,6 @@ impl Steps {
 /// anywhere, and the others in one of the `coarsest` bins. With many wakeups less would be past any
 /// doubt, and of no use.
 fn crowded() -> f64 {
-    let bin = 1.0 / tuning::COARSEST as f64;
-    divergence(1.0, tuning::HALF + tuning::HALF * bin, bin)
+    let bin = 1.0 / COARSEST as f64;
+    divergence(1.0, 0.5 + 0.5 * bin, bin)
 }

@@ -5,8 +5,15 @@ use super::candidates::Candidates;
 use super::chain::Chain;
 use super::false_alarm::{Evidence, Judge};
 use super::fit::{self, FittedLine};
+use super::fold::MET;
+use super::proof::HELD;
 use super::trains::Train;
-use crate::tuning;
+use super::{FEWEST, LONGEST_NS, NEARLY_ALL, SHORTEST_NS};
+
+/// Periods that are followed. Raised: a longer search.
+const CANDIDATES: usize = 6;
+/// Periods are followed through this many points, the last ones, which bounds the cost.
+pub(super) const RECENT: usize = 256;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
@@ -34,21 +41,21 @@ pub(super) struct Search {
 impl Search {
     /// The beat of `train` that is surer than `enough`, if there is one.
     pub(super) fn beat(&mut self, train: &Train, enough: f64) -> Option<Found> {
-        if train.at.len() < tuning::FEWEST {
+        if train.at.len() < FEWEST {
             return None;
         }
         self.chain.each_point_a_beat(train);
         let plain = self.weigh(train, enough);
         if plain.is_some_and(|found| {
             found.line_holds
-                && found.line.jitter < tuning::tight() * found.line.period
-                && found.evidence.met > tuning::MET
+                && found.line.jitter < fit::tight() * found.line.period
+                && found.evidence.met > MET
         }) {
             return plain;
         }
         let mut recent = std::mem::take(&mut self.recent);
-        let found = if train.at.len() > tuning::RECENT {
-            recent.last_of(train, tuning::RECENT);
+        let found = if train.at.len() > RECENT {
+            recent.last_of(train, RECENT);
             self.followed(&recent, enough)
         } else {
             self.followed(train, enough)
@@ -62,7 +69,7 @@ impl Search {
 
     fn followed(&mut self, train: &Train, enough: f64) -> Option<Found> {
         let mut best: Option<Found> = None;
-        self.candidates.propose(train, tuning::CANDIDATES);
+        self.candidates.propose(train, CANDIDATES);
         for i in 0..self.candidates.proposed.len() {
             self.chain.follow(train, self.candidates.proposed[i].0);
             if let Some(found) = self.weigh(train, enough)
@@ -80,13 +87,13 @@ impl Search {
         let (first, last) = (beats.first()?.0, beats.last()?.0);
         let mut line = fit::robust_line(beats, &mut self.scratch)?;
         let (step, scatter) = fit::steps(beats, &mut self.scratch)?;
-        if !(tuning::SHORTEST_NS..=tuning::LONGEST_NS).contains(&line.period)
-            || !(tuning::SHORTEST_NS..=tuning::LONGEST_NS).contains(&step)
+        if !(SHORTEST_NS..=LONGEST_NS).contains(&line.period)
+            || !(SHORTEST_NS..=LONGEST_NS).contains(&step)
         {
             return None;
         }
         let ratio = fit::von_neumann(beats, &line, &mut self.scratch);
-        let held = ratio > tuning::HELD + 2.0 * tuning::FEWEST as f64 / beats.len() as f64;
+        let held = ratio > HELD + 2.0 * FEWEST as f64 / beats.len() as f64;
         let sure = |e: &Evidence| e.strength >= enough;
         let steps = self.judge.steps(train, step, beats).filter(sure);
         let tight = steps.is_some();
@@ -97,8 +104,7 @@ impl Search {
         };
         // The line need not prove again what the steps prove.
         let line_holds = evidence.is_some_and(|e| {
-            (sure(&e) || (tight && e.strength > 0.0))
-                && (held || (tight && e.met > tuning::NEARLY_ALL))
+            (sure(&e) || (tight && e.strength > 0.0)) && (held || (tight && e.met > NEARLY_ALL))
         });
         let evidence = match (evidence, steps) {
             (Some(line), Some(steps)) if line_holds && steps.strength > line.strength => Evidence {

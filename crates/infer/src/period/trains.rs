@@ -7,7 +7,12 @@
 //! longer than the time between polls.
 
 use super::compact::Compact;
-use crate::tuning;
+
+/// Two kinds of gaps, or of work, have a valley between them as wide as this ratio. Raised: the
+/// bursts of a job are not one group. Lowered: polls are taken for jobs.
+const WIDE: f64 = 2.0;
+/// One value in this many may lie in the valley.
+const STRAYS: usize = 25;
 
 /// Points in time, ascending, in nanoseconds after an origin, and what the search needs of them.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +55,7 @@ impl Train {
 
     /// The gap between groups of points, if there are groups.
     pub(super) fn groups_part_at(&self) -> Option<f64> {
-        valley(&self.gaps, tuning::WIDE)
+        valley(&self.gaps, WIDE)
     }
 
     /// Merges points that follow the one before after no more than `limit`.
@@ -80,7 +85,7 @@ impl Train {
         sorted.clear();
         sorted.extend_from_slice(&train.executed);
         sorted.sort_unstable_by(f64::total_cmp);
-        let Some(limit) = valley(sorted, tuning::WIDE) else {
+        let Some(limit) = valley(sorted, WIDE) else {
             return false;
         };
         let light: f64 = sorted.iter().take_while(|&&e| e <= limit).sum();
@@ -150,8 +155,8 @@ impl Train {
 /// is wide, by ratio, and has enough values on each side, two at least. A few may lie in it.
 fn valley(ascending: &[f64], wide: f64) -> Option<f64> {
     let n = ascending.len();
-    let strays = n / tuning::STRAYS;
-    let side = (n / tuning::side()).max(2);
+    let strays = n / STRAYS;
+    let side = (n / super::side()).max(2);
     let mut best = (wide, None);
     for low in (side - 1..n.saturating_sub(side + strays)).rev() {
         let (below, above) = (ascending[low].max(1.0), ascending[low + 1 + strays]);

@@ -24,8 +24,14 @@
 //! the caller has to leave out threads that count for nothing whatever their rhythm (the kernel's
 //! own threads, the first process).
 
-use crate::tuning;
+use crate::period::NEARLY_ALL;
+use crate::period::track::MEMORY;
 use onbeat_model::{Instant, Span};
+
+/// How sure it is that a thread has to do with most jobs of a pipeline. Raised: it is served later.
+const SURE_OF_A_STAGE: f64 = 0.999;
+/// A thread of a pipeline works in each so many-th job at the most.
+const MOST_EVERY: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathStanding {
@@ -47,9 +53,9 @@ pub struct Contacts {
     /// The first contact in the job that was seen last.
     appeared: Option<Instant>,
     /// Jobs seen too soon after the last one, if every n-th counts.
-    early: [u64; tuning::MOST_EVERY],
+    early: [u64; MOST_EVERY],
     /// Jobs left out, if every n-th counts.
-    left_out: [u64; tuning::MOST_EVERY],
+    left_out: [u64; MOST_EVERY],
 }
 
 impl Contacts {
@@ -61,8 +67,8 @@ impl Contacts {
             since,
             last: since,
             appeared: None,
-            early: [0; tuning::MOST_EVERY],
-            left_out: [0; tuning::MOST_EVERY],
+            early: [0; MOST_EVERY],
+            left_out: [0; MOST_EVERY],
         }
     }
 
@@ -86,7 +92,7 @@ impl Contacts {
                 *left_out += left_out_in(gap, self.period * every);
             }
         }
-        if jobs(at.since(self.since), self.period) > 2 * u64::from(tuning::MEMORY) {
+        if jobs(at.since(self.since), self.period) > 2 * u64::from(MEMORY) {
             self.fade(at);
         }
     }
@@ -126,12 +132,12 @@ impl Contacts {
             let seen = of.saturating_sub(left_out);
             // In one job there may be many.
             let early = if every == 1 { 0 } else { early };
-            if (of - seen).max(early) as f64 > (1.0 - tuning::NEARLY_ALL) * of as f64 {
+            if (of - seen).max(early) as f64 > (1.0 - NEARLY_ALL) * of as f64 {
                 return None;
             }
             // It takes a step for each job left out, so it is asked for a few of them only.
             let confidence = confidence(seen, of);
-            (confidence >= tuning::SURE_OF_A_STAGE).then_some(PathStanding {
+            (confidence >= SURE_OF_A_STAGE).then_some(PathStanding {
                 every,
                 seen,
                 of,

@@ -1,8 +1,8 @@
 //! Beside the rule, its slow twin: all contacts kept, jobs walked through one by one, and the
 //! binomial tail as the sum over all outcomes of the tosses.
 
+use super::MOST_EVERY;
 use super::*;
-use crate::tuning::MOST_EVERY;
 
 fn us(us: u64) -> Instant {
     Instant::ZERO + Span::from_us(us)

@@ -23,10 +23,15 @@
 //!    end on, but none in a thread that says where its jobs begin. A period that no reservation can
 //!    serve, declared or seen, is none.
 
-use crate::tuning;
+use crate::period::track::MEMORY;
+use crate::period::{self, ALIKE, WINDOW_S};
 use std::collections::VecDeque;
 
 use onbeat_model::{Instant, Job, Mark, Rhythm, Said, Span};
+
+/// No declared period is shorter: the kernel reserves for none that is
+/// (`sched_deadline_period_min_us`).
+const SHORTEST_DECLARED: Span = Span::from_us(100);
 
 #[derive(Clone, Debug, Default)]
 pub struct MarkedJobs {
@@ -97,7 +102,7 @@ impl MarkedJobs {
     #[must_use]
     pub fn overruns(&self) -> Option<f64> {
         let is_share = (1..=1000).contains(&self.permille);
-        is_share.then(|| 1.0 - (f64::from(self.permille) / 1000.0).max(tuning::HALF))
+        is_share.then(|| 1.0 - (f64::from(self.permille) / 1000.0).max(0.5))
     }
 
     /// When the job at hand, or else the last one, is to be done.
@@ -119,7 +124,7 @@ impl MarkedJobs {
             if let Some(anchor) = self.anchor
                 && release > anchor
             {
-                if self.distances.len() == tuning::MEMORY as usize / 2 - 1 {
+                if self.distances.len() == MEMORY as usize / 2 - 1 {
                     self.distances.pop_front();
                 }
                 let distance = release.since(anchor) / self.since_anchor;
@@ -175,11 +180,11 @@ impl MarkedJobs {
     #[must_use]
     pub fn contradiction(&self) -> Option<(Span, Span)> {
         let both = self.declared.filter(is_served).zip(self.seen());
-        both.filter(|(declared, seen)| declared.abs_diff(*seen).ratio(*seen) > tuning::ALIKE)
+        both.filter(|(declared, seen)| declared.abs_diff(*seen).ratio(*seen) > ALIKE)
     }
 
     fn seen(&self) -> Option<Span> {
-        if self.distances.len() < tuning::enough_for_a_line() {
+        if self.distances.len() < period::enough_for_a_line() {
             return None;
         }
         median(self.distances.iter().copied()).filter(is_served)
@@ -196,7 +201,7 @@ impl MarkedJobs {
 
 /// Jobs of a period that is longer than any window are not waited for.
 fn is_served(period: &Span) -> bool {
-    (tuning::SHORTEST_TOLD..=Span::from_secs(tuning::WINDOW_S)).contains(period)
+    (SHORTEST_DECLARED..=Span::from_secs(WINDOW_S)).contains(period)
 }
 
 fn median(spans: impl Iterator<Item = Span>) -> Option<Span> {

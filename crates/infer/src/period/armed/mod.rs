@@ -10,7 +10,7 @@
 //! confidence is one minus the probability that such expiries lie on a grid, for as many grids as
 //! were tried.
 
-use crate::tuning;
+use crate::period::{self, EXACT_NS, LONGEST_NS, SHORTEST_NS};
 use onbeat_model::{Burst, Instant, Rhythm, Span};
 
 /// An interval that is no whole number of nanoseconds puts each expiry less than this away.
@@ -19,13 +19,13 @@ const ROUNDING_NS: u128 = 1;
 /// misses between a wakeup and the next sleep differ by a microsecond at least, in programs that do
 /// nothing else.
 fn by_chance() -> f64 {
-    (2 * ROUNDING_NS + 1) as f64 / tuning::EXACT_NS
+    (2 * ROUNDING_NS + 1) as f64 / EXACT_NS
 }
 
 /// How many expiries are looked at: among seven, four gaps may be too long. A late thread leaves
 /// beats out, and still shows its grid and not a multiple of it.
 fn most() -> usize {
-    2 * tuning::enough_for_a_line() + 1
+    2 * period::enough_for_a_line() + 1
 }
 
 /// The rhythm of the last expiries among `bursts`, which are one thread's in the order of their
@@ -49,8 +49,8 @@ pub fn rhythm(bursts: impl DoubleEndedIterator<Item = Burst>) -> Option<Rhythm> 
         }
     }
     // More expiries say more about the grid, so they come first.
-    let tried = (last.len() + 1).saturating_sub(tuning::enough_for_a_line()) as f64;
-    let (grid, count) = (tuning::enough_for_a_line()..=last.len())
+    let tried = (last.len() + 1).saturating_sub(period::enough_for_a_line()) as f64;
+    let (grid, count) = (period::enough_for_a_line()..=last.len())
         .rev()
         .find_map(|count| Some((Grid::through(last.get(..count)?)?, count)))?;
     let by_chance = by_chance().powi(i32::try_from(count - 2).ok()?) * grid.ways(count) * tried;
@@ -74,7 +74,7 @@ impl Grid {
     fn through(expiries: &[u64]) -> Option<Self> {
         let gaps = || expiries.windows(2).map(|w| w[0].checked_sub(w[1]));
         let beat = gaps().collect::<Option<Vec<u64>>>()?.into_iter().min()?;
-        if !(tuning::SHORTEST_NS..=tuning::LONGEST_NS).contains(&(beat as f64)) {
+        if !(SHORTEST_NS..=LONGEST_NS).contains(&(beat as f64)) {
             return None;
         }
         let (first, last) = (*expiries.last()?, *expiries.first()?);
@@ -89,7 +89,7 @@ impl Grid {
             let off = u128::from(expiry - first) * grid.beats;
             off.abs_diff(beats_to(expiry) * grid.span) <= ROUNDING_NS * grid.beats
         };
-        (left_out <= (expiries.len() - tuning::enough_for_a_line()) as u128
+        (left_out <= (expiries.len() - period::enough_for_a_line()) as u128
             && expiries.iter().all(is_met))
         .then_some(grid)
     }

@@ -8,16 +8,17 @@
 //! ever alarm less than once in [`alarm`], and far less in practice, whatever their habit; and two
 //! in a row alarm if it was unheard of.
 
-use crate::tuning;
+use super::MEMORY;
+use crate::period::{FALSE_ALARM_RATE, FEWEST, NEARLY_ALL};
 
 /// The score that is an alarm, by Lorden's bound.
 fn alarm() -> f64 {
-    1.0 / tuning::FALSE_ALARM_RATE
+    1.0 / FALSE_ALARM_RATE
 }
 
 /// Jobs over which the habit is learned. Nothing is rarer than one of them.
 fn memory() -> f64 {
-    2.0 * f64::from(tuning::MEMORY)
+    2.0 * f64::from(MEMORY)
 }
 
 /// One thing that a job may show, how often it usually does, and the score.
@@ -31,8 +32,8 @@ pub(super) struct Surprise {
 impl Default for Surprise {
     fn default() -> Self {
         Self {
-            habit: 1.0 - tuning::NEARLY_ALL,
-            jobs: tuning::FEWEST as f64,
+            habit: 1.0 - NEARLY_ALL,
+            jobs: FEWEST as f64,
             score: 1.0,
         }
     }
@@ -40,11 +41,11 @@ impl Default for Surprise {
 
 impl Surprise {
     pub(super) fn hear(&mut self, shown: bool) -> bool {
-        let usual = self.habit.clamp(1.0 / memory(), tuning::HALF);
+        let usual = self.habit.clamp(1.0 / memory(), 0.5);
         let ratio = if shown {
-            tuning::HALF / usual
+            0.5 / usual
         } else {
-            (1.0 - tuning::HALF) / (1.0 - usual)
+            (1.0 - 0.5) / (1.0 - usual)
         };
         self.score = (self.score * ratio).max(1.0);
         self.jobs = (self.jobs + 1.0).min(memory());

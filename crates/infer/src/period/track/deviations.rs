@@ -1,12 +1,22 @@
 //! How far a thread's releases usually are from the beat, and what is too far.
 
-use crate::tuning;
+use super::narrowest_gate;
+use crate::period::{COARSEST, FAR};
+
+/// The growth of the percentile of errors for one beyond it.
+const GROWTH: f64 = 0.15;
+
+/// The widest gate, to either side: one bin of the coarsest in all. A thread without a period hits
+/// it less often than the third of the time with which a period is lost.
+fn widest_gate() -> f64 {
+    0.5 / COARSEST as f64
+}
 
 /// The 75th percentile of the absolute value of normal errors, in standard deviations.
 const PERCENTILE_PER_DEVIATION: f64 = 1.150_35;
 
 fn gate() -> f64 {
-    tuning::FAR / PERCENTILE_PER_DEVIATION
+    FAR / PERCENTILE_PER_DEVIATION
 }
 
 /// A running 75th percentile of the absolute errors, in nanoseconds.
@@ -19,19 +29,19 @@ pub(super) struct Errors {
 
 impl Errors {
     pub(super) fn new(period: f64, deviation: f64) -> Self {
-        let most = period * tuning::widest_gate() / gate();
+        let most = period * widest_gate() / gate();
         Self {
             percentile: (deviation * PERCENTILE_PER_DEVIATION).min(most),
-            least: period * tuning::narrowest_gate() / gate(),
+            least: period * narrowest_gate() / gate(),
             most,
         }
     }
 
     pub(super) fn record(&mut self, error: f64) {
         let factor = if error.abs() > self.percentile {
-            1.0 + tuning::GROWTH
+            1.0 + GROWTH
         } else {
-            1.0 - tuning::GROWTH / 3.0
+            1.0 - GROWTH / 3.0
         };
         // From zero nothing could grow.
         self.percentile = (self.percentile * factor).max(1.0).min(self.most);

@@ -29,12 +29,21 @@ mod cusum;
 mod deviations;
 mod recent_jobs;
 
-use crate::tuning;
+use crate::period::{FEWEST, SAME};
 use onbeat_model::{Burst, Instant, Rhythm, Span};
 
 use cusum::Surprise;
 use deviations::Errors;
 use recent_jobs::History;
+
+/// The jobs that the tracker remembers. Raised: drift and changes of rate are followed later.
+pub(crate) const MEMORY: u32 = 32;
+
+/// The least gate of the tracker, as a share of the period: a release after a beat left out is met
+/// also by a period that is just the same.
+pub(crate) fn narrowest_gate() -> f64 {
+    2.0 * SAME
+}
 
 /// A burst's evidence about the beat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +116,7 @@ impl Tracker {
             locked_period: period,
             beat: rhythm.phase,
             fraction: 0.0,
-            beats_seen: tuning::FEWEST as u32,
+            beats_seen: FEWEST as u32,
             cell: None,
             busy_until: Instant::ZERO,
             errors: Errors::new(period, rhythm.jitter.as_ns() as f64),
@@ -226,7 +235,7 @@ impl Tracker {
         self.signs.slipping.hear(false);
         let mut changed = self.signs.leaving_out.hear(cell.left_out);
         changed |= self.signs.half_way.hear(cell.half_way_before);
-        if (self.period / self.locked_period - 1.0).abs() > tuning::SAME {
+        if (self.period / self.locked_period - 1.0).abs() > SAME {
             // Delays in one direction can feign a drift: only an analysis can tell.
             self.period = self.locked_period;
             changed = true;
@@ -250,10 +259,7 @@ impl Tracker {
             let apart = cell.error - last;
             apart - (apart / self.period).round() * self.period
         });
-        let tolerance = self
-            .errors
-            .gate()
-            .min(self.period * tuning::narrowest_gate());
+        let tolerance = self.errors.gate().min(self.period * narrowest_gate());
         let same_step = steps.is_some_and(|apart| apart.abs() <= tolerance);
         self.history.push(same_step);
         let mut changed = !same_step && self.signs.missing.hear(true);
@@ -277,7 +283,7 @@ impl Tracker {
 
     /// One step of the filter: alpha and beta of the least-squares line through `n` beats.
     fn correct(&mut self, error: f64) {
-        let n = f64::from(self.beats_seen.min(tuning::MEMORY));
+        let n = f64::from(self.beats_seen.min(MEMORY));
         let alpha = 2.0 * (2.0 * n + 1.0) / ((n + 1.0) * (n + 2.0));
         let beta = 6.0 / ((n + 1.0) * (n + 2.0));
         self.fraction += alpha * self.errors.clip(error);

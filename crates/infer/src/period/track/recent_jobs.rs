@@ -1,13 +1,12 @@
 //! The last jobs' evidence about the beat.
 
-use crate::tuning;
+use super::MEMORY;
 
 /// How many hits are too few among the last jobs: a third, or a quarter if it is to be soon. A
 /// thread without rhythm hits less than a third of the time, one that is late every third time
 /// still hits two thirds.
 fn lost() -> [(u32, u32); 2] {
-    let memory = tuning::MEMORY;
-    [(memory / 2, memory / 8), (memory - 1, (memory + 1) / 3)]
+    [(MEMORY / 2, MEMORY / 8), (MEMORY - 1, (MEMORY + 1) / 3)]
 }
 
 /// Hits and misses of the last jobs, newest in the lowest bit.
