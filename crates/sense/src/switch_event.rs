@@ -69,6 +69,19 @@ pub(crate) enum SchedEvent {
     Lost { count: u64 },
 }
 
+impl SchedEvent {
+    /// The threads that it names.
+    pub(crate) fn mentions(&mut self) -> impl Iterator<Item = &mut Mention> {
+        let (one, other) = match self {
+            Self::Wakeup { task, .. } | Self::Renamed { task } => (Some(task), None),
+            Self::Fork { child, .. } => (Some(child), None),
+            Self::Switch { from, to, .. } => (Some(from), Some(to)),
+            Self::Exit { .. } | Self::Other | Self::Lost { .. } => (None, None),
+        };
+        one.into_iter().chain(other)
+    }
+}
+
 /// The event `name` with the fields `payload`.
 ///
 /// `waker` is the thread that wrote it, zero if that was not what caused it.
@@ -76,7 +89,11 @@ pub(crate) enum SchedEvent {
 /// # Errors
 /// If it is a scheduling event, and its fields are not what the kernel writes.
 pub(crate) fn parse(name: &str, payload: &str, waker: u32) -> Result<SchedEvent, MalformedEvent> {
-    let payload = payload.trim();
+    // What libtraceevent writes before the fields of an event whose format it does not understand.
+    let payload = payload
+        .trim()
+        .trim_start_matches("[FAILED TO PARSE]")
+        .trim_start();
     let what = match name {
         "sched_waking" => wakeup(payload, WakeupKind::Waking, waker),
         "sched_wakeup" => wakeup(payload, WakeupKind::Wakeup, waker),
@@ -115,37 +132,55 @@ fn short(text: &str) -> Option<(Mention, &str)> {
 }
 
 fn wakeup(payload: &str, kind: WakeupKind, waker: u32) -> Option<SchedEvent> {
-    let task = if let Some(fields) = payload.strip_prefix("comm=") {
+    let (task, rest) = if let Some(fields) = payload.strip_prefix("comm=") {
         let (comm, rest) = fields.rsplit_once(" pid=")?;
-        mention(comm, first_word(rest))?
+        (mention(comm, first_word(rest))?, rest)
     } else {
-        short(payload)?.0
+        short(payload)?
     };
+    // Kernels before 4.3 tell of a wakeup that found the thread awake, or in another sleep.
+    if rest
+        .split_ascii_whitespace()
+        .any(|word| word == "success=0")
+    {
+        return Some(SchedEvent::Other);
+    }
     Some(SchedEvent::Wakeup { kind, task, waker })
 }
 
+/// A name may hold anything: the first place is taken where what stands on both sides fits.
 fn switch(payload: &str) -> Option<SchedEvent> {
     let (from, state, to) = if let Some(fields) = payload.strip_prefix("prev_comm=") {
-        // `trace-cmd report -R` writes the fields as they are, without the arrow.
-        let (prev, next) = (fields.rsplit_once(" ==> next_comm="))
-            .or_else(|| fields.rsplit_once(" next_comm="))?;
-        let (prev_comm, prev) = prev.rsplit_once(" prev_pid=")?;
-        let (_, state) = prev.rsplit_once(" prev_state=")?;
-        let (next_comm, next) = next.rsplit_once(" next_pid=")?;
-        (
-            mention(prev_comm, first_word(prev))?,
-            state,
-            mention(next_comm, first_word(next))?,
-        )
+        let (from, state, next) = fields.match_indices(" prev_pid=").find_map(|(at, begin)| {
+            let (comm, prev) = fields.split_at(at);
+            let (prev, rest) = prev.strip_prefix(begin)?.split_once(" prev_state=")?;
+            // `trace-cmd report -R` writes the fields as they are, without the arrow.
+            let (state, next) = rest.split_once(' ')?;
+            let next = next.strip_prefix("==> ").unwrap_or(next);
+            Some((
+                mention(comm, first_word(prev))?,
+                state,
+                next.strip_prefix("next_comm=")?,
+            ))
+        })?;
+        let (comm, next) = next.rsplit_once(" next_pid=")?;
+        (from, state, mention(comm, first_word(next))?)
     } else {
-        let (prev, next) = payload.rsplit_once(" ==> ")?;
-        let (from, state) = short(prev)?;
-        (from, state, short(next)?.0)
+        payload.match_indices(" ==> ").find_map(|(at, arrow)| {
+            let (prev, next) = payload.split_at(at);
+            let (from, state) = short(prev)?;
+            let next = short(next.strip_prefix(arrow)?)?.0;
+            (!state.contains(' ')).then_some((from, state, next))
+        })?
     };
-    let ready = match state.parse() {
-        Ok(number) => is_ready(number),
-        Err(_) if state.starts_with(|c: char| c.is_ascii_alphabetic()) => state.starts_with('R'),
-        Err(_) => return None,
+    let number = match state.strip_prefix("0x") {
+        Some(hex) => i64::from_str_radix(hex, 16).ok(),
+        None => state.parse().ok(),
+    };
+    let ready = match number {
+        Some(number) => is_ready(number),
+        None if state.starts_with(|c: char| c.is_ascii_alphabetic()) => state.starts_with('R'),
+        None => return None,
     };
     Some(SchedEvent::Switch { from, ready, to })
 }

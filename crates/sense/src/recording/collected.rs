@@ -15,7 +15,11 @@ pub(super) struct Collected {
     process_of: HashMap<u32, u32>,
     span: Option<(Instant, Instant)>,
     lost_before: u64,
-    warnings: Vec<String>,
+    /// The times that are earlier than the one before.
+    backwards: usize,
+    /// The file ended within a piece.
+    pub(super) cut_off: bool,
+    pub(super) warnings: Vec<String>,
 }
 
 impl Collected {
@@ -23,7 +27,14 @@ impl Collected {
     pub(super) fn event(&mut self, raw: Raw) {
         let (first, last) = self.span.unwrap_or((raw.at, raw.at));
         self.span = Some((first.min(raw.at), last.max(raw.at)));
+        let before = self.raws.last().map_or(raw.at, |last| last.at);
+        self.backwards += usize::from(raw.at < before);
         self.raws.push(raw);
+    }
+
+    /// More than one time in four is earlier than the one before it.
+    pub(super) const fn runs_backwards(&self) -> bool {
+        self.backwards > 8 && self.backwards * 4 > self.raws.len()
     }
 
     /// No event was read that bursts are built from.
@@ -61,6 +72,7 @@ impl Collected {
 
     /// The file ends within `piece`.
     pub(super) fn cut_off(&mut self, piece: &str) {
+        self.cut_off = true;
         self.warnings.push(format!(
             "{piece} is cut off: it is left out, and the recording ends before it"
         ));
@@ -69,9 +81,8 @@ impl Collected {
     /// The recording.
     pub(super) fn into_recording(mut self, format: Format) -> Recording {
         self.raws.sort_by_key(|raw| raw.at);
-        if matches!(format, Format::Perfetto | Format::Lttng) {
-            fill_in(&mut self.raws);
-        }
+        fill_in(&mut self.raws);
+        name(&mut self.raws);
         let mut builder = Builder::default();
         for raw in self.raws {
             builder.hear(raw);
@@ -100,6 +111,28 @@ impl Collected {
             lost: built.lost.saturating_add(self.lost_before),
             warnings: self.warnings,
             parents: built.parents,
+        }
+    }
+}
+
+/// Gives the threads that the recorder did not know by name the one that they have elsewhere.
+fn name(raws: &mut [Raw]) {
+    let unknown = Name::from("<...>");
+    let mut names = HashMap::new();
+    for raw in raws.iter_mut().rev() {
+        for mention in raw.what.mentions() {
+            if mention.comm != unknown {
+                names.insert(mention.tid, mention.comm);
+            }
+        }
+    }
+    for raw in raws {
+        for mention in raw.what.mentions() {
+            if mention.comm == unknown {
+                mention.comm = names.get(&mention.tid).copied().unwrap_or(unknown);
+            } else {
+                names.insert(mention.tid, mention.comm);
+            }
         }
     }
 }

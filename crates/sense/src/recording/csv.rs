@@ -6,11 +6,14 @@ use std::collections::HashMap;
 use onbeat_model::{Burst, Event, Instant, Name, Task, TaskId};
 
 use super::lines::Lines;
-use super::sched_text::excerpt;
+use super::text::excerpt;
 use super::{Format, ReadError, Recording};
 
 /// The only task of such a recording.
 const TASK: TaskId = TaskId::recorded(0);
+
+/// A heading with one of these says that the rows are of several threads.
+const THREADS: [&str; 6] = ["tid", "utid", "pid", "upid", "thread", "comm"];
 
 /// The time in the first column of `row`.
 pub(super) fn time(row: &str) -> Option<Instant> {
@@ -19,12 +22,19 @@ pub(super) fn time(row: &str) -> Option<Instant> {
     digits.then(|| first.parse().ok().map(Instant::from_ns))?
 }
 
+/// The row begins with a number.
+pub(super) fn is_row(row: &str) -> bool {
+    let first = row.split([',', ';', '\t']).next().unwrap_or("").trim();
+    first.len() == row.trim().len() && time(row).is_some()
+        || first.len() < row.trim().len() && first.parse::<f64>().is_ok()
+}
+
 /// Reads a whole recording.
 pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
     let path = lines.path().to_owned();
     let mut times: Vec<Instant> = Vec::new();
     let mut warnings = Vec::new();
-    let mut columns = 0;
+    let (mut columns, mut backwards) = (0, 0_usize);
     while let Some(line) = lines.next()? {
         let row = line.text.trim();
         if row.is_empty() || row.starts_with('#') {
@@ -44,8 +54,19 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
         }
         columns = has;
         match at {
-            Some(at) => times.push(at),
-            None if times.is_empty() && line.number == 1 => {}
+            Some(at) => {
+                backwards += usize::from(times.last().is_some_and(|&last| at <= last));
+                times.push(at);
+            }
+            None if times.is_empty() && line.number == 1 => {
+                let is_thread = |name: &&str| THREADS.contains(&name.trim_matches([' ', '"']));
+                if let Some(column) = row.split([',', ';', '\t']).find(is_thread) {
+                    warnings.push(format!(
+                        "all rows are read as those of one thread, whatever {column} says: write a file \
+                         for each thread"
+                    ));
+                }
+            }
             None => {
                 return Err(ReadError::BrokenLine {
                     path,
@@ -58,6 +79,14 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
                 });
             }
         }
+    }
+    if backwards > 8 && backwards * 4 > times.len() {
+        return Err(ReadError::NotARecording {
+            path,
+            reason: "the numbers of its first column do not grow: that must be the time in whole \
+                     nanoseconds"
+                .into(),
+        });
     }
     times.sort_unstable();
     let began = times.first().copied().unwrap_or_default();

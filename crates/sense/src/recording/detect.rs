@@ -1,76 +1,80 @@
 //! Tells what a file is from how it begins.
 
 use super::lines::Lines;
-use super::sched_text::{Content, excerpt};
-use super::{Format, ReadError, csv, ftrace, lttng, own, perf_script, perfetto, systrace};
+use super::text::{Content, content};
+use super::{ReadError, Recording, csv, own, perfetto, text};
 
-/// The lines that are looked at for it. trace-cmd writes up to a line for each CPU before the first
-/// event.
-const LOOKED_AT: usize = 100;
+/// The lines that are looked at for a time in nanoseconds, if no event is among them.
+const LOOKED_AT: usize = 8;
 
-/// The format of the file.
+/// Reads a whole recording of one kind.
+type Reader = fn(&mut Lines<'_>) -> Result<Recording, ReadError>;
+
+/// What a file of other kinds begins with, and what to do about it.
+const OTHERS: [(&[u8], &str); 7] = [
+    (b"PERFILE2", PERF),
+    (b"PERFFILE", PERF),
+    (
+        b"\x17\x08\x44tracing",
+        "trace-cmd's binary data: 'trace-cmd report -i FILE > FILE.txt'",
+    ),
+    (
+        b"\xff\xfe",
+        "text in UTF-16: 'iconv -f UTF-16 -t UTF-8 FILE > FILE.txt'",
+    ),
+    (b"\xfd7zXZ", "compressed with xz: 'xz -d FILE'"),
+    (b"BZh", "compressed with bzip2: 'bzip2 -d FILE'"),
+    (b"PK\x03\x04", "a zip archive: 'unzip FILE'"),
+];
+const PERF: &str = "perf's binary data: 'perf script -i FILE > FILE.txt'";
+
+/// What reads the file.
 ///
 /// # Errors
 /// If it is none that is known; says what it is instead, where that can be told.
-pub(super) fn format(lines: &Lines<'_>) -> Result<Format, ReadError> {
+pub(super) fn reader(lines: &Lines<'_>) -> Result<Reader, ReadError> {
     let head = lines.head();
-    let no = |reason: String| ReadError::NotARecording {
+    let no = |reason: &str| ReadError::NotARecording {
         path: lines.path().to_owned(),
-        reason,
+        reason: reason.to_owned(),
     };
     if head.is_empty() {
         return Err(no(if lines.is_cut() {
-            "its compressed data is cut off before the first line; copy or record it again".into()
+            "its compressed data is cut off before the first line; copy or record it again"
         } else {
-            "it is empty".into()
+            "it is empty"
         }));
     }
-    if head.starts_with(b"PERFILE2") || head.starts_with(b"PERFFILE") {
-        return Err(no(
-            "it is perf's binary data; turn it into text with 'perf script -i FILE > FILE.txt'"
-                .into(),
-        ));
-    }
-    if head.starts_with(b"\x17\x08\x44tracing") {
-        return Err(no("it is trace-cmd's binary data; turn it into text with \
-             'trace-cmd report -i FILE > FILE.txt'"
-            .into()));
+    if let Some((_, reason)) = OTHERS.iter().find(|(begin, _)| head.starts_with(begin)) {
+        return Err(no(&format!("it is {reason} makes a recording of it")));
     }
     if perfetto::is_trace(head) {
-        return Ok(Format::Perfetto);
+        return Ok(perfetto::read);
     }
-    let text = String::from_utf8_lossy(head);
-    if systrace::is_page(&text) {
-        return Ok(Format::Systrace);
+    let begin = String::from_utf8_lossy(head);
+    let begins_with = |tag: &str| {
+        let first = begin.trim_start().get(..tag.len());
+        first.is_some_and(|first| first.eq_ignore_ascii_case(tag))
+    };
+    if begin.contains("sch delay") && begin.contains("wait time") {
+        return Err(no(
+            "it is what 'perf sched timehist' says about perf's data; take 'perf script' of the same data",
+        ));
     }
-    if let Some(format) = text.lines().take(LOOKED_AT).find_map(of_line) {
-        return Ok(format);
-    }
-    let first = text.lines().find(|line| !line.trim().is_empty());
-    Err(no(format!(
-        "it begins with '{}', which is neither ftrace text, nor perf script text, nor babeltrace2's text of a \
-         kernel trace, nor a Perfetto trace, nor a time in nanoseconds (CSV), nor onbeat's own recording",
-        excerpt(first.unwrap_or(""))
-    )))
-}
-
-/// The format that a line is surely of.
-fn of_line(line: &str) -> Option<Format> {
-    if own::is_first_line(line) {
-        Some(Format::Onbeat)
-    } else if line.starts_with("# tracer:") || is_event(&ftrace::content(line)) {
-        Some(Format::Ftrace)
-    } else if is_event(&perf_script::content(line)) {
-        Some(Format::PerfScript)
-    } else if lttng::is_line(line) {
-        Some(Format::Lttng)
-    } else if csv::time(line).is_some() {
-        Some(Format::Csv)
+    Ok(if begins_with("<!doctype html") || begins_with("<html") {
+        text::read_page
+    } else if begin.lines().any(own::is_first_line) {
+        own::read
+    } else if begins_with("{") || begins_with("[{") {
+        text::read_json
+    } else if begin
+        .lines()
+        .any(|line| matches!(content(line), Content::Event(_)))
+    {
+        text::read
+    } else if begin.lines().take(LOOKED_AT).any(csv::is_row) {
+        csv::read
     } else {
-        None
-    }
-}
-
-fn is_event(content: &Content<'_>) -> bool {
-    matches!(content, Content::Event(_) | Content::Lost(_))
+        text::read
+    })
 }

@@ -1,6 +1,5 @@
 //! The first line of a recording: on what it was made.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -15,10 +14,6 @@ pub const FORMAT: &str = "onbeat-recording";
 /// The version of the format that is written here.
 pub const VERSION: u32 = 1;
 
-/// Reading these settings makes the kernel count all deadline bandwidth anew, and get tasks wrong
-/// that left their reservation a moment ago: they are not looked at.
-const RECOUNTING: &str = "sched_rt_";
-
 /// The kernel, the machine, and what was recorded. A value that is not known is empty or zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
@@ -32,22 +27,12 @@ pub struct Facts {
     /// The kernel's release, as `uname -r` says it.
     #[serde(default)]
     pub kernel: String,
-    /// The machine's architecture: `x86_64`, `aarch64`.
-    #[serde(default)]
-    pub machine: String,
     /// How many CPUs are online.
     #[serde(default)]
     pub cpus: u32,
-    /// The processor's name.
-    #[serde(default)]
-    pub processor: String,
     /// The clock of the events.
     #[serde(default)]
     pub clock: String,
-    /// The kernel's `sched_*` settings (`/proc/sys/kernel`) and their values, by name; without
-    /// those that cannot be read without a side effect.
-    #[serde(default)]
-    pub sysctls: BTreeMap<String, String>,
     /// The command that was recorded; empty if running tasks were.
     #[serde(default)]
     pub command: Vec<String>,
@@ -77,11 +62,8 @@ impl Facts {
             version: VERSION,
             onbeat: env!("CARGO_PKG_VERSION").into(),
             kernel: text_of("/proc/sys/kernel/osrelease"),
-            machine: std::env::consts::ARCH.into(),
             cpus: online_cpus(),
-            processor: processor(),
             clock: "monotonic".into(),
-            sysctls: sched_sysctls(),
             command,
             started_unix_s: SystemTime::now()
                 .duration_since(UNIX_EPOCH)
@@ -103,30 +85,4 @@ fn online_cpus() -> u32 {
     };
     let count = text_of("/proc/stat").lines().filter(is_cpu).count();
     u32::try_from(count).unwrap_or(u32::MAX)
-}
-
-fn processor() -> String {
-    text_of("/proc/cpuinfo")
-        .lines()
-        .filter_map(|line| line.split_once(':'))
-        .find(|(key, _)| key.trim() == "model name")
-        .map(|(_, name)| name.trim().to_owned())
-        .unwrap_or_default()
-}
-
-fn sched_sysctls() -> BTreeMap<String, String> {
-    let Ok(entries) = fs::read_dir("/proc/sys/kernel") else {
-        return BTreeMap::new();
-    };
-    entries
-        .flatten()
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            if !name.starts_with("sched_") || name.starts_with(RECOUNTING) {
-                return None;
-            }
-            let value = fs::read_to_string(entry.path()).ok()?;
-            Some((name, value.trim().to_owned()))
-        })
-        .collect()
 }

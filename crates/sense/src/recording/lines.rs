@@ -18,8 +18,12 @@ use super::ReadError;
 /// The longest line, in bytes. The first line of onbeat's own holds a command of `COMMAND_KEPT`
 /// bytes, each written as up to six.
 const LONGEST_LINE: usize = 1 << 20;
-/// The beginning of a file that its format is told from, in bytes. `LOOKED_AT` lines of 600 bytes.
+/// The beginning of a file that its format is told from, in bytes. A server's trace begins with a
+/// line for each of hundreds of CPUs.
 const HEAD: u64 = 64 << 10;
+
+/// What editors write in front of text in UTF-8.
+const UTF_8: &[u8] = b"\xef\xbb\xbf";
 
 /// One line.
 pub(super) struct Line<'a> {
@@ -81,6 +85,9 @@ impl<'r> Lines<'r> {
         };
         let mut head = Vec::new();
         let first = source.by_ref().take(HEAD).read_to_end(&mut head);
+        if head.starts_with(UTF_8) {
+            head.drain(..UTF_8.len());
+        }
         let rest = Cursor::new(head.clone()).chain(source);
         let lines = Self {
             path: path.to_owned(),

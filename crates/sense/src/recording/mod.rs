@@ -1,9 +1,9 @@
-//! Recordings: read from files in seven formats, replayed as if they happened now, and written.
+//! Recordings: read from files, replayed as if they happened now, and written.
 //!
-//! A recording is one of seven things, told apart by what is in the file and never by its name:
-//! ftrace's text, that text in a page of systrace, the text of `perf script`, the text of
-//! babeltrace2 for LTTng, a trace of Perfetto, comma-separated times, or onbeat's own recording
-//! ([`Writer`]); each plain or compressed with gzip. `docs/formats.md` describes them.
+//! What a file is is told by what is in it and never by its name: text of ftrace, perf or
+//! babeltrace2, that text in a page or in JSON, a trace of Perfetto, comma-separated times, or
+//! onbeat's own recording ([`Writer`]); each plain or compressed with gzip. `docs/formats.md`
+//! describes them.
 //!
 //! A file is untrusted: whatever it holds, the answer is a [`Recording`] or a [`ReadError`] that
 //! says where the trouble is and what to do, within memory in proportion to the file's events.
@@ -14,16 +14,10 @@ mod csv;
 mod detect;
 mod error;
 mod facts;
-mod ftrace;
 mod lines;
-mod lttng;
 mod own;
-mod perf_script;
 mod perfetto;
-mod proto;
 mod replay;
-mod sched_text;
-mod systrace;
 pub(crate) mod text;
 mod writer;
 
@@ -100,15 +94,7 @@ pub fn read_from(source: impl Read, name: impl AsRef<Path>) -> Result<Recording,
 }
 
 fn recording(mut lines: Lines<'_>) -> Result<Recording, ReadError> {
-    let format = detect::format(&lines)?;
-    let mut recording = match format {
-        Format::Ftrace | Format::PerfScript => sched_text::read(&mut lines, format)?,
-        Format::Systrace => systrace::read(&mut lines)?,
-        Format::Lttng => lttng::read(&mut lines)?,
-        Format::Perfetto => perfetto::read(&mut lines)?,
-        Format::Csv => csv::read(&mut lines)?,
-        Format::Onbeat => own::read(&mut lines)?,
-    };
+    let mut recording = detect::reader(&lines)?(&mut lines)?;
     if lines.is_cut() {
         recording.warnings.push(
             "the compressed data is cut off: what follows the last whole line is missing".into(),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use onbeat_model::{Burst, Event, Name, Task};
 
 use super::lines::Lines;
-use super::sched_text::excerpt;
+use super::text::excerpt;
 use super::{Format, ReadError, Recording};
 use crate::recording::{FORMAT, Facts, VERSION};
 

@@ -2,7 +2,7 @@
 
 use onbeat_model::{Instant, Name};
 
-use crate::recording::text::{Content, line};
+use crate::recording::text::{Content, content};
 use crate::switch_event::{self, Raw, SchedEvent};
 
 /// The content of one line.
@@ -43,14 +43,14 @@ impl Text {
 }
 
 fn said_in(text: &str) -> Option<TracefsEvent> {
-    let head = match line(text) {
+    let head = match content(text) {
         Content::Event(head) => head,
         Content::Lost(count) => return Some(TracefsEvent::Lost(count)),
         // A name with a line break in it makes two lines of one event.
-        Content::Broken => return Some(TracefsEvent::Lost(1)),
+        Content::Unknown => return Some(TracefsEvent::Lost(1)),
         Content::LostBefore(_) | Content::Nothing => return None,
     };
-    let (name, fields) = head.event.split_once(": ")?;
+    let (name, fields) = (head.name, head.fields);
     let understood = match name {
         "task_newtask" => new_task(fields).map(|(tid, is_thread)| TracefsEvent::Started {
             at: head.at,

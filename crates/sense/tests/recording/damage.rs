@@ -36,13 +36,12 @@ fn samples() -> Vec<String> {
 }
 
 #[test]
-fn a_broken_line_in_the_middle_is_told_with_its_place_and_what_to_do() {
+fn an_event_that_cannot_be_read_counts_as_lost_and_is_told_with_its_place_and_what_to_do() {
     let text = text_of("apps/mplayer25.l0.txt.gz");
     for (broken, said) in [
-        ("what is this", "this is no line of a recording"),
         (
             "x-1 [000] d..2. 99999999999.5: sched_wakeup: comm=a pid=1",
-            "its time is impossible",
+            "this event cannot be read: 'x-1 [000]",
         ),
         (
             "x-1 [000] d..2. 12345: sched_wakeup: comm=a pid=1",
@@ -59,13 +58,44 @@ fn a_broken_line_in_the_middle_is_told_with_its_place_and_what_to_do() {
     ] {
         let mut lines: Vec<_> = text.lines().collect();
         lines.insert(500, broken);
-        let error = read_bytes(lines.join("\n") + "\n").unwrap_err().to_string();
-        assert!(error.starts_with("made:501: "), "{error}");
+        let recording = read_bytes(lines.join("\n") + "\n").unwrap();
+        let warning = &recording.warnings[0];
         assert!(
-            error.contains(said) && error.contains("remove the line"),
+            warning.contains("the first in line 501: ") && warning.contains(said),
+            "{warning}"
+        );
+        assert_eq!(recording.lost, 1, "{broken}");
+        // Where that is most of the file, none of it is trusted.
+        let error = read_bytes(format!("# tracer: nop\n{broken}\n"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("made:2: ") && error.contains(said),
             "{error}"
         );
     }
+}
+
+#[test]
+fn lines_that_are_no_events_are_passed_over_and_told_if_they_are_more_than_a_few() {
+    let text = text_of("apps/mplayer25.l0.txt.gz");
+    let expected = read_bytes(&text).unwrap();
+    let mut lines: Vec<_> = text.lines().collect();
+    for number in 0..9 {
+        let recording = read_bytes(lines.join("\n") + "\n").unwrap();
+        assert_eq!(recording, expected, "{number}");
+        lines.insert(500 + 100 * number, "what is this");
+    }
+    let recording = read_bytes(lines.join("\n") + "\n").unwrap();
+    assert_eq!(recording.events, expected.events);
+    assert_eq!(
+        recording.warnings,
+        ["9 lines that are no events were passed over, the first is line 501: 'what is this'"]
+    );
+}
+
+#[test]
+fn a_row_that_is_no_time_is_told_with_its_place() {
     let error = read_bytes("1000\n2000\n-3000\n4000\n")
         .unwrap_err()
         .to_string();

@@ -119,7 +119,7 @@ fn what_is_no_recording_is_told_as_such_with_what_to_do() {
         (b"\x7fELF\x02\x01\x01\0\0\0", "nor onbeat's own recording"),
         (
             b"{\"format\":\"something-else\"}\n",
-            "nor onbeat's own recording",
+            "it is JSON without ftrace's text",
         ),
         (b"PERFILE2\x68\0\0\0", "perf script -i FILE"),
         (b"\x17\x08\x44tracing6\0", "trace-cmd report -i FILE"),

@@ -5,19 +5,95 @@
 mod packets;
 
 use onbeat_model::{Instant, Name};
+use prost::Message;
 
 use super::collected::Collected;
 use super::lines::Lines;
-use super::proto::{MalformedMessage, MessageFields, ProtoValue, extend};
 use super::{Format, ReadError, Recording};
 use crate::switch_event::{self, Mention, Raw, SchedEvent, UNTOLD, WakeupKind};
-use packets::{Packets, Trouble};
+use packets::{AGAIN, Packets, Trouble};
 
 /// `FtraceEvent.common_flags` and `waking_common_flags`: in an interrupt, hard, soft or not
 /// maskable.
-const IN_INTERRUPT: u64 = 0x08 | 0x10 | 0x40;
+const IN_INTERRUPT: u32 = 0x08 | 0x10 | 0x40;
 
 pub(super) use packets::is_trace;
+
+/// The messages, each field with its number. Events and names are kept as bytes: many empty events
+/// are not each as large as the largest one, and a name may be no UTF-8.
+macro_rules! messages {
+    ($(struct $name:ident { $($number:tt [$($kind:tt)+] $field:ident: $type:ty,)+ })+) => {
+        $(#[derive(Clone, PartialEq, Message)]
+        struct $name { $(#[prost($($kind)+, tag = $number)] $field: $type,)+ })+
+    };
+}
+
+messages! {
+    struct TracePacket {
+        "1" [bytes = "vec", optional] ftrace_events: Option<Vec<u8>>,
+        "2" [bytes = "vec", optional] process_tree: Option<Vec<u8>>,
+        "50" [bytes = "vec", optional] compressed: Option<Vec<u8>>,
+        "98" [uint32, optional] machine_id: Option<u32>,
+        "133" [bytes = "vec", optional] compressed_with_zstd: Option<Vec<u8>>,
+    }
+    struct ProcessTree {
+        "2" [message, repeated] threads: Vec<ThreadOf>,
+    }
+    struct ThreadOf {
+        "1" [uint32] tid: u32,
+        "3" [uint32] tgid: u32,
+    }
+    struct FtraceEventBundle {
+        "1" [uint32] cpu: u32,
+        "2" [bytes = "vec", repeated] events: Vec<Vec<u8>>,
+        "3" [bool] lost_events: bool,
+        "4" [message, optional] compact: Option<CompactSched>,
+    }
+    struct CompactSched {
+        "1" [uint64, repeated] switch_times: Vec<u64>,
+        "2" [int64, repeated] prev_states: Vec<i64>,
+        "3" [uint32, repeated] next_tids: Vec<u32>,
+        "5" [bytes = "vec", repeated] names: Vec<Vec<u8>>,
+        "6" [uint32, repeated] next_names: Vec<u32>,
+        "7" [uint64, repeated] waking_times: Vec<u64>,
+        "8" [uint32, repeated] woken_tids: Vec<u32>,
+        "11" [uint32, repeated] woken_names: Vec<u32>,
+        "12" [uint32, repeated] waking_flags: Vec<u32>,
+    }
+    struct FtraceEvent {
+        "1" [uint64, optional] timestamp: Option<u64>,
+        "2" [uint32, optional] pid: Option<u32>,
+        "5" [uint32, optional] common_flags: Option<u32>,
+        "4" [message, optional] switch: Option<SwitchFields>,
+        "17" [message, optional] wakeup: Option<ThreadFields>,
+        "20" [message, optional] waking: Option<ThreadFields>,
+        "114" [message, optional] wakeup_new: Option<ThreadFields>,
+        "235" [message, optional] newtask: Option<TaskFields>,
+        "236" [message, optional] rename: Option<TaskFields>,
+        "238" [message, optional] exit: Option<ThreadFields>,
+        "239" [message, optional] fork: Option<ForkFields>,
+    }
+    struct SwitchFields {
+        "1" [bytes = "vec"] prev_comm: Vec<u8>,
+        "2" [uint32] prev_tid: u32,
+        "4" [int64] prev_state: i64,
+        "5" [bytes = "vec"] next_comm: Vec<u8>,
+        "6" [uint32] next_tid: u32,
+    }
+    struct ThreadFields {
+        "1" [bytes = "vec"] comm: Vec<u8>,
+        "2" [uint32] tid: u32,
+    }
+    struct TaskFields {
+        "1" [uint32] tid: u32,
+        "2" [bytes = "vec"] comm: Vec<u8>,
+        "3" [bytes = "vec"] newcomm: Vec<u8>,
+    }
+    struct ForkFields {
+        "3" [bytes = "vec"] child_comm: Vec<u8>,
+        "4" [uint32] child_tid: u32,
+    }
+}
 
 /// Reads a whole recording.
 pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
@@ -44,7 +120,7 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
             return Err(ReadError::BrokenBytes {
                 path,
                 offset,
-                problem: format!("{problem}: copy or record it again"),
+                problem,
             });
         }
     }
@@ -61,305 +137,163 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
 
 /// Takes in a `TracePacket`, and those that are compressed in it.
 fn take(packet: &[u8], collected: &mut Collected) -> Result<(), String> {
-    for field in MessageFields::new(packet) {
-        match field.map_err(broken)? {
-            (1, value) => value
-                .bytes()
-                .and_then(|message| bundle(message, collected))
-                .map_err(|MalformedMessage| {
-                    "the ftrace events of this packet are broken".to_owned()
-                })?,
-            (2, value) => value
-                .bytes()
-                .and_then(|message| process_tree(message, collected))
-                .map_err(|MalformedMessage| "the processes of this packet are broken".to_owned())?,
-            (50, value) => {
-                let compressed = value.bytes().map_err(broken)?;
-                let mut inner = Packets::new(flate2::read::ZlibDecoder::new(compressed));
-                loop {
-                    match inner.next() {
-                        // They hold no compressed ones themselves.
-                        Ok(Some(packet)) if is_compressed(packet) => {
-                            return Err(broken(MalformedMessage));
-                        }
-                        Ok(Some(packet)) => take(packet, collected)?,
-                        Ok(None) => break,
-                        Err(_) => return Err("the compressed packets here are damaged".into()),
-                    }
-                }
-            }
-            (133, _) => {
-                return Err(
-                    "the packets are compressed with zstd, which onbeat does not read; first turn it into FILE \
-                     with 'traceconv decompress_packets'"
-                        .into(),
-                );
-            }
-            _ => {}
+    let broken = |what| format!("{what} broken{AGAIN}");
+    let packet = TracePacket::decode(packet).map_err(|_| broken("this packet is"))?;
+    if packet.machine_id.is_some_and(|machine| machine != 0) {
+        return Err(
+            "it is of more than one machine (machine_id), whose threads have the same numbers: \
+             record each machine on its own"
+                .into(),
+        );
+    }
+    if packet.compressed_with_zstd.is_some() {
+        return Err(
+            "the packets are compressed with zstd, which onbeat does not read: first turn the \
+             trace into FILE with 'traceconv decompress_packets'"
+                .into(),
+        );
+    }
+    if let Some(events) = packet.ftrace_events {
+        bundle(&events, collected).ok_or_else(|| broken("the ftrace events of this packet are"))?;
+    }
+    if let Some(tree) = packet.process_tree {
+        let tree = ProcessTree::decode(&tree[..])
+            .map_err(|_| broken("the processes of this packet are"))?;
+        for thread in tree.threads {
+            collected.process(thread.tid, thread.tgid);
         }
     }
-    Ok(())
-}
-
-fn broken(_: MalformedMessage) -> String {
-    "this packet is broken".to_owned()
+    let Some(compressed) = packet.compressed else {
+        return Ok(());
+    };
+    let mut inner = Packets::new(flate2::read::ZlibDecoder::new(&compressed[..]));
+    loop {
+        match inner.next() {
+            Ok(None) => return Ok(()),
+            // They hold no compressed ones themselves.
+            Ok(Some(packet)) if !is_compressed(packet) => take(packet, collected)?,
+            _ => return Err(format!("the compressed packets here are damaged{AGAIN}")),
+        }
+    }
 }
 
 fn is_compressed(packet: &[u8]) -> bool {
-    MessageFields::new(packet).any(|field| matches!(field, Ok((50 | 133, _))))
+    TracePacket::decode(packet).is_ok_and(|packet| packet.compressed.is_some())
 }
 
-/// `ProcessTree`: the process of each thread, and the parent of each process.
-fn process_tree(message: &[u8], collected: &mut Collected) -> Result<(), MalformedMessage> {
-    for field in MessageFields::new(message) {
-        if let (2, thread) = field? {
-            let (mut tid, mut pid) = (0, 0);
-            for field in MessageFields::new(thread.bytes()?) {
-                match field? {
-                    (1, value) => tid = value.tid()?,
-                    (3, value) => pid = value.tid()?,
-                    _ => {}
-                }
-            }
-            collected.process(tid, pid);
-        }
-    }
-    Ok(())
-}
-
-/// `FtraceEventBundle`: events of one CPU.
-fn bundle(message: &[u8], collected: &mut Collected) -> Result<(), MalformedMessage> {
-    let mut cpu = 0;
-    let mut lost = false;
+/// The events of one CPU.
+fn bundle(message: &[u8], collected: &mut Collected) -> Option<()> {
+    let bundle = FtraceEventBundle::decode(message).ok()?;
     let mut raws = Vec::new();
-    for field in MessageFields::new(message) {
-        match field? {
-            (1, value) => cpu = u32::try_from(value.number()?).map_err(|_| MalformedMessage)?,
-            (2, value) => raws.extend(event(value.bytes()?)?),
-            (3, value) => lost = value.number()? != 0,
-            (4, value) => compact(value.bytes()?, &mut raws)?,
-            _ => {}
-        }
+    for message in &bundle.events {
+        let event = FtraceEvent::decode(&message[..]).ok()?;
+        let current = event.pid.unwrap_or(UNTOLD);
+        raws.extend(event.timestamp.map(|at| raw(at, current, said(event))));
     }
-    if let Some(first) = raws.iter().map(|raw| raw.at).min().filter(|_| lost) {
+    if let Some(compact) = bundle.compact {
+        compact_events(&compact, &mut raws)?;
+    }
+    if let Some(first) = raws
+        .iter()
+        .map(|raw| raw.at)
+        .min()
+        .filter(|_| bundle.lost_events)
+    {
         // How many is not told.
         collected.lost_at(first, 1);
     }
-    for raw in raws {
-        collected.event(Raw {
-            cpu: Some(cpu),
-            ..raw
-        });
-    }
-    Ok(())
+    let cpu = Some(bundle.cpu);
+    raws.into_iter()
+        .for_each(|raw| collected.event(Raw { cpu, ..raw }));
+    Some(())
 }
 
-/// `FtraceEvent`; none if it has no time.
-fn event(message: &[u8]) -> Result<Option<Raw>, MalformedMessage> {
-    let (mut at, mut current, mut flags) = (None, UNTOLD, None);
-    let mut payload = None;
-    for field in MessageFields::new(message) {
-        match field? {
-            (1, value) => at = Some(Instant::from_ns(value.number()?)),
-            (2, value) => current = value.tid()?,
-            (5, ProtoValue::Number(number)) => flags = Some(number),
-            (number, ProtoValue::Bytes(bytes)) => payload = Some((number, bytes)),
-            _ => {}
-        }
-    }
-    let what = match payload {
-        Some((number, bytes)) => said(number, &EventFields::read(bytes)?, current, waker(flags)),
-        None => SchedEvent::Other,
-    };
-    Ok(at.map(|at| Raw {
-        at,
+const fn raw(at: u64, current: u32, what: SchedEvent) -> Raw {
+    Raw {
+        at: Instant::from_ns(at),
         cpu: None,
         current,
         what,
-    }))
+    }
 }
 
-/// The thread that ran there is the waker, unless an interrupt is, or it is not known.
-fn waker(flags: Option<u64>) -> u32 {
-    match flags {
+fn mention(tid: u32, comm: &[u8]) -> Mention {
+    Mention {
+        tid,
+        comm: Name::new(comm),
+    }
+}
+
+/// The thread that runs there is the waker, unless an interrupt is, or it is not known.
+fn wakeup(kind: WakeupKind, task: Mention, flags: Option<u32>) -> SchedEvent {
+    let waker = match flags {
         Some(flags) if flags & IN_INTERRUPT == 0 => UNTOLD,
         _ => 0,
-    }
+    };
+    SchedEvent::Wakeup { kind, task, waker }
 }
 
-/// The fields of an event by their numbers; no event that is used has more than seven.
-#[derive(Default)]
-struct EventFields<'a> {
-    numbers: [u64; 8],
-    names: [&'a [u8]; 8],
-}
-
-impl<'a> EventFields<'a> {
-    fn read(message: &'a [u8]) -> Result<Self, MalformedMessage> {
-        let mut said = Self::default();
-        for field in MessageFields::new(message) {
-            let (number, value) = field?;
-            let place = usize::try_from(number).map_err(|_| MalformedMessage)?;
-            match value {
-                ProtoValue::Number(number) => said
-                    .numbers
-                    .get_mut(place)
-                    .map(|kept| *kept = number)
-                    .is_some(),
-                ProtoValue::Bytes(name) => {
-                    said.names.get_mut(place).map(|kept| *kept = name).is_some()
-                }
-            };
+/// The content of an event.
+fn said(event: FtraceEvent) -> SchedEvent {
+    let woken =
+        |kind, of: ThreadFields| wakeup(kind, mention(of.tid, &of.comm), event.common_flags);
+    if let Some(of) = event.switch {
+        SchedEvent::Switch {
+            from: mention(of.prev_tid, &of.prev_comm),
+            ready: switch_event::is_ready(of.prev_state),
+            to: mention(of.next_tid, &of.next_comm),
         }
-        Ok(said)
-    }
-
-    /// The thread whose name and number are in these fields; none if the number is that of no
-    /// thread.
-    fn thread<const NAME: usize, const TID: usize>(&self) -> Option<Mention> {
-        Some(Mention {
-            tid: u32::try_from(self.numbers[TID]).ok()?,
-            comm: Name::new(self.names[NAME]),
-        })
-    }
-}
-
-/// The content of the event with the field number `event`, by the thread `current`.
-fn said(event: u32, said: &EventFields<'_>, current: u32, waker: u32) -> SchedEvent {
-    let wakeup = |kind| {
-        let task = said.thread::<1, 2>()?;
-        Some(SchedEvent::Wakeup { kind, task, waker })
-    };
-    let what = match event {
-        4 => said
-            .thread::<1, 2>()
-            .zip(said.thread::<5, 6>())
-            .map(|(from, to)| SchedEvent::Switch {
-                from,
-                ready: switch_event::is_ready(said.numbers[4].cast_signed()),
-                to,
-            }),
-        17 => wakeup(WakeupKind::Wakeup),
-        20 => wakeup(WakeupKind::Waking),
-        114 => wakeup(WakeupKind::New),
-        // `task_newtask` and `sched_process_fork`; the first is what Perfetto's own configurations
-        // record.
-        235 => said.thread::<2, 1>().map(|child| SchedEvent::Fork {
-            parent: current,
-            child,
-        }),
-        239 => said.thread::<3, 4>().map(|child| SchedEvent::Fork {
-            parent: current,
-            child,
-        }),
-        236 => said
-            .thread::<3, 1>()
-            .map(|task| SchedEvent::Renamed { task }),
-        238 => said
-            .thread::<1, 2>()
-            .map(|task| SchedEvent::Exit { tid: task.tid }),
-        _ => None,
-    };
-    what.unwrap_or(SchedEvent::Other)
-}
-
-/// `CompactSched`: switches and wakings in columns, each time but the first as what is added to the
-/// one before.
-fn compact(message: &[u8], raws: &mut Vec<Raw>) -> Result<(), MalformedMessage> {
-    let mut names: Vec<Name> = Vec::new();
-    let mut columns: [Vec<u64>; 13] = Default::default();
-    for field in MessageFields::new(message) {
-        match field? {
-            (5, value) => names.push(Name::new(value.bytes()?)),
-            (number, value) => {
-                let column = usize::try_from(number).ok();
-                if let Some(column) = column.and_then(|number| columns.get_mut(number)) {
-                    extend(column, value)?;
-                }
-            }
-        }
-    }
-    let name = |index: u64| {
-        let index = usize::try_from(index).ok();
-        index
-            .and_then(|index| names.get(index).copied())
-            .ok_or(MalformedMessage)
-    };
-    let [
-        _,
-        switched,
-        states,
-        next,
-        _,
-        _,
-        next_names,
-        woken,
-        woken_tids,
-        _,
-        _,
-        woken_names,
-        flags,
-    ] = &columns;
-    let are_even =
-        |columns: &[&Vec<u64>], length: usize| columns.iter().all(|column| column.len() == length);
-    if !are_even(&[states, next, next_names], switched.len())
-        || !are_even(&[woken_tids, woken_names], woken.len())
-        || !(flags.is_empty() || flags.len() == woken.len())
-    {
-        return Err(MalformedMessage);
-    }
-    let mut add = |at, what| {
-        raws.push(Raw {
-            at,
-            cpu: None,
-            current: UNTOLD,
-            what,
-        });
-    };
-    let mut clock = DeltaClock::default();
-    for (((&delta, &state), &tid), &index) in switched.iter().zip(states).zip(next).zip(next_names)
-    {
-        let from = Mention {
-            tid: UNTOLD,
-            comm: Name::default(),
-        };
-        let to = Mention {
-            tid: ProtoValue::Number(tid).tid()?,
-            comm: name(index)?,
-        };
-        let ready = switch_event::is_ready(state.cast_signed());
-        add(clock.after(delta)?, SchedEvent::Switch { from, ready, to });
-    }
-    let mut clock = DeltaClock::default();
-    let flags = flags
-        .iter()
-        .copied()
-        .map(Some)
-        .chain(std::iter::repeat(None));
-    for (((&delta, &tid), &index), flags) in
-        woken.iter().zip(woken_tids).zip(woken_names).zip(flags)
-    {
-        let task = Mention {
-            tid: ProtoValue::Number(tid).tid()?,
-            comm: name(index)?,
-        };
-        let kind = WakeupKind::Waking;
-        let waker = waker(flags);
-        add(
-            clock.after(delta)?,
-            SchedEvent::Wakeup { kind, task, waker },
+    } else if let Some(of) = event.waking {
+        woken(WakeupKind::Waking, of)
+    } else if let Some(of) = event.wakeup {
+        woken(WakeupKind::Wakeup, of)
+    } else if let Some(of) = event.wakeup_new {
+        woken(WakeupKind::New, of)
+    } else if let Some(of) = event.newtask {
+        // What Perfetto's own configurations record instead of `sched_process_fork`.
+        let (parent, child) = (event.pid.unwrap_or(UNTOLD), mention(of.tid, &of.comm));
+        SchedEvent::Fork { parent, child }
+    } else if let Some(of) = event.fork {
+        let (parent, child) = (
+            event.pid.unwrap_or(UNTOLD),
+            mention(of.child_tid, &of.child_comm),
         );
+        SchedEvent::Fork { parent, child }
+    } else if let Some(of) = event.rename {
+        SchedEvent::Renamed {
+            task: mention(of.tid, &of.newcomm),
+        }
+    } else if let Some(of) = event.exit {
+        SchedEvent::Exit { tid: of.tid }
+    } else {
+        SchedEvent::Other
     }
-    Ok(())
 }
 
-/// Adds up times.
-#[derive(Default)]
-struct DeltaClock(u64);
-
-impl DeltaClock {
-    fn after(&mut self, delta: u64) -> Result<Instant, MalformedMessage> {
-        self.0 = self.0.checked_add(delta).ok_or(MalformedMessage)?;
-        Ok(Instant::from_ns(self.0))
+/// Switches and wakings in columns, each time but the first as what is added to the one before.
+/// None if the columns are of different lengths.
+fn compact_events(compact: &CompactSched, raws: &mut Vec<Raw>) -> Option<()> {
+    let name = |index: &u32| compact.names.get(*index as usize).map(Vec::as_slice);
+    let mut at = 0_u64;
+    for (row, &delta) in compact.switch_times.iter().enumerate() {
+        at = at.checked_add(delta)?;
+        let to = mention(
+            *compact.next_tids.get(row)?,
+            name(compact.next_names.get(row)?)?,
+        );
+        let ready = switch_event::is_ready(*compact.prev_states.get(row)?);
+        let from = mention(UNTOLD, b"");
+        raws.push(raw(at, UNTOLD, SchedEvent::Switch { from, ready, to }));
     }
+    let mut at = 0_u64;
+    for (row, &delta) in compact.waking_times.iter().enumerate() {
+        at = at.checked_add(delta)?;
+        let task = mention(
+            *compact.woken_tids.get(row)?,
+            name(compact.woken_names.get(row)?)?,
+        );
+        let flags = compact.waking_flags.get(row).copied();
+        raws.push(raw(at, UNTOLD, wakeup(WakeupKind::Waking, task, flags)));
+    }
+    Some(())
 }

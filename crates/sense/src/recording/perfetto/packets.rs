@@ -3,7 +3,9 @@
 
 use std::io::{self, Read};
 
-use crate::recording::proto::{MessageFields, key};
+use prost::Message;
+
+use super::TracePacket;
 
 /// No packet is longer, in bytes: Perfetto itself reads none that is (`ProtoRingBuffer`'s
 /// `kMaxMsgSize`).
@@ -11,6 +13,9 @@ const MESSAGE_BYTES: u64 = 64 << 20;
 
 /// The key of the field 1 of bytes.
 const PACKET: u8 = 0x0a;
+
+/// What to do about a broken packet.
+pub(super) const AGAIN: &str = ": copy or record it again";
 
 /// Why there are no more packets.
 #[derive(Debug)]
@@ -57,8 +62,9 @@ impl<R: Read> Packets<R> {
             let Some(first) = self.byte()? else {
                 return Ok(None);
             };
-            let key = key(self.varint(first)?).map_err(|_| broken("no packet begins here"))?;
-            let length = match key.1 {
+            let key = self.varint(first)?;
+            let length = match key & 7 {
+                _ if !(8..8 << 29).contains(&key) => return Err(broken("no packet begins here")),
                 0 => {
                     let first = self.byte()?.ok_or(Trouble::Cut)?;
                     self.varint(first)?;
@@ -74,7 +80,7 @@ impl<R: Read> Packets<R> {
             };
             if length > MESSAGE_BYTES {
                 return Err(Trouble::Broken(format!(
-                    "this packet is longer than {MESSAGE_BYTES} bytes, which none is"
+                    "this packet is longer than {MESSAGE_BYTES} bytes, which none is{AGAIN}"
                 )));
             }
             self.packet.clear();
@@ -85,7 +91,7 @@ impl<R: Read> Packets<R> {
             if (self.packet.len() as u64) < length {
                 return Err(Trouble::Cut);
             }
-            if key == (1, 2) {
+            if key == u64::from(PACKET) {
                 return Ok(Some(&self.packet));
             }
         }
@@ -121,7 +127,7 @@ impl<R: Read> Packets<R> {
 }
 
 fn broken(problem: &str) -> Trouble {
-    Trouble::Broken(problem.to_owned())
+    Trouble::Broken(format!("{problem}{AGAIN}"))
 }
 
 /// A file that begins with `head` is a trace: a packet of whole fields, as far as it is there, with
@@ -131,9 +137,7 @@ pub(in crate::recording) fn is_trace(head: &[u8]) -> bool {
         return false;
     }
     match Packets::new(head).next() {
-        Ok(Some(packet)) => {
-            !packet.is_empty() && MessageFields::new(packet).all(|field| field.is_ok())
-        }
+        Ok(Some(packet)) => !packet.is_empty() && TracePacket::decode(packet).is_ok(),
         // Longer than the head.
         Err(Trouble::Cut) => true,
         _ => false,

@@ -10,15 +10,9 @@ mod fields;
 
 use onbeat_model::{Instant, Name};
 
-use super::collected::Collected;
-use super::lines::Lines;
-use super::sched_text::excerpt;
-use super::{Format, ReadError, Recording};
+use crate::recording::collected::Collected;
 use crate::switch_event::{self, Mention, Raw, SchedEvent, UNTOLD, WakeupKind};
 use fields::{LttngFields, LttngValue};
-
-/// Advice for a broken line.
-const ADVICE: &str = "remove the line, or write the text again with 'babeltrace2'";
 
 const SECOND_NS: u64 = 1_000_000_000;
 const DAY_NS: u64 = 86_400 * SECOND_NS;
@@ -32,75 +26,54 @@ struct LttngLine<'a> {
     fields: &'a str,
 }
 
-/// The line is one of such a recording.
-pub(super) fn is_line(line: &str) -> bool {
-    head(line).is_some_and(|head| {
-        LttngFields::read(head.fields).is_some_and(|fields| fields.cpu().is_some())
-    })
-}
-
-/// Reads a whole recording.
-pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
-    let path = lines.path().to_owned();
-    let mut collected = Collected::default();
-    let mut clock = DayClock::default();
-    while let Some(line) = lines.next()? {
-        if !line.ended {
-            collected.cut_off(&format!("line {}", line.number));
-            break;
-        }
-        take(&line.text, &mut clock, &mut collected).map_err(|problem| ReadError::BrokenLine {
-            path: path.clone(),
-            line: line.number,
-            problem: format!("{problem}: '{}'; {ADVICE}", excerpt(&line.text)),
-        })?;
-    }
-    Ok(collected.into_recording(Format::Lttng))
-}
-
-fn take(line: &str, clock: &mut DayClock, collected: &mut Collected) -> Result<(), String> {
-    if line.trim().is_empty() {
-        return Ok(());
-    }
-    if let Some(count) = discarded(line) {
-        collected.lost(count);
-        return Ok(());
-    }
-    let head = head(line).ok_or("this is no line of a recording, or its time is impossible")?;
+/// The event of such a line, or what is wrong with it; none if the line is no such.
+pub(super) fn event(
+    line: &str,
+    clock: &mut DayClock,
+    collected: &mut Collected,
+) -> Option<Result<Raw, String>> {
+    let head = head(line)?;
     let malformed = || format!("the fields of {} are not those of LTTng", head.event);
-    let fields = LttngFields::read(head.fields).ok_or_else(malformed)?;
-    let current = fields.context("tid");
-    let current = current.map_or(Ok(UNTOLD), |value| value.tid().ok_or_else(malformed))?;
-    let pid = fields.context("pid").and_then(|value| value.tid());
-    if let Some(pid) = pid.filter(|_| current != UNTOLD) {
+    Some(raw(&head, clock, collected).ok_or_else(malformed))
+}
+
+fn raw(head: &LttngLine<'_>, clock: &mut DayClock, collected: &mut Collected) -> Option<Raw> {
+    let fields = LttngFields::read(head.fields)?;
+    let current = fields.context("tid").or_else(|| fields.event("perf_tid"));
+    let current = current.map_or(Some(UNTOLD), LttngValue::tid)?;
+    let pid = fields.context("pid").or_else(|| fields.event("perf_pid"));
+    if let Some(pid) = pid.and_then(LttngValue::tid).filter(|_| current != UNTOLD) {
         collected.process(current, pid);
     }
     if head.event == "lttng_statedump_process_state" {
-        let thread = fields.event("tid").zip(fields.event("pid"));
-        let thread = thread.and_then(|(tid, pid)| Some((tid.tid()?, pid.tid()?)));
-        let (tid, pid) = thread.ok_or_else(malformed)?;
+        let (tid, pid) = (fields.event("tid")?.tid()?, fields.event("pid")?.tid()?);
         collected.process(tid, pid);
     }
-    collected.event(Raw {
-        at: clock.at(head.ns).ok_or("its time is impossible")?,
+    Some(Raw {
+        at: clock.at(head.ns)?,
         cpu: fields.cpu(),
         current,
-        what: said(head.event, &fields).ok_or_else(malformed)?,
-    });
-    Ok(())
+        what: said(head.event, &fields)?,
+    })
 }
 
 /// The content of the event; none if its fields are not what LTTng writes.
 fn said(event: &str, fields: &LttngFields<'_>) -> Option<SchedEvent> {
-    let thread = |comm, tid| {
+    // perf's names are those of the kernel, in which a thread's number is a `pid`.
+    let tid = |lttng, kernel| {
+        (fields.event(lttng))
+            .or_else(|| fields.event(kernel))?
+            .tid()
+    };
+    let thread = |comm, lttng, kernel| {
         Some(Mention {
-            tid: fields.event(tid)?.tid()?,
+            tid: tid(lttng, kernel)?,
             comm: Name::from(fields.event(comm)?.text()?.as_ref()),
         })
     };
     // In an interrupt or not: LTTng does not tell, so there is no waker.
     let wakeup = |kind| {
-        let (task, waker) = (thread("comm", "tid")?, 0);
+        let (task, waker) = (thread("comm", "tid", "pid")?, 0);
         Some(SchedEvent::Wakeup { kind, task, waker })
     };
     match event {
@@ -108,40 +81,29 @@ fn said(event: &str, fields: &LttngFields<'_>) -> Option<SchedEvent> {
         "sched_wakeup" => wakeup(WakeupKind::Wakeup),
         "sched_wakeup_new" => wakeup(WakeupKind::New),
         "sched_switch" => Some(SchedEvent::Switch {
-            from: thread("prev_comm", "prev_tid")?,
+            from: thread("prev_comm", "prev_tid", "prev_pid")?,
             ready: switch_event::is_ready(fields.event("prev_state")?.number()?),
-            to: thread("next_comm", "next_tid")?,
+            to: thread("next_comm", "next_tid", "next_pid")?,
         }),
         "sched_process_fork" => Some(SchedEvent::Fork {
-            parent: fields.event("parent_tid")?.tid()?,
-            child: thread("child_comm", "child_tid")?,
+            parent: tid("parent_tid", "parent_pid")?,
+            child: thread("child_comm", "child_tid", "child_pid")?,
         }),
         "sched_process_exec" => {
             let file = fields.event("filename")?.text()?;
             let comm = file.rsplit('/').next().unwrap_or(&file);
             Some(SchedEvent::Renamed {
                 task: Mention {
-                    tid: fields.event("tid")?.tid()?,
+                    tid: tid("tid", "pid")?,
                     comm: Name::from(comm),
                 },
             })
         }
         "sched_process_exit" => Some(SchedEvent::Exit {
-            tid: fields.event("tid")?.tid()?,
+            tid: tid("tid", "pid")?,
         }),
         _ => Some(SchedEvent::Other),
     }
-}
-
-/// `... racer discarded 123 events between [...] and [...]`: how many. babeltrace warns so of what
-/// was lost.
-fn discarded(line: &str) -> Option<u64> {
-    if line.starts_with('[') && head(line).is_some() {
-        return None;
-    }
-    let (_, rest) = line.split_once("racer discarded ")?;
-    let (count, rest) = rest.split_once(' ')?;
-    rest.starts_with("event").then(|| count.parse().ok())?
 }
 
 fn head(line: &str) -> Option<LttngLine<'_>> {
@@ -154,7 +116,8 @@ fn head(line: &str) -> Option<LttngLine<'_>> {
     let (who, fields) = rest.split_at_checked(rest.find(": {")?)?;
     Some(LttngLine {
         ns: ns_of(time)?,
-        event: who.rsplit(' ').next()?,
+        // perf's have their system in front.
+        event: who.rsplit([' ', ':']).next()?,
         fields: fields.strip_prefix(": ")?,
     })
 }
@@ -209,7 +172,7 @@ fn day(date: &str) -> Option<u64> {
 
 /// Where times have no date, they begin anew at midnight.
 #[derive(Default)]
-struct DayClock {
+pub(super) struct DayClock {
     days_ns: u64,
     last_ns: u64,
 }
