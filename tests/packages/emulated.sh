@@ -66,5 +66,5 @@ says() { # PATTERN
 }
 says '^tracer bpf +full '
 says '^  periodic +[0-9]+ +40 ms '
-says '"comm":"periodic","what":"reserved","why":"a rhythm of 40(\.[0-9]+)? ms was heard'
+says '"comm":"periodic","what":"reserved","why":"it has a period of 40(\.[0-9]+)? ms, seen in'
 says '^ended: 0$'

@@ -41,7 +41,7 @@ pub(crate) fn entry(entry: &Entry, others: &BTreeSet<&'static str>) {
         let others: Vec<&str> = others.iter().copied().collect();
         tracing::warn!(
             tid = entry.task.id.tid,
-            "whoever changed it, it is left to him; {} on this machine does such things",
+            "another program changed it (probably {}); onbeat leaves it alone",
             others.join(" and ")
         );
     }

@@ -60,7 +60,7 @@ pub enum Refusal {
     #[error("not permitted: {advice}")]
     NotPermitted { advice: String },
     /// An administrator or another program changed the task by hand, and wins.
-    #[error("somebody else changed this task's scheduling ({now}): left as it is")]
+    #[error("another program changed this task's scheduling ({now}); onbeat leaves it alone")]
     TakenOver { now: String },
     #[error("the task is gone")]
     Gone,

@@ -191,7 +191,7 @@ fn remark(thread: &ThreadReport) -> String {
         State::Refused => "no reservation",
         State::NoNeed => "needs nothing",
         State::Raised => "raised",
-        State::Released => "lost its rhythm",
+        State::Released => "lost its period",
         State::TakenOver => "changed by another program",
     };
     remark.to_owned()

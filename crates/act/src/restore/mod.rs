@@ -63,7 +63,7 @@ impl<S: fmt::Display> fmt::Display for Outcome<S> {
             Self::LeftAlone { now } => {
                 write!(
                     f,
-                    "left as it is: somebody else has set it to {now} since onbeat"
+                    "left as it is: another program has set it to {now} since onbeat"
                 )
             }
             Self::Failed { error } => write!(f, "not put back: {error}"),

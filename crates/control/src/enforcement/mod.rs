@@ -340,7 +340,6 @@ impl<A: Actuator> Enforcer<A> {
         }
     }
 
-    /// Yields to another program that changed the thread.
     pub(crate) fn yield_to_other(
         &mut self,
         books: &mut Books<'_>,

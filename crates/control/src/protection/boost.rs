@@ -65,12 +65,14 @@ impl fmt::Display for BoostWhy {
             Self::NoNeed => f.write_str("nobody else wants its CPUs"),
             Self::UsedUp => f.write_str("its application has used up what it may use above others"),
             Self::OverQuota => f.write_str("its user has used more than the quota gives"),
-            Self::AsksForPriority => f.write_str("it asked for a priority, and gets that"),
-            Self::Changed => f.write_str("its nice value was set by itself or by somebody else"),
-            Self::Decayed => f.write_str("time passed, and it sleeps as much as it does"),
-            Self::Shared => f.write_str("boosts are shared by all that are boosted"),
+            Self::AsksForPriority => {
+                f.write_str("it asked for a real-time priority, and gets that")
+            }
+            Self::Changed => f.write_str("it or another program set its nice value"),
+            Self::Decayed => f.write_str("its boost decayed"),
+            Self::Shared => f.write_str("it shares its boost with other threads"),
             Self::Reserved => f.write_str("it has a reservation instead"),
-            Self::Untracked => f.write_str("it is no longer to be kept on the beat"),
+            Self::Untracked => f.write_str("no client tracks it any more"),
             Self::Finished => f.write_str("onbeat ends"),
             Self::Refused(refusal) => refusal.fmt(f),
         }

@@ -172,14 +172,14 @@ impl fmt::Display for Why {
                 confidence,
             } => write!(
                 f,
-                "a rhythm of {period} was heard in {bursts} bursts (confidence {confidence:.4})"
+                "it has a period of {period}, seen in {bursts} bursts (confidence {confidence:.4})"
             ),
-            Self::Told { period } => write!(f, "it says where its jobs are: one each {period}"),
+            Self::Told { period } => write!(f, "it marks its jobs: one each {period}"),
             Self::Contradicts { period, marked } => write!(
                 f,
                 "it declares one job each {period}, but marks one each {marked}: the declared period counts"
             ),
-            Self::SaysNoMore => f.write_str("it no longer says where its jobs are"),
+            Self::SaysNoMore => f.write_str("it no longer marks its jobs"),
             Self::MissedDeadline { factor } => write!(
                 f,
                 "it says that it missed a deadline: {:.0}% more",
@@ -220,33 +220,33 @@ impl fmt::Display for Why {
                 "it calls sched_yield(): that gives up the rest of a reservation's budget, so it goes without",
             ),
             Self::OverQuota => f.write_str(
-                "it uses more than it holds, and its owner has used more than a quota gives: it goes without until that is made up for",
+                "it uses more than its reservation, and its owner has used more than the quota: it has none until that is made up for",
             ),
             Self::RateChanged { from, to } => {
                 write!(f, "its period changed from {from} to {to}")
             }
             Self::GaveWay { turn, of, how } => {
-                write!(f, "not all fits, {turn} of {of} to give way: {how}")
+                write!(f, "not all requests fit, {turn} of {of} to give way: {how}")
             }
             Self::SpeedFalls { from, to } => {
                 write!(f, "the CPUs are to slow down from {from} to {to}")
             }
             Self::SpeedRose { from, to } => write!(f, "the CPUs sped up from {from} to {to}"),
-            Self::RoomAgain => f.write_str("there is room again"),
+            Self::RoomAgain => f.write_str("there is CPU time to reserve again"),
             Self::GivenBackByKernel => {
-                f.write_str("the kernel had left its reservation without effect")
+                f.write_str("the kernel had dropped its reservation")
             }
-            Self::RhythmLost => f.write_str("it lost its rhythm"),
+            Self::RhythmLost => f.write_str("it lost its period"),
             Self::NoLongerBlocks { since } => write!(f, "it has not blocked for {since}"),
             Self::Idle { since } => write!(f, "it has not run for {since}"),
-            Self::AskedFor => f.write_str("it was asked for"),
-            Self::TakenBack => f.write_str("who asked for it no longer holds it"),
-            Self::Untracked => f.write_str("nobody wants it to be kept on the beat any more"),
+            Self::AskedFor => f.write_str("a client asked for it"),
+            Self::TakenBack => f.write_str("its client released it"),
+            Self::Untracked => f.write_str("no client tracks it any more"),
             Self::OnPath {
                 stage,
                 seen: (seen, of),
             } => write!(f, "it is {stage}: seen in {seen} of {of} jobs"),
-            Self::OffPath => f.write_str("nothing that is kept on the beat works with it any more"),
+            Self::OffPath => f.write_str("its pipeline has no reservation any more"),
             Self::WantsPriority => {
                 f.write_str("on probation: it asked for real-time priority, and may have a rhythm")
             }

@@ -92,7 +92,6 @@ impl SpeedGovernor {
         Some(Bandwidth::ONE - Bandwidth::of(idle.min()?, over))
     }
 
-    /// True if the speed follows from what is wanted to last.
     pub(crate) const fn follows_budgets(&self) -> bool {
         matches!(self.manager.rule(), ProtocolRule::Uniform(_))
     }
@@ -103,7 +102,6 @@ impl SpeedGovernor {
         self.ours && due.is_none_or(|due| due <= now)
     }
 
-    /// Takes the speed over, before the first look at it.
     pub(crate) fn begin<A: Actuator>(
         &mut self,
         enforcer: &mut Enforcer<A>,
@@ -200,7 +198,6 @@ impl SpeedGovernor {
         self.enter(now, SpeedWhat::GivenUp, SpeedWhy::BudgetRefused, Some(to));
     }
 
-    /// Goes on with a fall that is on its way.
     pub(crate) fn pace<A: Actuator>(
         &mut self,
         enforcer: &mut Enforcer<A>,

@@ -55,7 +55,6 @@ impl TrackedThread {
         self.party.application.unwrap_or(self.task.pid)
     }
 
-    /// The lower of `ceiling` and of what its treatment allows, as far as that is known.
     pub(crate) fn ceiling(&self, ceiling: Option<Bandwidth>) -> Option<Bandwidth> {
         let cap = self.treatment.and_then(|treatment| treatment.cap);
         ceiling.into_iter().chain(cap).min()

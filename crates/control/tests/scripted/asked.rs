@@ -156,7 +156,7 @@ fn a_thread_that_is_forgotten_gets_back_what_it_had_and_is_heard_of_no_more() {
     let last = ran.of(7).last().copied().unwrap();
     assert_eq!(last.what, What::Released);
     assert!(
-        last.why.to_string().contains("nobody wants it"),
+        last.why.to_string().contains("no client tracks it"),
         "{}",
         last.why
     );

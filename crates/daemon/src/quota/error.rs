@@ -76,11 +76,11 @@ pub enum QuotaError {
     },
     /// The kernel still holds another program's reservation for the task.
     #[error(
-        "what somebody else reserved for the task is not given back yet: ask again when its period is over"
+        "another client's reservation of the task is not given back yet: ask again when its period is over"
     )]
     Unsettled,
     /// No account has the task.
-    #[error("the task belongs to nobody who asked for it")]
+    #[error("no client asked for the task")]
     Unknown,
 }
 

@@ -150,7 +150,7 @@ fn marks_are_heard_with_those_capabilities_also_from_a_file_and_namespaces_of_th
     });
     alice.done(&format!("track {marker}"));
     eventually("marks", || {
-        let heard = machine.log().contains("it says where its jobs are");
+        let heard = machine.log().contains("it marks its jobs");
         heard.then_some(())
     });
 }

@@ -56,7 +56,7 @@ fn a_program_that_marks_its_jobs_is_reserved_for_what_it_says_alone() {
             .into_iter()
             .find(|entry| entry["what"] == "reserved")
     });
-    assert!(says(&first, "it says where its jobs are"), "{first}");
+    assert!(says(&first, "it marks its jobs"), "{first}");
     assert_eq!(first["new"]["period_ns"], 20_000_000);
     onbeat.signal(libc::SIGTERM);
     assert_eq!(onbeat.status(), Some(128 + libc::SIGTERM));

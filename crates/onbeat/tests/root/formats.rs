@@ -42,7 +42,7 @@ fn a_dry_run_logs_and_reports_the_fields_that_are_documented_and_changes_nothing
         entries.find(|entry: &Value| {
             entry["why"]
                 .as_str()
-                .is_some_and(|why| why.starts_with("a rhythm of"))
+                .is_some_and(|why| why.starts_with("it has a period of"))
         })
     });
     assert_eq!(policy(beats.id()), libc::SCHED_OTHER);
