@@ -4,7 +4,6 @@
 use std::fmt;
 use std::io;
 
-/// A set of CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Affinity {
     cpus: Vec<u32>,
@@ -15,9 +14,7 @@ const MASK_BYTES: usize = 1024;
 
 impl Affinity {
     /// The CPUs that the task `tid` may run on; 0 is the calling thread.
-    ///
-    /// # Errors
-    /// `ESRCH` if there is no such task.
+    /// Fails with `ESRCH` if there is no such task.
     pub fn of(tid: u32) -> io::Result<Self> {
         let mut mask = [0_usize; MASK_BYTES / size_of::<usize>()];
         // SAFETY: the kernel writes at most MASK_BYTES bytes into `mask`, which has as many.
@@ -44,7 +41,6 @@ impl Affinity {
         Ok(Self { cpus })
     }
 
-    /// How many CPUs they are.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.cpus.len() as u32

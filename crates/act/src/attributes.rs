@@ -19,34 +19,25 @@ pub(crate) const SCHED_EXT: i32 = 7;
 /// The scheduling of one task: everything that has to be put back to undo a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attributes {
-    /// The policy with its parameters.
     #[serde(flatten)]
     pub policy: Policy,
     /// Whether children start with the default policy instead of this one.
     pub reset_on_fork: bool,
 }
 
-/// A policy and the parameters it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "policy", rename_all = "lowercase")]
 pub enum Policy {
-    /// SCHED_OTHER.
     Other(Fair),
-    /// SCHED_BATCH.
     Batch(Fair),
-    /// SCHED_IDLE.
     Idle(Fair),
     /// SCHED_EXT: a scheduler loaded as BPF.
     Ext(Fair),
-    /// SCHED_FIFO.
     Fifo(RealTime),
-    /// SCHED_RR.
     RoundRobin(RealTime),
-    /// SCHED_DEADLINE.
     Deadline(Deadline),
 }
 
-/// The parameters of the policies that share a CPU fairly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fair {
     /// From -20, the largest share, to 19.
@@ -55,7 +46,6 @@ pub struct Fair {
     pub slice_ns: u64,
 }
 
-/// The parameter of the policies with static priorities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RealTime {
     /// From 1, the lowest, to 99.
@@ -96,17 +86,13 @@ impl Attributes {
     }
 
     /// The scheduling of the task `tid`; 0 is the calling thread.
-    ///
-    /// # Errors
-    /// `ESRCH` if there is no such task, `EINVAL` if it has a policy unknown here.
+    /// Fails with `ESRCH` if there is no such task, `EINVAL` if it has a policy unknown here.
     pub fn get(tid: u32) -> io::Result<Self> {
         Self::from_raw(&get_raw(tid)?, default_slice_ns())
     }
 
     /// Gives the task `tid` this scheduling.
-    ///
-    /// # Errors
-    /// What the kernel says: see `sched_setattr(2)`.
+    /// Fails with what the kernel says: see `sched_setattr(2)`.
     pub fn set(&self, tid: u32) -> io::Result<()> {
         set_raw(tid, &self.to_raw())
     }
@@ -202,7 +188,6 @@ impl Attributes {
         self
     }
 
-    /// The nice value in these attributes, of the policies that have one.
     #[must_use]
     pub const fn nice(&self) -> Option<i32> {
         match self.policy {
@@ -213,7 +198,6 @@ impl Attributes {
         }
     }
 
-    /// The same scheduling with another nice value, if its policy has one.
     #[must_use]
     pub const fn with_nice(mut self, nice: i32) -> Self {
         match &mut self.policy {
@@ -261,9 +245,7 @@ impl fmt::Display for Attributes {
 
 /// The nice value a task keeps whatever its policy; `renice` of a task under SCHED_DEADLINE shows
 /// here alone.
-///
-/// # Errors
-/// `ESRCH` if there is no such task.
+/// Fails with `ESRCH` if there is no such task.
 pub fn kept_nice(tid: u32) -> io::Result<i32> {
     // The raw call answers 20 - nice, 1 to 40, so that it needs no errno dance.
     // SAFETY: getpriority takes two numbers and touches no memory.
@@ -330,9 +312,7 @@ pub(crate) fn limit(tid: u32, resource: libc::__rlimit_resource_t) -> Option<lib
 
 /// A task that has `now` gets back this: `before`, with the nice value that it was given under a
 /// policy that shows none. The giver of that value has the last word.
-///
-/// # Errors
-/// `ESRCH` if there is no such task.
+/// Fails with `ESRCH` if there is no such task.
 pub(crate) fn with_kept_nice(
     before: Attributes,
     now: &Attributes,

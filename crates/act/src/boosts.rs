@@ -32,7 +32,6 @@ use crate::own::BOOSTED;
 use crate::restore::StateFile;
 use crate::task;
 
-/// The default scheduling with this nice value.
 const fn ordinary(nice: i32) -> Attributes {
     Attributes {
         policy: Policy::Other(Fair { nice, slice_ns: 0 }),
@@ -48,7 +47,6 @@ const FIRST: Attributes = Attributes {
     reset_on_fork: true,
 };
 
-/// The boosts in force.
 #[derive(Debug, Default)]
 pub(crate) struct Boosts(HashMap<TaskId, BoostState>);
 
@@ -62,7 +60,6 @@ enum BoostState {
 struct Boosted {
     before: Attributes,
     set: Attributes,
-    /// The leader of its process, if that is another task.
     leader: Option<TaskId>,
     /// The kernel refuses it a real-time priority.
     stays_ordinary: bool,

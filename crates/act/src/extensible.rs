@@ -22,20 +22,9 @@ use crate::task::{self, numbers};
 pub enum NotChosen {
     /// It is scheduled by another class, which comes before sched_ext.
     #[error("thread {tid} has {now}, and only ordinary threads can be chosen")]
-    OtherClass {
-        /// The thread.
-        tid: u32,
-        /// Its present policy.
-        now: Attributes,
-    },
-    /// The system's error.
+    OtherClass { tid: u32, now: Attributes },
     #[error("thread {tid} cannot be put under SCHED_EXT: {source}")]
-    System {
-        /// The thread.
-        tid: u32,
-        /// The text.
-        source: io::Error,
-    },
+    System { tid: u32, source: io::Error },
 }
 
 /// The policy that a task was given, and the one before.
@@ -66,9 +55,8 @@ impl Chooser {
     }
 
     /// Chooses all threads of the process `pid`, and those that they start from now on.
-    ///
-    /// # Errors
-    /// If a thread cannot be chosen, or there is no such process. Those before it stay chosen.
+    /// Fails if a thread cannot be chosen, or there is no such process. Those before it stay
+    /// chosen.
     pub fn choose(&mut self, pid: u32) -> Result<(), NotChosen> {
         let system = |tid| move |source| NotChosen::System { tid, source };
         task::identify(pid).map_err(system(pid))?;
@@ -122,7 +110,6 @@ impl Chooser {
         }
     }
 
-    /// The chosen tasks.
     pub fn tasks(&self) -> impl Iterator<Item = TaskId> + '_ {
         self.chosen.keys().copied()
     }

@@ -34,7 +34,6 @@ pub fn probe() -> Vec<Feature> {
     ]
 }
 
-/// The capacity.
 #[must_use]
 pub fn capacity() -> Capacity {
     KernelLimits::read().capacity()

@@ -27,7 +27,6 @@ pub(crate) fn shrunk(set: &Attributes) -> Option<Attributes> {
     Some(least)
 }
 
-/// The outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leaving {
     /// The task has what it had before.
@@ -37,9 +36,7 @@ pub(crate) enum Leaving {
 }
 
 /// Gives `task`, which has `set` and the `server` and may be `asleep`, what it had `before`.
-///
-/// # Errors
-/// What the kernel says; the task then has `set` again. `ESRCH` if it is gone.
+/// Fails with what the kernel says; the task then has `set` again. `ESRCH` if it is gone.
 pub(crate) fn leave(
     task: TaskId,
     server: Option<Server>,

@@ -34,19 +34,15 @@ pub fn may_reserve() -> bool {
     mask.is_some_and(|mask| mask & (1 << CAP_SYS_NICE) != 0)
 }
 
-/// The kernel's limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct KernelLimits {
-    /// CPUs that are online.
     pub(crate) cpus: u32,
     /// The share of one CPU that the admission test lets all reservations have; none if it is
     /// switched off.
     pub(crate) per_cpu: Option<Bandwidth>,
     /// The share of one CPU that the kernel itself reserves for ordinary tasks.
     pub(crate) fair_server: Bandwidth,
-    /// The shortest period it takes.
     pub(crate) shortest_period: Span,
-    /// The longest period it takes.
     pub(crate) longest_period: Span,
 }
 
@@ -125,7 +121,6 @@ impl KernelLimits {
     }
 }
 
-/// How many CPUs are online.
 pub(crate) fn online() -> u32 {
     cpus::online().map_or(1, |cpus| cpus.len() as u32)
 }

@@ -36,7 +36,6 @@ thread_local! {
 /// How the calling thread was put ahead of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precedence {
-    /// The real-time priority.
     RealTime,
     /// Highest share among ordinary tasks: real-time priority was refused.
     Nice,
@@ -54,9 +53,7 @@ pub(crate) const HIGHEST: u32 = 99;
 /// Puts the calling thread ahead of ordinary tasks while it loads a tracer: that takes tens of
 /// milliseconds, and the program that is to be run waits for it. Its children have the default, but
 /// in [`start_ahead`].
-///
-/// # Errors
-/// If that is not permitted; the thread then stays as it was.
+/// Fails if that is not permitted; the thread then stays as it was.
 pub fn load_first() -> io::Result<Precedence> {
     ahead(LOWEST)
 }
@@ -95,10 +92,8 @@ pub fn pass_nice_on(child: u32) {
 
 /// Puts the calling thread ahead of ordinary tasks, and of those with a real-time priority below
 /// `priority`, for as long as it lives. It [gives way](self#giving-way).
-///
-/// # Errors
-/// If neither real-time priority nor nice -20 is permitted, and if no other thread can be started;
-/// the thread then stays as it was.
+/// Fails if neither real-time priority nor nice -20 is permitted, and if no other thread can be
+/// started; the thread then stays as it was.
 pub fn go_first(priority: u32) -> io::Result<Precedence> {
     let before = Attributes::get(0)?;
     let precedence = ahead(priority)?;

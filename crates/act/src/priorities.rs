@@ -25,10 +25,8 @@ use onbeat_kernel::clock;
 /// periods; a person waits for it.
 const LOOK_AGAIN: onbeat_model::Span = onbeat_model::Span::from_ms(100);
 
-/// The outcome for a priority that was to be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The task has it.
     InForce,
     /// The kernel gives no real-time priority in the task's control group (CONFIG_RT_GROUP_SCHED).
     /// The task has what it had, and the priority is noted for the next service.
@@ -53,7 +51,6 @@ struct Raised {
 }
 
 impl Priorities {
-    /// None yet; writes to `state_file` before it changes anything.
     #[must_use]
     pub fn new(state_file: StateFile) -> Self {
         Self {
@@ -66,9 +63,7 @@ impl Priorities {
 
     /// Takes over what the state files in `directory` say of services that have ended, and puts
     /// back everything else that they say.
-    ///
-    /// # Errors
-    /// If the directory cannot be read.
+    /// Fails if the directory cannot be read.
     pub fn adopt(&mut self, directory: &Path) -> io::Result<RestoreReport> {
         restore::restore_but(directory, &Tree::default(), Files::OfDead, |left| {
             self.take_over(&left)
@@ -125,8 +120,6 @@ impl Priorities {
 
     /// Gives `task` the priority; its children do not inherit it. A task under SCHED_DEADLINE, or
     /// with a real-time priority from another program, is left as it is.
-    ///
-    /// # Errors
     /// See [`Refusal`]; the task then has what it had before.
     pub fn raise(&mut self, task: TaskId, given: Given) -> Result<Effect, Refusal> {
         let raised = self.try_to_raise(task, given);
@@ -186,10 +179,8 @@ impl Priorities {
 
     /// Gives `task` back what it had before. A task that was not raised, or that another program
     /// changed since, is left as it is.
-    ///
-    /// # Errors
-    /// If the kernel refuses; [`Refusal::Settling`] while a reservation lies above it, under which
-    /// the priority would come to light again.
+    /// Fails if the kernel refuses; [`Refusal::Settling`] while a reservation lies above it, under
+    /// which the priority would come to light again.
     pub fn put_back(&mut self, task: TaskId) -> Result<(), Refusal> {
         let Some(raised) = self.tasks.get(&task).copied() else {
             self.forget(task);
@@ -213,7 +204,6 @@ impl Priorities {
         Ok(())
     }
 
-    /// The task is gone.
     pub fn forget(&mut self, task: TaskId) {
         self.tasks.remove(&task);
         if self.given.remove(&task).is_some() {
@@ -222,7 +212,6 @@ impl Priorities {
         }
     }
 
-    /// The tasks that have a priority from here.
     pub fn tasks(&self) -> impl Iterator<Item = TaskId> {
         self.tasks.keys().copied()
     }

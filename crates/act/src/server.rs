@@ -30,7 +30,6 @@ const DRIFT: f64 = 500e-6;
 /// period.
 const GOOD_FOR: Span = Span::from_secs(600);
 
-/// The server of a task under SCHED_DEADLINE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
     /// The rest of the runtime; negative after an overrun. For a running task, as of the last tick.

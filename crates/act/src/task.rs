@@ -18,10 +18,8 @@ pub fn stat(tid: u32) -> Option<Stat> {
 }
 
 /// The identity of the living task `tid`.
-///
-/// # Errors
-/// `ESRCH` if there is no such task, or only what a dead one leaves for its parent to read; another
-/// one if that cannot be told, as `EMFILE`.
+/// Fails with `ESRCH` if there is no such task, or only what a dead one leaves for its parent to
+/// read; another one if that cannot be told, as `EMFILE`.
 pub fn identify(tid: u32) -> io::Result<TaskId> {
     match proc::stat(tid) {
         Ok(stat) if !stat.is_dead() => Ok(TaskId {
@@ -86,7 +84,6 @@ pub(crate) fn leader(task: TaskId) -> Option<TaskId> {
     (pid != task.tid).then(|| identify(pid).ok())?
 }
 
-/// All processes, in order.
 #[must_use]
 pub fn processes() -> Vec<u32> {
     let mut processes: Vec<u32> = numbers(Path::new("/proc")).collect();
@@ -104,9 +101,7 @@ pub fn numbers(directory: &Path) -> impl Iterator<Item = u32> + use<> {
 }
 
 /// The identity of the calling thread.
-///
-/// # Errors
-/// If `/proc` is not mounted.
+/// Fails if `/proc` is not mounted.
 pub fn own() -> io::Result<TaskId> {
     // SAFETY: gettid takes nothing and always succeeds.
     identify(unsafe { libc::gettid() } as u32)

@@ -23,14 +23,12 @@ const RUNTIME: Span = Span::from_us(200);
 const LATE: Span = Span::from_ms(50);
 const LOOKS_LATE: u32 = 3;
 
-/// The thread, from outside. Copies are of the same one.
 #[derive(Clone, Debug)]
 pub struct Watcher {
     thread: Thread,
     due: Arc<AtomicU64>,
 }
 
-/// What a task is to lose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loses {
     /// A boost, which nothing bounds but the loop.
@@ -42,9 +40,7 @@ pub enum Loses {
 impl Watcher {
     /// Starts the thread, which calls `look` again and again, and says whether the loop stands
     /// still. While there is nothing to watch, `look` says so, and the thread sleeps.
-    ///
-    /// # Errors
-    /// If there can be no such thread.
+    /// Fails if there can be no such thread.
     pub fn start(mut look: impl FnMut(bool) -> bool + Send + 'static) -> io::Result<Self> {
         let due = Arc::new(AtomicU64::new(u64::MAX));
         let turns = Arc::clone(&due);
@@ -67,7 +63,6 @@ impl Watcher {
         Ok(Self { thread, due })
     }
 
-    /// There is something to watch.
     pub fn wake(&self) {
         self.thread.unpark();
     }

@@ -44,9 +44,7 @@ pub enum Next {
 }
 
 /// One turn on the events so far, without waiting: a program is served before it is let go.
-///
-/// # Errors
-/// When the sensor breaks.
+/// Fails when the sensor breaks.
 pub fn begin<S: Sensor, A: Actuator>(
     sensor: &mut S,
     controller: &mut Controller<A>,
@@ -61,9 +59,7 @@ pub fn begin<S: Sensor, A: Actuator>(
 /// says stop. `each_turn` is the place to write the journal out, and to look at the outer world.
 ///
 /// All reservations stay in force: [`Controller::finish`] gives them back.
-///
-/// # Errors
-/// When the sensor breaks.
+/// Fails when the sensor breaks.
 pub fn drive<S: Sensor, A: Actuator>(
     sensor: &mut S,
     controller: &mut Controller<A>,

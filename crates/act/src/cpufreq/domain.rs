@@ -20,19 +20,16 @@ const MOST_STEPS: u64 = 64;
 /// A governor of the kernel has a name of at most 15 characters.
 const NAME_BYTES: usize = 15;
 
-/// Where cpufreq's files are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree(PathBuf);
 
 impl Default for Tree {
-    /// This machine's.
     fn default() -> Self {
         Self(PathBuf::from("/sys/devices/system/cpu/cpufreq"))
     }
 }
 
 impl Tree {
-    /// Another one, for tests.
     #[must_use]
     pub fn at(root: &Path) -> Self {
         Self(root.to_owned())
@@ -60,35 +57,21 @@ impl Tree {
     }
 }
 
-/// Why a domain could not be read or set.
 #[derive(Debug, thiserror::Error)]
 pub enum DomainError {
-    /// A file could not be read.
     #[error("cannot read {path}: {error}")]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// The kernel's error.
-        error: io::Error,
-    },
+    Read { path: PathBuf, error: io::Error },
     /// A file says something that is not understood.
     #[error("{path} says '{text}', which is no {wanted}: the speed of these CPUs is left alone")]
     Odd {
-        /// Which.
         path: PathBuf,
-        /// The text.
         text: String,
-        /// The expected text.
         wanted: &'static str,
     },
-    /// A file could not be written.
     #[error("cannot write {value} to {path}: {error}")]
     Write {
-        /// Which.
         path: PathBuf,
-        /// What.
         value: String,
-        /// The kernel's error.
         error: io::Error,
     },
 }
@@ -98,10 +81,8 @@ pub enum DomainError {
 pub struct DomainSettings {
     /// The governor, which chooses between the limits. onbeat never changes that.
     pub governor: Governor,
-    /// `scaling_min_freq`.
     #[serde(rename = "min_khz")]
     pub min: Speed,
-    /// `scaling_max_freq`.
     #[serde(rename = "max_khz")]
     pub max: Speed,
     /// `scaling_setspeed`, if the governor leaves the choice to user space.
@@ -109,7 +90,6 @@ pub struct DomainSettings {
     pub setspeed: Option<Speed>,
 }
 
-/// The name of a governor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Governor(String);
@@ -185,7 +165,6 @@ impl fmt::Display for DomainSettings {
     }
 }
 
-/// See the file's head.
 #[derive(Clone, Debug)]
 pub struct Domain {
     number: u32,
@@ -199,13 +178,11 @@ impl Domain {
         Self { number, folder }
     }
 
-    /// Its number: that of its first CPU.
     #[must_use]
     pub const fn number(&self) -> u32 {
         self.number
     }
 
-    /// Whether it exists.
     #[must_use]
     pub fn exists(&self) -> bool {
         self.folder.is_dir()
@@ -243,9 +220,7 @@ impl Domain {
     }
 
     /// The speed that its CPUs have now.
-    ///
-    /// # Errors
-    /// If that is not told.
+    /// Fails if that is not told.
     pub fn present(&self) -> Result<Speed, DomainError> {
         self.speed("scaling_cur_freq")
     }
@@ -258,9 +233,7 @@ impl Domain {
     }
 
     /// The present setting.
-    ///
-    /// # Errors
-    /// If its files are not as the kernel's documentation says.
+    /// Fails if its files are not as the kernel's documentation says.
     pub fn settings(&self) -> Result<DomainSettings, DomainError> {
         let name = self.read("scaling_governor")?;
         let is_name = !name.is_empty() && name.len() <= NAME_BYTES;
@@ -280,9 +253,7 @@ impl Domain {
     }
 
     /// The speeds between its present limits: those that the driver lists, or steps of 100 MHz.
-    ///
-    /// # Errors
-    /// If its files are not as the kernel's documentation says.
+    /// Fails if its files are not as the kernel's documentation says.
     pub fn ladder(&self) -> Result<Ladder, DomainError> {
         let settings = self.settings()?;
         let allowed = settings.min..=settings.max;
@@ -309,9 +280,7 @@ impl Domain {
     ///
     /// The kernel may put limits in force only some time later: until then its files tell the old
     /// ones.
-    ///
-    /// # Errors
-    /// If the kernel refuses; then some of it may be set.
+    /// Fails if the kernel refuses; then some of it may be set.
     pub(crate) fn set(
         &self,
         settings: &DomainSettings,

@@ -28,7 +28,6 @@ use onbeat_kernel::clock;
 /// each second, so a worker gets its turn within a few.
 const ON_THE_WAY: onbeat_model::Span = onbeat_model::Span::from_secs(5);
 
-/// Why the speed cannot be managed.
 #[derive(Debug, thiserror::Error)]
 pub enum CpufreqError {
     /// There is nothing to manage.
@@ -57,7 +56,6 @@ pub struct Cpufreq {
     runtimes_follow_speed: bool,
 }
 
-/// A domain, what was there before, and what it was given.
 #[derive(Debug)]
 struct HeldDomain {
     domain: Domain,
@@ -72,9 +70,7 @@ struct HeldDomain {
 
 impl Cpufreq {
     /// Looks at all domains, and changes nothing yet.
-    ///
-    /// # Errors
-    /// If there is nothing to manage, or a domain is not understood.
+    /// Fails if there is nothing to manage, or a domain is not understood.
     pub fn new(tree: &Tree, state_file: StateFile) -> Result<Self, CpufreqError> {
         let mut domains = Vec::new();
         for domain in tree.domains() {
@@ -106,9 +102,7 @@ impl Cpufreq {
 
     /// Measures whether the scheduler counts runtimes by the speed. For a moment the CPUs have the
     /// lowest one: to be called before anything is reserved.
-    ///
-    /// # Errors
-    /// If the speed cannot be set.
+    /// Fails if the speed cannot be set.
     pub fn measure_runtimes(&mut self) -> Result<(), Refusal> {
         let (lowest, highest) = (self.ladder.lowest(), self.ladder.highest());
         self.set(lowest)?;
@@ -116,7 +110,6 @@ impl Cpufreq {
         self.set(highest)
     }
 
-    /// The speeds, and how runtimes are counted.
     #[must_use]
     pub fn speeds(&self) -> Speeds {
         Speeds {
@@ -127,9 +120,7 @@ impl Cpufreq {
     }
 
     /// Gives all domains `speed`, or their nearest to it.
-    ///
-    /// # Errors
-    /// If one refuses, or was taken over: then all have what they had.
+    /// Fails if one refuses, or was taken over: then all have what they had.
     pub fn set(&mut self, speed: Speed) -> Result<(), Refusal> {
         let highest = self.ladder.highest();
         for index in 0..self.domains.len() {
@@ -151,9 +142,7 @@ impl Cpufreq {
     }
 
     /// Puts back what was there before, except where another program has changed it since.
-    ///
-    /// # Errors
-    /// If a domain refuses; the state file then tells of it still.
+    /// Fails if a domain refuses; the state file then tells of it still.
     pub fn release(&mut self) -> Result<(), Refusal> {
         let mut failed = None;
         for held in &mut self.domains {

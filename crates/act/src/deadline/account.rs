@@ -29,12 +29,10 @@ pub(super) enum RoomFinding {
     Fits,
     /// It fits once what has been given back is no longer counted.
     FitsAt(Instant),
-    /// It does not fit.
     DoesNotFit,
 }
 
 impl ReservationAccount {
-    /// `task` holds `bandwidth` now.
     pub(super) fn hold(&mut self, task: TaskId, bandwidth: Bandwidth) {
         self.held.insert(task, bandwidth);
     }

@@ -10,11 +10,9 @@ use crate::limits::KernelLimits;
 use crate::task;
 use onbeat_kernel::clock;
 
-/// The reservation to ask for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wish {
     pub(super) task: TaskId,
-    /// The leader of its process, if that is another task.
     pub(super) leader: Option<TaskId>,
     /// The scheduling that it had when it was first touched.
     pub(super) before: Attributes,
@@ -23,11 +21,9 @@ pub(super) struct Wish {
     pub(super) reservation: Reservation,
 }
 
-/// Why it was not granted.
 enum No {
     /// The task is not as it was when it was looked at.
     Refused(Refusal),
-    /// The kernel said so.
     Kernel(std::io::Error),
 }
 

@@ -48,7 +48,6 @@ fn narrow(tid: u32, affinity: &Affinity, limits: &KernelLimits) -> Refusal {
     Refusal::NarrowAffinity { advice }
 }
 
-/// Why there is no room for `wanted`.
 pub(super) fn no_room(
     wanted: Bandwidth,
     admissible: Bandwidth,
@@ -66,7 +65,6 @@ pub(super) fn no_room(
     }
 }
 
-/// Any other answer.
 pub(super) fn unknown(tid: u32, error: &io::Error) -> Refusal {
     match error.raw_os_error() {
         Some(libc::ESRCH) => Refusal::Gone,

@@ -40,7 +40,6 @@ pub(crate) const MARGIN: onbeat_model::Span = onbeat_model::Span::from_ms(10);
 /// film at 25 frames a second.
 const LAST_PATIENCE: onbeat_model::Span = onbeat_model::Span::from_ms(200);
 
-/// The options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeadlineOptions {
     /// Make each reservation a ceiling as well. Without this a task may also use bandwidth that no
@@ -73,10 +72,8 @@ enum TaskOwnership {
     TakenOver,
 }
 
-/// A task that has a reservation.
 #[derive(Clone, Copy, Debug)]
 struct ReservedTask {
-    /// The leader of its process, if that is another task.
     leader: Option<TaskId>,
     before: Attributes,
     set: Attributes,
@@ -176,7 +173,6 @@ impl DeadlineActuator {
         taken_over(now)
     }
 
-    /// The task's scheduling under `reservation`.
     fn wanted(&self, task: TaskId, reservation: Reservation) -> Attributes {
         let is_hard = self.is_hard || self.hard.contains(&task);
         Attributes::reserved(reservation, !is_hard)

@@ -47,14 +47,12 @@ pub(super) struct Others {
 pub(super) enum LeakReaction {
     /// See whether it settles by then.
     WaitUntil(Instant),
-    /// Make the kernel recount.
     Recount,
     /// A recount has not helped: take the kernel's word.
     Unexplained,
 }
 
 impl Others {
-    /// Whether the last look is too old to rely on.
     pub(super) fn is_stale(&self, now: Instant) -> bool {
         self.looked_at.is_none_or(|at| now.since(at) >= EVERY)
     }
@@ -68,7 +66,6 @@ impl Others {
             .sum();
     }
 
-    /// The bandwidth of others' reservations when last looked.
     pub(super) fn foreign(&self) -> Bandwidth {
         self.foreign
     }
@@ -114,7 +111,6 @@ impl Others {
         self.suspected_since = None;
     }
 
-    /// How often the kernel was made to recount.
     pub(super) fn recounts(&self) -> u64 {
         self.recounts
     }

@@ -38,18 +38,13 @@ const PATIENCE: Span = Span::from_secs(2);
 pub enum Outcome<S = Attributes> {
     /// It has again what it had before onbeat touched it.
     Restored,
-    /// It already had.
     AlreadyBack,
-    /// It no longer exists.
     Gone,
     /// Another program changed it since (`now`): left as it is.
     LeftAlone {
-        /// The present settings.
         now: S,
     },
-    /// The kernel refused; the state file stays, to try again.
     Failed {
-        /// The kernel's error.
         error: String,
     },
 }
@@ -72,26 +67,20 @@ impl<S: fmt::Display> fmt::Display for Outcome<S> {
 }
 
 impl<S> Outcome<S> {
-    /// Whether it is worth another try.
     #[must_use]
     pub const fn failed(&self) -> bool {
         matches!(self, Self::Failed { .. })
     }
 }
 
-/// Why a state file was passed over.
 #[derive(Debug, thiserror::Error)]
 pub enum Skipped {
-    /// Its owner is at work.
     #[error("onbeat process {0} is still running and puts its tasks back itself: end it first")]
     OwnerLives(TaskId),
-    /// Any user could have written it.
     #[error("it belongs to user {0}, who is neither root nor you: remove it if it is not wanted")]
     Foreign(u32),
-    /// It tells of priorities of RealtimeKit's clients.
     #[error("it has what clients of RealtimeKit were given: the next service takes that over")]
     Given,
-    /// It could not be read or removed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -112,7 +101,6 @@ pub(crate) struct Left {
     pub(crate) change: Option<TaskChange>,
 }
 
-/// The outcome.
 #[derive(Debug, Default)]
 pub struct RestoreReport {
     /// Every task that keeps its priority, because this onbeat has taken it over.
@@ -121,14 +109,11 @@ pub struct RestoreReport {
     pub tasks: Vec<(TaskId, Outcome)>,
     /// Every domain of cpufreq that a state file told of, and what became of it.
     pub domains: Vec<(u32, Outcome<DomainSettings>)>,
-    /// State files that were passed over, and why.
     pub skipped: Vec<(PathBuf, Skipped)>,
-    /// Lines that were no records.
     pub damaged_lines: usize,
 }
 
 impl RestoreReport {
-    /// Whether nothing is left to be put back.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.skipped.is_empty()
@@ -157,17 +142,13 @@ impl RestoreReport {
 
 /// Undoes what the state files in `directory` say, and removes those that are done with. Files of
 /// living onbeat processes are passed over, unless `force`. No directory is nothing to do.
-///
-/// # Errors
-/// If the directory cannot be read.
+/// Fails if the directory cannot be read.
 pub fn restore(directory: &Path, force: bool) -> io::Result<RestoreReport> {
     restore_in(directory, &Tree::default(), force)
 }
 
 /// The same, with cpufreq's files in another place.
-///
-/// # Errors
-/// If the directory cannot be read.
+/// Fails if the directory cannot be read.
 pub fn restore_in(directory: &Path, tree: &Tree, force: bool) -> io::Result<RestoreReport> {
     restore_but(
         directory,
@@ -178,23 +159,18 @@ pub fn restore_in(directory: &Path, tree: &Tree, force: bool) -> io::Result<Rest
 }
 
 /// The same, but for files that tell of priorities of RealtimeKit's clients.
-///
-/// # Errors
-/// If the directory cannot be read.
+/// Fails if the directory cannot be read.
 pub fn restore_but_given(directory: &Path) -> io::Result<RestoreReport> {
     restore_but(directory, &Tree::default(), Files::OfDeadButGiven, |_| {
         false
     })
 }
 
-/// The state files that are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Files {
-    /// Those of processes that have ended.
     OfDead,
     /// These, but for those that tell of priorities of RealtimeKit's clients.
     OfDeadButGiven,
-    /// All.
     All,
 }
 

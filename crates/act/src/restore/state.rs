@@ -16,7 +16,6 @@ use crate::attributes::Attributes;
 use crate::cpufreq::domain::DomainSettings;
 use crate::leave::shrunk;
 
-/// The request of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
@@ -29,7 +28,6 @@ pub enum Priority {
 /// A priority that a task was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Given {
-    /// The requested priority.
     pub priority: Priority,
     /// The user who is charged for it.
     pub payer: u32,
@@ -41,60 +39,46 @@ pub struct Given {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum StateRecord {
-    /// The owner of the file.
     Owner(Owner),
     /// About to be done: `task` had `before` when it was first touched, and gets `set`.
     Change {
-        /// The task.
         task: TaskId,
         /// The leader of its process, if it is not the leader itself: a thread that executes
         /// another program takes the leader's number.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         leader: Option<TaskId>,
-        /// The settings to put back.
         before: Attributes,
-        /// The settings that it is about to get.
         set: Attributes,
     },
     /// A client of RealtimeKit asked for a priority for `task`: the next service takes it over. The
     /// change itself is a record of its own, and may come later.
     Given {
-        /// The task.
         task: TaskId,
-        /// The request, and its sender.
         given: Given,
     },
     /// The kernel refused the last change of `task`.
     Refused {
-        /// The task.
         task: TaskId,
     },
     /// `task` needs nothing any more: given back, gone, or taken over by another program.
     Done {
-        /// The task.
         task: TaskId,
     },
     /// About to be done: the CPUs of a domain of cpufreq had `before` when their speed was first
     /// set, and get `set`.
     Speed {
-        /// The domain's number.
         domain: u32,
-        /// The settings to put back.
         before: DomainSettings,
-        /// The settings that it is about to get.
         set: DomainSettings,
     },
     /// The domain needs nothing any more.
     SpeedDone {
-        /// The domain's number.
         domain: u32,
     },
 }
 
-/// The process that wrote a state file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// The process.
     pub process: TaskId,
     /// `/proc/sys/kernel/random/boot_id`: task numbers and start times mean nothing after a reboot.
     pub boot_id: String,
@@ -103,7 +87,6 @@ pub struct Owner {
 /// The settings of one task that a state file still has to put back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskChange {
-    /// The leader of its process, if that is another task.
     pub leader: Option<TaskId>,
     /// The settings of the task before it was first touched.
     pub before: Attributes,
@@ -128,12 +111,10 @@ impl TaskChange {
 /// The settings of one domain of cpufreq that a state file still has to put back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpeedChange {
-    /// The settings before it was first touched.
     pub before: DomainSettings,
     /// The last settings that it is known to have been given; none if the first change may not have
     /// happened.
     pub in_force: Option<DomainSettings>,
-    /// The settings that it was about to be given.
     pub pending: Option<DomainSettings>,
 }
 
@@ -146,7 +127,6 @@ impl SpeedChange {
     }
 }
 
-/// A whole state file, read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SavedState {
     /// The writer, if the first line survived.
@@ -157,12 +137,10 @@ pub struct SavedState {
     pub given: BTreeMap<TaskId, Given>,
     /// The domains of cpufreq that are not done with.
     pub speeds: BTreeMap<u32, SpeedChange>,
-    /// Complete lines that are no record.
     pub damaged_lines: usize,
 }
 
 impl SavedState {
-    /// Adds what one record says.
     pub fn apply(&mut self, record: StateRecord) {
         match record {
             StateRecord::Owner(owner) => self.owner = Some(owner),
@@ -217,13 +195,11 @@ impl SavedState {
         }
     }
 
-    /// Nothing is left to put back.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.changes.is_empty() && self.given.is_empty() && self.speeds.is_empty()
     }
 
-    /// The fewest records that say the same.
     pub(crate) fn to_records(&self) -> Vec<StateRecord> {
         let owner = self.owner.iter().cloned().map(StateRecord::Owner);
         let given = self.given.iter();

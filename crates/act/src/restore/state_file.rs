@@ -45,9 +45,7 @@ impl StateFile {
     }
 
     /// Opens a new state file of this process in `directory`, which is made if need be.
-    ///
-    /// # Errors
-    /// If the directory cannot be made, or the file not written.
+    /// Fails if the directory cannot be made, or the file not written.
     pub fn create(directory: &Path) -> io::Result<Self> {
         DirBuilder::new()
             .recursive(true)
@@ -77,7 +75,6 @@ impl StateFile {
         Ok(new)
     }
 
-    /// Where the file is.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -85,9 +82,7 @@ impl StateFile {
 
     /// To be called before `task`, which had `before` when it was first touched, is given `set`;
     /// with the `leader` of its process if that is another task.
-    ///
-    /// # Errors
-    /// If it could not be written: the change must not be made.
+    /// Fails if it could not be written: the change must not be made.
     pub fn change(
         &mut self,
         task: TaskId,
@@ -125,34 +120,26 @@ impl StateFile {
     }
 
     /// `task` was asked for a priority: to be called before it is given one.
-    ///
-    /// # Errors
-    /// If it could not be written: the next service does not take the task over.
+    /// Fails if it could not be written: the next service does not take the task over.
     pub fn given(&mut self, task: TaskId, given: Given) -> io::Result<()> {
         self.write(StateRecord::Given { task, given })
     }
 
     /// The change last announced for `task` was refused.
-    ///
-    /// # Errors
-    /// If it could not be written; restoring is then a little less exact.
+    /// Fails if it could not be written; restoring is then a little less exact.
     pub fn refused(&mut self, task: TaskId) -> io::Result<()> {
         self.write(StateRecord::Refused { task })
     }
 
     /// `task` needs nothing any more.
-    ///
-    /// # Errors
-    /// If it could not be written; restoring finds out by itself.
+    /// Fails if it could not be written; restoring finds out by itself.
     pub fn done(&mut self, task: TaskId) -> io::Result<()> {
         self.write(StateRecord::Done { task })
     }
 
     /// To be called before the domain of cpufreq with this `number`, which had `before` when it was
     /// first touched, is given `set`.
-    ///
-    /// # Errors
-    /// If it could not be written: the change must not be made.
+    /// Fails if it could not be written: the change must not be made.
     pub fn domain(
         &mut self,
         number: u32,
@@ -167,9 +154,7 @@ impl StateFile {
     }
 
     /// The domain with this `number` needs nothing any more.
-    ///
-    /// # Errors
-    /// If it could not be written; restoring finds out by itself.
+    /// Fails if it could not be written; restoring finds out by itself.
     pub fn domain_done(&mut self, number: u32) -> io::Result<()> {
         self.write(StateRecord::SpeedDone { domain: number })
     }

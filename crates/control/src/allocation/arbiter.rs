@@ -116,9 +116,7 @@ impl Arbiter {
     }
 
     /// Tests whether `wanted` fits whole beside the reservations promised to others.
-    ///
-    /// # Errors
-    /// With [`Refusal::NoRoom`] if it does not.
+    /// Fails with [`Refusal::NoRoom`] if it does not.
     pub(crate) fn admits(&self, slot: Slot, wanted: Reservation) -> Result<(), Refusal> {
         let bandwidth = wanted.bandwidth();
         if bandwidth > self.limits.per_task {

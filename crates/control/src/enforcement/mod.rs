@@ -394,10 +394,7 @@ impl<A: Actuator> Enforcer<A> {
         }
     }
 
-    /// Reserves `target` for the thread.
-    ///
-    /// # Errors
-    /// See [`Refusal`]; the thread then keeps its former reservation.
+    /// Refused, the thread keeps its former reservation.
     pub(crate) fn put_in_force(
         &mut self,
         books: &Books<'_>,

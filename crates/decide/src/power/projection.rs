@@ -15,9 +15,7 @@ pub fn projected_share(share: Bandwidth, from: Speed, to: Speed) -> Bandwidth {
 
 /// Whether all `requests`, made at the speed `from`, would be granted in full at the speed `to`:
 /// the supervisor's own test (eq. 1, and its cap for one task) of the projected budgets.
-///
-/// # Errors
-/// If not, the bandwidth that they would come to.
+/// Fails with the bandwidth that they would come to if not.
 pub fn projected_fit(
     requests: &[Request],
     limits: &Limits,
