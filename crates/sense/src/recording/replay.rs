@@ -57,12 +57,8 @@ impl Replay {
 
     /// Tracks every task of the recording.
     pub fn track_all(&mut self) {
-        let tids: Vec<u32> = self
-            .recording
-            .tasks
-            .iter()
-            .map(|task| task.id.tid)
-            .collect();
+        let tasks = self.recording.tasks.iter();
+        let tids: Vec<u32> = tasks.map(|task| task.id.tid).collect();
         for tid in tids {
             self.add(tid);
         }

@@ -1,9 +1,9 @@
 //! The shapes that a line may have, how the format is told, and what is said of what is none.
 
-use onbeat_model::{Instant, Span};
+use onbeat_model::Instant;
 use onbeat_sense::recording::Format;
 
-use crate::{bursts, bursts_of, check, read_bytes, text_of};
+use crate::{bursts, check, read_bytes, text_of};
 
 fn ftrace_line(head: &str) -> String {
     format!("# tracer: nop\n{head} sched_wakeup: comm=a b=c pid=7 prio=120 target_cpu=000\n")
@@ -31,23 +31,6 @@ fn ftrace_lines_are_read_with_and_without_flags_processes_and_nanoseconds() {
     ] {
         is_told_as(&ftrace_line(head), Format::Ftrace);
     }
-}
-
-#[test]
-fn what_trace_cmd_reports_is_read_too() {
-    is_told_as(
-        "version = 6\nCPU 1 is empty\ncpus=2\n          <idle>-0     [000]   951.557256: \
-         sched_wakeup:         a b:c:7 [120] CPU:000\n",
-        Format::Ftrace,
-    );
-    let switches = "\
-        <idle>-0 [000] 1.000100: sched_wakeup: a:7 [120] CPU:000\n\
-        <idle>-0 [000] 1.000110: sched_switch: swapper/0:0 [120] R ==> a:7 [120]\n\
-        a-7 [000] 1.000150: sched_switch: a:7 [120] S ==> swapper/0:0 [120]\n";
-    let recording = read_bytes(switches).unwrap();
-    let bursts = bursts_of(&recording, "a");
-    assert_eq!(bursts.len(), 1);
-    assert_eq!(bursts[0].executed, Span::from_us(40));
 }
 
 #[test]

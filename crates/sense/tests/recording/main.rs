@@ -4,6 +4,7 @@ mod bursts;
 mod damage;
 mod elsewhere;
 mod formats;
+mod forms;
 mod generated;
 mod own;
 mod real;

@@ -107,12 +107,14 @@ fn is_between(line: &str) -> bool {
     let is_call = line.starts_with([' ', '\t'])
         && first.bytes().all(|byte| byte.is_ascii_hexdigit())
         && first.len() < text.len();
-    const BEGINS: &str = "# => cpus= version capturing TRACE:";
-    text.is_empty()
-        || is_call
-        || BEGINS.split(' ').any(|begin| text.starts_with(begin))
-        || text.starts_with("CPU ") && text.ends_with(" is empty")
-        || text.contains(") ") && text.contains('|') && text.ends_with([';', '{', '}', '/'])
+    let begins = |begin| text.starts_with(begin);
+    is_call
+        || text.is_empty()
+        || "# => -- cpus= CPU version capturing TRACE:"
+            .split(' ')
+            .any(begins)
+        || text.contains(") ") && text.contains(" => ")
+        || text.contains('|') && text.ends_with([';', '{', '}', '/', '|']) && !mentions_event(text)
 }
 
 /// The line names an event that bursts are built from.
@@ -251,7 +253,7 @@ impl Reader {
                 "{unread} events could not be read and count as lost, the first in line {line}: {problem}"
             ));
         }
-        let nothing = self.others.count == 0 && self.passed.count == 0;
+        let nothing = !page && self.others.count == 0 && self.passed.count == 0;
         self.known |= self.others.count > 0;
         if self.read == 0 && self.known && (nothing || self.collected.cut_off) {
             self.collected
