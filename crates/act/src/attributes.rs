@@ -173,10 +173,9 @@ impl Attributes {
         raw
     }
 
-    /// The same, as it is told of a task that was given it: a slice as long as the machine's
-    /// default is none of its own.
+    /// As reported by the kernel: a default slice counts as no slice.
     #[must_use]
-    pub fn as_told(mut self) -> Self {
+    pub fn as_reported(mut self) -> Self {
         match &mut self.policy {
             Policy::Other(fair) | Policy::Batch(fair) | Policy::Idle(fair) | Policy::Ext(fair)
                 if fair.slice_ns == default_slice_ns() =>

@@ -270,7 +270,7 @@ fn boosted(boost: Boost, before: Attributes) -> Attributes {
         }),
         reset_on_fork: true,
     };
-    boosted.as_told()
+    boosted.as_reported()
 }
 
 fn taken_over(now: Attributes) -> Refusal {

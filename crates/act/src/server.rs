@@ -120,7 +120,7 @@ impl SchedulerClock {
     fn read() -> Option<(Span, Self)> {
         let period = Span::from_ms(100);
         let fresh = Reservation::implicit(Span::from_us(100), period).ok()?;
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let (end, ended) = mpsc::channel::<()>();
         // It sleeps while its server is read: that takes longer than its runtime, and would have it
         // throttled for some periods.
@@ -128,10 +128,10 @@ impl SchedulerClock {
             let own = crate::task::own().ok()?;
             let before = clock::now();
             Attributes::reserved(fresh, false).set(0).ok()?;
-            tell.send((own, before, clock::now())).ok()?;
+            sender.send((own, before, clock::now())).ok()?;
             ended.recv().ok()
         });
-        let read = told.recv().ok().and_then(|(own, before, after)| {
+        let read = receiver.recv().ok().and_then(|(own, before, after)| {
             let server = Server::read(own)?;
             Some((server, before, after))
         });

@@ -220,7 +220,7 @@ impl Domain {
     }
 
     /// The speed that its CPUs have now.
-    /// Fails if that is not told.
+    /// Fails if the kernel does not tell.
     pub fn present(&self) -> Result<Speed, DomainError> {
         self.speed("scaling_cur_freq")
     }

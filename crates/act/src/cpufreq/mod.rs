@@ -131,7 +131,7 @@ impl Cpufreq {
             if let Err(refusal) = done {
                 let earlier = self.domains.iter_mut().take(index);
                 for held in earlier {
-                    // The refusal that is told is the first one.
+                    // The first refusal is returned.
                     let _ = held.set_speed(self.present, highest, &mut self.state_file);
                 }
                 return Err(refusal);

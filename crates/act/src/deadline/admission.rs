@@ -72,7 +72,7 @@ impl DeadlineActuator {
                 self.take_over(wish.task, now)
             } else {
                 Refusal::Other(format!(
-                    "task {} has just been given {now} by somebody else: ask again for it",
+                    "task {} has just been given {now} by another program: ask again for it",
                     wish.task
                 ))
             }));

@@ -105,9 +105,7 @@ pub(crate) struct Left {
 pub struct RestoreReport {
     /// Every task that keeps its priority, because this onbeat has taken it over.
     pub kept: Vec<TaskId>,
-    /// Every task that a state file told of, and what became of it.
     pub tasks: Vec<(TaskId, Outcome)>,
-    /// Every domain of cpufreq that a state file told of, and what became of it.
     pub domains: Vec<(u32, Outcome<DomainSettings>)>,
     pub skipped: Vec<(PathBuf, Skipped)>,
     pub damaged_lines: usize,
