@@ -1,4 +1,4 @@
-//! A client's messages on the bus: any bytes are messages, calls that are too long, or the end of
+//! A client's messages on the bus: any bytes are messages, calls that are skipped, or the end of
 //! the connection, and the body of a call is its arguments or none.
 #![no_main]
 
@@ -12,12 +12,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     // In other pieces it is the same.
     assert_eq!(heard, heard_in(rest, 4096));
     let read = heard.messages.iter().sum::<usize>() as u64;
-    let skipped = heard.too_long.iter().sum::<u64>();
+    let skipped = heard.skipped.iter().sum::<u64>();
     assert!(read + skipped <= rest.len() as u64, "{heard:?}");
-    assert!(
-        heard.too_long.iter().all(|bytes| *bytes > 4096),
-        "{heard:?}"
-    );
     for endian in [Endian::Little, Endian::Big] {
         if let Some(Err(fault)) = track_in_body(rest, endian) {
             assert!(fault.to_string().contains("option"), "{fault}");

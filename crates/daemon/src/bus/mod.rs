@@ -62,7 +62,7 @@ pub fn serve(
     let subscribers = manager.subscribers();
     let kit = RealtimeKit::new(requests.clone(), callers.clone(), limits.clone());
     let no_bus = "cannot connect to the system bus: is dbus-daemon running?";
-    let (socket, too_long) = socket::connect(&clients).context(no_bus)?;
+    let (socket, skipped) = socket::connect(&clients).context(no_bus)?;
     let connection = Builder::socket(socket)
         .max_queued(256)
         .serve_at(PATH, manager)
@@ -71,7 +71,7 @@ pub fn serve(
         .context("cannot serve")?
         .build()
         .context(no_bus)?;
-    socket::answer(&connection, too_long)?;
+    socket::answer(&connection, skipped)?;
     clients::watch(&connection, Arc::clone(&clients), requests.clone())?;
     manager::tell(&connection, changes, subscribers)?;
     connection

@@ -1,10 +1,9 @@
 //! The caller, and whether it may call: by what the bus says of his connection, never by what he
 //! says himself.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use onbeat_kernel::proc;
-use onbeat_model::Instant;
 use zbus::Connection;
 use zbus::fdo::ConnectionCredentials;
 use zbus::message::Header;
@@ -13,7 +12,7 @@ use super::clients::Clients;
 use super::limits::LimitsInForce;
 use super::polkit::{self, Action, Polkit};
 use crate::account::Account;
-use crate::call_limit::{CallLimit, cost_of_tracking};
+use crate::call_limit::cost_of_tracking;
 use crate::directory;
 use crate::fault::Fault;
 use crate::request::{Caller, RequestSender, ServiceRequest};
@@ -24,7 +23,6 @@ use crate::target::Target;
 pub(crate) struct Callers {
     clients: Arc<Clients>,
     requests: RequestSender,
-    calls: Arc<Mutex<CallLimit>>,
     polkit: Arc<Polkit>,
     realtimekit: LimitsInForce,
 }
@@ -38,7 +36,6 @@ impl Callers {
         Self {
             clients,
             requests,
-            calls: Arc::default(),
             polkit: Arc::default(),
             realtimekit,
         }
@@ -70,23 +67,17 @@ impl Callers {
                 account
             }
         };
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        if calls.admits(account.uid, now()) {
-            Ok(Caller {
-                client: entry.client,
-                account,
-                serial: header.primary().serial_num().get(),
-            })
-        } else {
-            Err(Fault::TooManyCalls(
-                "more than a hundred calls a second: ask again later".to_owned(),
-            ))
-        }
+        Ok(Caller {
+            client: entry.client,
+            account,
+            serial: header.primary().serial_num().get(),
+        })
     }
 
     /// The caller has a task tracked: the tracer goes through all tasks of the machine for it.
     pub(super) fn charge_tracking(&self, caller: &Caller) {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = &self.clients.calls;
+        let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.charge(caller.account.uid, cost_of_tracking(proc::tasks()));
     }
 
@@ -238,11 +229,6 @@ async fn ask(connection: &Connection, name: &str) -> Result<Account, Unknown> {
         .groups
         .extend(credentials.unix_group_ids().into_iter().flatten());
     Ok(account)
-}
-
-/// CLOCK_MONOTONIC.
-fn now() -> Instant {
-    onbeat_kernel::clock::now()
 }
 
 #[cfg(test)]

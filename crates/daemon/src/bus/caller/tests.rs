@@ -93,7 +93,7 @@ fn a_caller_whose_number_has_no_account_is_turned_away() {
         let callers = Callers::new(Arc::clone(&clients), sender, LimitsInForce::default());
         let message = call();
         let answer = callers.of(&message.header(), &connection).await;
-        assert_eq!(clients.account(":1.7").is_some(), answer.is_ok());
+        assert_eq!(clients.enter(":1.7").account.is_some(), answer.is_ok());
         answer.err()
     };
     // One as user namespaces have, and one that every machine has.

@@ -1,16 +1,15 @@
 //! The socket to the bus: a message that is too large is skipped, and never held in memory; so is a
-//! call that wants no answer, unless its user may send one more.
+//! call, to whatever object and method, unless its user may send one more.
 //!
 //! A system bus passes on messages of 32 MiB (dbus-daemon) and more, and what they are made into
 //! takes a multiple of that: one call, of any sender, could take all memory that the service may
 //! have. So a message's length is looked at before anything is made of it. The caller is told.
 //!
-//! The bus lets a connection wait for a limited number of answers (dbus-daemon: 128). But it passes
-//! on any number of calls that want none, and all others' calls wait behind them.
+//! The bus passes on any number of calls, and all others' wait behind them. Some are the library's
+//! to answer (`Introspect`, `Ping`), so they are counted here, where all come by.
 
 mod prepared;
 
-use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
@@ -24,15 +23,17 @@ use async_io::Async;
 use async_trait::async_trait;
 use futures_lite::future;
 use onbeat_kernel::clock;
+use zbus::DBusError as _;
 use zbus::address::Transport;
 use zbus::address::transport::UnixSocket;
 use zbus::connection::socket::{BoxedSplit, ReadHalf, Socket, Split};
-use zbus::message::{Flags, Message, Type};
+use zbus::message::{Flags, Header, Message, Type};
 use zbus::zvariant::Endian;
 use zbus::zvariant::serialized::{Context as Encoding, Data};
 
 use super::clients::Clients;
-use crate::call_limit::CallLimit;
+use super::wire::BusError;
+use crate::fault::Fault;
 
 pub use prepared::{Heard, heard_in};
 
@@ -48,29 +49,23 @@ const PIECE: usize = 64 << 10;
 /// After this number of calls in a row that are not heard, others have their turn. A third of what
 /// a user may send at once (`BURST`).
 const UNHEARD_IN_A_ROW: u32 = 64;
-/// The most calls without an answer that a connection may send before its user is known. A client
-/// whose first call timed out takes it back by one.
-const FIRST_CALLS: u32 = 8;
-/// The most connections without a known user that are counted. Beyond, the count begins anew. A bus
-/// has 2,048 connections at most by default, those of one user 256.
-const MOST_UNKNOWN: usize = 1024;
-/// The number of callers that wait to be told that their call was too long. Further ones are not
-/// told. The answer is an error, of which a program that sends one too many learns from its first.
+/// The number of callers that wait to be told why their call was skipped. Further ones are not
+/// told: a program that sends too many learns it from the first answer.
 const MOST_UNTOLD: usize = 64;
 
 /// The bytes with which each message begins: they tell how long it is.
 const BEGINNING: usize = 16;
 
-/// A call that was too long: its head alone.
+/// A call that was skipped: its head alone if it was too long, else it was one too many.
 #[derive(Debug)]
-pub(super) struct TooLong {
+pub(super) struct Skipped {
     call: Message,
     bytes: u64,
 }
 
-/// Connects to the system bus, where these are. The second channel has the calls that are too long,
+/// Connects to the system bus, where these are. The second channel has the calls that are skipped,
 /// whose senders are to be told.
-pub(super) fn connect(clients: &Arc<Clients>) -> anyhow::Result<(BoxedSplit, Receiver<TooLong>)> {
+pub(super) fn connect(clients: &Arc<Clients>) -> anyhow::Result<(BoxedSplit, Receiver<Skipped>)> {
     let address = zbus::Address::system()?;
     let Transport::Unix(unix) = address.transport() else {
         anyhow::bail!("{address} is no address of a bus on this machine: name one with unix:path=");
@@ -87,23 +82,30 @@ pub(super) fn connect(clients: &Arc<Clients>) -> anyhow::Result<(BoxedSplit, Rec
     Ok((Split::new(Box::new(read), Box::new(write)), untold))
 }
 
-/// Tells those whose calls were too long, from now on, on a thread of its own.
+/// Tells those whose calls were skipped, from now on, on a thread of its own.
 pub(super) fn answer(
     connection: &zbus::blocking::Connection,
-    too_long: Receiver<TooLong>,
+    skipped: Receiver<Skipped>,
 ) -> anyhow::Result<()> {
     let connection = connection.clone();
     let answer = move || {
-        while let Ok(TooLong { call, bytes }) = too_long.recv_blocking() {
-            let text = format!("a call of {bytes} bytes is too long: send at most {MOST_BYTES}");
-            let error = Message::error(&call.header(), "org.onbeat.Error.Invalid");
-            let error = error.and_then(|error| error.build(&text));
+        while let Ok(Skipped { call, bytes }) = skipped.recv_blocking() {
+            let why = if bytes > MOST_BYTES {
+                Fault::Invalid(format!(
+                    "a call of {bytes} bytes is too long: send at most {MOST_BYTES}"
+                ))
+            } else {
+                Fault::TooManyCalls(
+                    "more than a hundred calls a second: ask again later".to_owned(),
+                )
+            };
+            let error = BusError::from(why).create_reply(&call.header());
             // A caller that is gone need not be told.
             let _ = error.and_then(|error| connection.send(&error));
         }
     };
     std::thread::Builder::new()
-        .name("bus-too-long".to_owned())
+        .name("bus-skipped".to_owned())
         .spawn(answer)
         .context("cannot start a thread")?;
     Ok(())
@@ -114,12 +116,8 @@ pub(super) fn answer(
 #[derive(Debug)]
 struct BoundedRead<R> {
     inner: R,
-    told: Sender<TooLong>,
+    told: Sender<Skipped>,
     clients: Arc<Clients>,
-    /// The calls that want no answer.
-    unanswered: CallLimit,
-    /// The same of connections whose user is not known yet, by connection.
-    first: HashMap<String, u32>,
 }
 
 /// The fields at the beginning of a message.
@@ -175,40 +173,36 @@ impl Beginning {
 }
 
 impl<R: ReadHalf> BoundedRead<R> {
-    fn new(inner: R, told: Sender<TooLong>, clients: Arc<Clients>) -> Self {
+    fn new(inner: R, told: Sender<Skipped>, clients: Arc<Clients>) -> Self {
         Self {
             inner,
             told,
             clients,
-            unanswered: CallLimit::default(),
-            first: HashMap::new(),
         }
     }
 
-    /// Whether the message is heard. A call that wants no answer is heard as often as its user may
-    /// call. Before the user is known, the connection's first ones are.
-    fn hears(&mut self, message: &Message) -> bool {
-        let head = message.primary_header();
-        if head.msg_type() != Type::MethodCall || !head.flags().contains(Flags::NoReplyExpected) {
+    /// Whether the message is heard.
+    fn hears(&self, message: &Message) -> bool {
+        if message.primary_header().msg_type() != Type::MethodCall {
             return true;
         }
-        let header = message.header();
-        let Some(sender) = header.sender() else {
+        let header = message.data().deserialize::<Header<'_>>();
+        let Some(sender) = header.as_ref().ok().and_then(|(header, _)| header.sender()) else {
             return false;
         };
-        match self.clients.account(sender.as_str()) {
-            Some(account) => self.unanswered.admits(account.uid, clock::now()),
-            None => self.is_among_first(sender.as_str()),
+        let is_heard = self.clients.admits(sender.as_str(), clock::now());
+        if !is_heard {
+            self.skipped(message.clone(), message.data().len() as u64);
         }
+        is_heard
     }
 
-    fn is_among_first(&mut self, connection: &str) -> bool {
-        if self.first.len() >= MOST_UNKNOWN {
-            self.first.clear();
+    /// Has the caller told that the call is skipped, if it wants an answer, and not too many wait.
+    fn skipped(&self, call: Message, bytes: u64) {
+        let flags = call.primary_header().flags();
+        if !flags.contains(Flags::NoReplyExpected) {
+            let _ = self.told.try_send(Skipped { call, bytes });
         }
-        let calls = self.first.entry(connection.to_owned()).or_default();
-        *calls = calls.saturating_add(1);
-        *calls <= FIRST_CALLS
     }
 
     /// Reads what has come, at least something.
@@ -255,9 +249,7 @@ impl<R: ReadHalf> BoundedRead<R> {
             rest -= head.saturating_sub(bytes.len()) as u64;
             self.fill(&mut bytes, head, &mut fds).await?;
             if let Some(call) = without_body(bytes, message.endian) {
-                let bytes = message.bytes();
-                // Where too many wait already, this one is not told.
-                let _ = self.told.try_send(TooLong { call, bytes });
+                self.skipped(call, message.bytes());
             }
         }
         let mut piece = vec![0; PIECE];
@@ -275,18 +267,13 @@ impl<R: ReadHalf> BoundedRead<R> {
     }
 }
 
-/// The call with this head, and nothing in it; none if it wants no answer.
+/// The call with this head, and nothing in it.
 fn without_body(mut head: Vec<u8>, endian: Endian) -> Option<Message> {
     head.get_mut(4..8)?.fill(0);
     let data = Data::new(head, Encoding::new_dbus(endian, 0));
     // SAFETY: the bus has looked at the encoding of what it passes on, as for every message that is
     // read from it.
-    let call = unsafe { Message::from_bytes(data) }.ok()?;
-    let is_answered = !call
-        .primary_header()
-        .flags()
-        .contains(Flags::NoReplyExpected);
-    is_answered.then_some(call)
+    unsafe { Message::from_bytes(data) }.ok()
 }
 
 #[async_trait]

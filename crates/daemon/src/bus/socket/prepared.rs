@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use zbus::connection::socket::ReadHalf;
 
 use super::super::clients::Clients;
-use super::{BoundedRead, MOST_UNTOLD, TooLong};
+use super::{BoundedRead, MOST_UNTOLD, Skipped};
 
 /// Gives at most `piece` of its bytes at a time.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl ReadHalf for Prepared {
 pub(super) fn socket(
     bytes: VecDeque<u8>,
     piece: usize,
-) -> (BoundedRead<Prepared>, Receiver<TooLong>) {
+) -> (BoundedRead<Prepared>, Receiver<Skipped>) {
     let inner = Prepared {
         bytes,
         piece,
@@ -54,20 +54,20 @@ pub struct Heard {
     /// The lengths of the messages that were read.
     pub messages: Vec<usize>,
     /// The lengths of the calls that were skipped and are answered so.
-    pub too_long: Vec<u64>,
+    pub skipped: Vec<u64>,
 }
 
 /// Has the service's connection read these bytes, at most `piece` at a time.
 #[must_use]
 pub fn heard_in(bytes: &[u8], piece: usize) -> Heard {
-    let (mut socket, too_long) = socket(bytes.iter().copied().collect(), piece.max(1));
+    let (mut socket, skipped) = socket(bytes.iter().copied().collect(), piece.max(1));
     let mut heard = Heard::default();
     let mut already = Vec::new();
     while let Ok(message) = zbus::block_on(socket.receive_message(1, &mut already, &mut Vec::new()))
     {
         heard.messages.push(message.data().len());
-        while let Ok(TooLong { bytes, .. }) = too_long.try_recv() {
-            heard.too_long.push(bytes);
+        while let Ok(Skipped { bytes, .. }) = skipped.try_recv() {
+            heard.skipped.push(bytes);
         }
     }
     heard
