@@ -71,6 +71,11 @@ pub(crate) fn known(uid: u32) -> Option<Arc<Account>> {
     DIRECTORY.known(uid)
 }
 
+/// The same; without his groups until he was looked up, because the loop does not wait for that.
+pub(crate) fn now(uid: u32) -> Arc<Account> {
+    known(uid).unwrap_or_else(|| Arc::new(Account::of_no_group(uid)))
+}
+
 /// Whether `uid` was looked up.
 pub(crate) fn has(uid: u32) -> bool {
     DIRECTORY.look(uid).is_some()

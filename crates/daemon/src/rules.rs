@@ -108,8 +108,8 @@ impl Rule {
             .user
             .as_deref()
             .is_none_or(|wanted| wanted.parse() == Ok(facts.uid));
-        let names_group = self.unit.is_some() || self.cgroup.is_some() || self.container.is_some();
-        let may_be_forged = self.bandwidth.is_some() && names_group && !facts.has_roots_groups;
+        let may_be_forged =
+            self.bandwidth.is_some() && self.names_groups() && !facts.has_roots_groups;
         program
             && unit
             && cgroup
@@ -117,6 +117,12 @@ impl Rule {
             && user
             && !may_be_forged
             && !(self.but_root && facts.uid == 0)
+    }
+
+    /// Whether it depends on a process's cgroups.
+    #[must_use]
+    pub const fn names_groups(&self) -> bool {
+        self.unit.is_some() || self.cgroup.is_some() || self.container.is_some()
     }
 
     /// Whether the rule means the thread of this name, in a process for which it holds.

@@ -233,11 +233,11 @@ fn watch(meter: &Meter) -> anyhow::Result<Watch> {
     let looked_at = meter.clone();
     let watcher = Watcher::start(move |stands_still| {
         looked_at.look();
-        looked_at.overdrawn(|task| lower(task.tid, Loses::Lendable));
+        // Again, while the loop has not heard of it: it may have just put back what is lowered.
+        looked_at.overdrawn(|task| _ = lower(task.tid, Loses::Lendable));
         let mut is_needed = false;
         looked_at.lenders(|task| {
             is_needed = true;
-            // Where that fails it is tried again.
             let _ = stands_still && lower(task.tid, Loses::Boost);
         });
         is_needed

@@ -18,8 +18,7 @@ use crate::account::Account;
 use crate::call_limit::CallLimit;
 use crate::request::{Client, RequestSender, ServiceRequest};
 
-/// The most calls that a connection may send before its user is known. A client whose first call
-/// timed out takes it back by one.
+/// The most calls that a connection may send before its user is known: one and its cancelling, say.
 const FIRST_CALLS: u32 = 8;
 
 /// A connection, and its account as soon as that is known.

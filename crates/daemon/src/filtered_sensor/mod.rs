@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, Task, TaskId};
 
+use crate::directory;
 use crate::fault::Fault;
 use crate::registry::{Registry, SharedRegistry, TrackedProcess};
 use crate::target::{Status, Target};
@@ -107,11 +108,9 @@ impl<S: Sensor> FilteredSensor<S> {
             let processes = registry.processes.values().map(|process| process.pid);
             let partners = registry.partners.all.values().map(|partner| partner.pid);
             let pids: BTreeSet<u32> = processes.chain(partners).collect();
-            let strangers = pids
-                .into_iter()
-                .filter(|pid| has_changed_owner(&registry, *pid));
-            let strangers: Vec<u32> = strangers.collect();
-            self.changed_owners.extend(strangers);
+            let is_strangers = |pid: &u32| has_changed_owner(&registry, *pid);
+            self.changed_owners
+                .extend(pids.into_iter().filter(is_strangers));
             // An end may be among the lost events.
             let threads = registry
                 .processes
@@ -155,30 +154,32 @@ fn is_wanted(registry: &mut Registry, task: &Task) -> bool {
 }
 
 /// A process that one started whose children are wanted, too, is wanted by the same, and charged to
-/// one of them.
+/// one of them; another user's that root wants, to that user.
 fn adopt(registry: &mut Registry, pid: u32) -> Option<TaskId> {
     let status = Status::read(pid)?;
     let mut processes = registry.processes.values();
     let parent =
         processes.find(|process| process.pid == status.parent && process.wants_children())?;
     let leases = parent.leases_of_children();
-    let account = parent.payer_of(&leases);
-    if !account.is_root() && status.uid != Some(account.uid) {
-        return None;
+    let mut account = parent.payer_of(&leases);
+    let mut payers = parent.payers.clone();
+    if status.uid != Some(account.uid) {
+        if !account.is_root() {
+            return None;
+        }
+        account = directory::now(status.uid?);
+        payers
+            .values_mut()
+            .for_each(|payer| payer.clone_from(&account));
     }
     let task = onbeat_act::task::identify(pid).ok()?;
     let process = TrackedProcess {
-        pid,
         origin: parent.origin.or(Some(parent.task)),
-        task,
-        whole: true,
-        account,
-        owner: status.uid,
-        payers: parent.payers.clone(),
+        payers,
         leases,
         treatment: parent.treatment,
         adopts: parent.adopts,
-        threads: BTreeSet::new(),
+        ..TrackedProcess::new(pid, task, account, status.uid)
     };
     registry.processes.insert(task, process);
     Some(task)
@@ -186,11 +187,8 @@ fn adopt(registry: &mut Registry, pid: u32) -> Option<TaskId> {
 
 /// Whether another user's program runs there now: a set-user-ID one was executed.
 fn has_changed_owner(registry: &Registry, pid: u32) -> bool {
-    let process = registry
-        .processes
-        .values()
-        .find(|process| process.pid == pid);
-    let process = process.filter(|process| !process.account.is_root());
+    let mut processes = registry.processes.values();
+    let process = processes.find(|process| process.pid == pid && !process.account.is_root());
     let mut partners = registry.partners.all.values();
     let partner = partners.find(|partner| partner.pid == pid);
     let owners = [

@@ -1,10 +1,9 @@
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::os::unix::process::CommandExt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use onbeat_control::Treatment;
 use onbeat_model::Name;
 
 use super::*;
@@ -58,19 +57,7 @@ fn tracking(uid: u32, quotas: Quotas) -> (FilteredSensor<Told>, TaskId) {
         started_ticks: 1,
     };
     let mut registry = Registry::new(Ledger::new(quotas));
-    let process = TrackedProcess {
-        pid,
-        origin: None,
-        task,
-        whole: true,
-        account: account(uid),
-        owner: Some(uid),
-        payers: BTreeMap::new(),
-        leases: BTreeMap::new(),
-        treatment: Treatment::default(),
-        adopts: false,
-        threads: BTreeSet::new(),
-    };
+    let process = TrackedProcess::new(pid, task, account(uid), Some(uid));
     registry.processes.insert(task, process);
     let comm = Name::default();
     registry
@@ -163,26 +150,9 @@ fn a_thread_whose_end_was_lost_is_charged_no_more_and_one_that_lives_is() {
         ..alive
     };
     let pid = std::process::id();
-    let account = Arc::new(Account {
-        uid: 1000,
-        is_exempt: false,
-        allotment: None,
-        groups: BTreeSet::new(),
-    });
+    let account = account(1000);
     let mut registry = Registry::new(Ledger::new(Quotas::default()));
-    let process = TrackedProcess {
-        pid,
-        origin: None,
-        task: alive,
-        whole: true,
-        account,
-        owner: Some(1000),
-        payers: BTreeMap::new(),
-        leases: BTreeMap::new(),
-        treatment: Treatment::default(),
-        adopts: false,
-        threads: BTreeSet::new(),
-    };
+    let process = TrackedProcess::new(pid, alive, account, Some(1000));
     registry.processes.insert(alive, process);
     for id in [alive, gone] {
         let comm = Name::default();
@@ -208,19 +178,7 @@ fn a_thread_whose_end_was_lost_is_charged_no_more_and_one_that_lives_is() {
 fn with_own(payer: &Arc<Account>, owner: u32, quotas: Quotas) -> (FilteredSensor<Told>, Task) {
     let own = own().task;
     let mut registry = Registry::new(Ledger::new(quotas));
-    let mut process = TrackedProcess {
-        pid: own.pid,
-        origin: None,
-        task: own.id,
-        whole: true,
-        account: Arc::clone(payer),
-        owner: Some(owner),
-        payers: BTreeMap::new(),
-        leases: BTreeMap::new(),
-        treatment: Treatment::default(),
-        adopts: false,
-        threads: BTreeSet::new(),
-    };
+    let mut process = TrackedProcess::new(own.pid, own.id, Arc::clone(payer), Some(owner));
     process.want(Holder::Client(":1.1".into()), payer, Follow::Children);
     registry.processes.insert(own.id, process);
     registry.admit(&own).unwrap();
@@ -267,4 +225,24 @@ fn where_events_were_lost_another_users_program_is_looked_for() {
     sensor.inner.0.push(Event::Lost { at, count: 1 });
     sensor.poll(Span::ZERO, &mut Vec::new()).unwrap();
     assert_eq!(sensor.take_changed_owners(), BTreeSet::from([own.pid]));
+}
+
+#[test]
+fn what_root_tracks_starts_at_the_charge_of_the_user_that_it_is_of() {
+    let root = Arc::new(Account::of_no_group(0));
+    let (mut sensor, _) = with_own(&root, 0, Quotas::default());
+    let uid = own().uid.max(5);
+    let mut child = std::process::Command::new("sleep");
+    let mut child = child.arg("100").uid(uid).spawn().unwrap();
+    let task = Target::find(child.id(), None).unwrap().task;
+    let at = Instant::ZERO;
+    sensor.inner.0.push(Event::Tracked { at, task });
+    sensor.poll(Span::ZERO, &mut Vec::new()).unwrap();
+    let mut registry = sensor.registry.borrow_mut();
+    assert_eq!(registry.ledger.charged_to(uid).1, 1);
+    // Nor is it root's who pays once payers are settled.
+    assert_eq!(registry.settle_payers(), []);
+    assert_eq!(registry.ledger.charged_to(uid).1, 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
 }

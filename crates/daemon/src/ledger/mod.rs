@@ -19,10 +19,10 @@ mod spending;
 
 use spending::{Spending, ns};
 
-/// The time within which the kernel frees a task that has ended. Some 0.1 s on a busy machine.
-const FREED_WITHIN: Span = Span::from_secs(2);
 /// The longest period of a reservation that may be soft.
 const LONGEST_SOFT_PERIOD: Span = Span::from_ms(200);
+/// The time within which the kernel frees a task that has ended. Some 0.1 s on a busy machine.
+const FREED_WITHIN: Span = Span::from_secs(2);
 
 #[derive(Clone, Debug)]
 struct Charge {
@@ -521,18 +521,14 @@ impl Ledger {
         }
     }
 
-    /// Whether `reservation` is to be a ceiling for `task`, of which is known whether the sensor
-    /// `hears` it. A user's under a quota is one if
-    /// use of more than the quota gives would be noticed late: the task is not heard, or the
-    /// period is long; and each is one while the user has used more.
+    /// Whether `reservation` is to be a ceiling for `task`: under a quota one is if the sensor does
+    /// not hear the task or if its period is long, and each while its user has used more.
     #[must_use]
     pub fn is_ceiling(&self, task: TaskId, reservation: Reservation, hears: bool) -> bool {
-        let Some(charge) = self.tasks.get(&task) else {
-            return false;
-        };
-        self.quotas_of(&charge.account).any(|(whose, _)| {
-            let is_over = || self.spending.get(&whose).is_some_and(Spending::is_over);
-            !hears || reservation.period() > LONGEST_SOFT_PERIOD || is_over()
+        let is_late = !hears || reservation.period() > LONGEST_SOFT_PERIOD;
+        self.account(task).is_some_and(|account| {
+            (is_late && self.quotas_of(account).next().is_some())
+                || self.made_up_at(account).is_some()
         })
     }
 
@@ -546,15 +542,11 @@ impl Ledger {
     }
 
     /// The tasks whose boosts or reservations may have to end, or whose reservations may become
-    /// ceilings, or be none any more, since this was last called. Each with its reservation; one
-    /// without is boosted.
-    pub fn take_to_reconsider(&mut self) -> Vec<(TaskId, Option<Reservation>)> {
-        let tasks = std::mem::take(&mut self.to_reconsider);
-        let ahead = |task| {
-            let charge = self.tasks.get(&task).filter(|charge| charge.goes_ahead())?;
-            Some((task, charge.held))
-        };
-        tasks.into_iter().filter_map(ahead).collect()
+    /// ceilings, or be none any more, since this was last called.
+    pub fn take_to_reconsider(&mut self) -> Vec<TaskId> {
+        let mut tasks = std::mem::take(&mut self.to_reconsider);
+        tasks.retain(|task| self.tasks.get(task).is_some_and(Charge::goes_ahead));
+        tasks
     }
 
     /// The tasks that are here only for what the kernel holds for them yet.

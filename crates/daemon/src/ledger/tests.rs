@@ -386,8 +386,6 @@ fn reserved(alice: &Arc<Account>) -> Ledger {
     ledger
 }
 
-const HEARD: bool = true;
-
 /// `task` of `payer` used so much, as the kernel and the meter tell.
 fn used(ledger: &mut Ledger, of: TaskId, payer: &Account, used: Span, now: Instant) {
     ledger.blocked(of, used, now);
@@ -425,12 +423,8 @@ fn a_task_has_its_reservation_until_it_used_more_than_that_and_its_owner_more_th
     }
     let over_at = over_at.unwrap();
     assert!((1100..=1400).contains(&over_at), "{over_at}");
-    assert!(
-        ledger
-            .take_to_reconsider()
-            .contains(&(task(1), Some(of(300))))
-    );
-    assert!(ledger.is_ceiling(task(1), of(300), HEARD));
+    assert!(ledger.take_to_reconsider().contains(&task(1)));
+    assert!(ledger.is_ceiling(task(1), of(300), true));
 }
 
 #[test]
@@ -440,14 +434,14 @@ fn who_has_used_too_much_has_reservations_again_when_that_is_made_up_for() {
     used(&mut ledger, task(1), &alice, Span::from_ms(1000), at(0));
     // Half a second is owed, and a quarter of one is half a bucket.
     assert_eq!(ledger.goes_without_until(task(1)), Some(at(1500)));
-    assert!(ledger.is_ceiling(task(1), of(300), HEARD));
+    assert!(ledger.is_ceiling(task(1), of(300), true));
     ledger.take_to_reconsider();
     ledger.refill(at(1499));
     assert_eq!(ledger.goes_without_until(task(1)), Some(at(1500)));
     ledger.refill(at(1500));
     assert_eq!(ledger.goes_without_until(task(1)), None);
-    assert!(!ledger.is_ceiling(task(1), of(300), HEARD));
-    assert_eq!(ledger.take_to_reconsider(), [(task(1), Some(of(300)))]);
+    assert!(!ledger.is_ceiling(task(1), of(300), true));
+    assert_eq!(ledger.take_to_reconsider(), [task(1)]);
 }
 
 #[test]
@@ -502,17 +496,17 @@ fn a_task_that_never_blocks_is_charged_each_time_that_its_runtime_is_used_up() {
 }
 
 #[test]
-fn what_a_quota_could_not_notice_in_time_is_a_ceiling_and_root_has_none() {
+fn what_is_not_heard_is_a_ceiling_and_root_has_none() {
     let ledger = reserved(&account(1000, &[]));
+    assert!(!ledger.is_ceiling(task(1), of(300), true));
+    assert!(ledger.is_ceiling(task(1), of(300), false));
     let each = |ms| Reservation::implicit(Span::from_ms(30), Span::from_ms(ms)).unwrap();
-    let slow = each(201);
-    assert!(ledger.is_ceiling(task(1), slow, HEARD));
-    assert!(!ledger.is_ceiling(task(1), each(200), HEARD));
-    assert!(ledger.is_ceiling(task(1), of(300), !HEARD));
+    assert!(ledger.is_ceiling(task(1), each(201), true));
+    assert!(!ledger.is_ceiling(task(1), each(200), true));
     let root = account(0, &[]);
     let mut roots = reserved(&root);
     used(&mut roots, task(1), &root, Span::from_secs(9), at(0));
-    assert!(!roots.is_ceiling(task(1), slow, !HEARD));
+    assert!(!roots.is_ceiling(task(1), of(300), false));
     assert_eq!(roots.goes_without_until(task(1)), None);
 }
 

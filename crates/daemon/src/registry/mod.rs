@@ -99,13 +99,9 @@ impl Registry {
         if self.partners.all.contains_key(&task.id) {
             return Ok(());
         }
-        let of_process = |process: &&mut TrackedProcess| process.pid == task.pid && process.whole;
-        let by_itself = |process: &&mut TrackedProcess| process.pid == task.pid;
-        let found = match self.processes.values_mut().find(of_process) {
-            None => self.processes.values_mut().find(by_itself),
-            found => found,
-        };
-        let Some(process) = found else {
+        let processes = self.processes.values_mut();
+        let of_process = processes.filter(|process| process.pid == task.pid);
+        let Some(process) = of_process.min_by_key(|process| !process.whole) else {
             return Err(QuotaError::Unknown);
         };
         if process.threads.contains(&task.id) {
@@ -123,9 +119,9 @@ impl Registry {
     #[must_use]
     pub fn is_ceiling(&self, task: TaskId, reservation: Reservation) -> bool {
         // A thread that holds just what was asked for is heard only if it is tracked as well.
-        let is_asked = self.explicit.contains_key(&task);
-        let hears =
-            !is_asked || (self.processes.values()).any(|process| process.threads.contains(&task));
+        let mut processes = self.processes.values();
+        let hears = !self.explicit.contains_key(&task)
+            || processes.any(|process| process.threads.contains(&task));
         self.ledger.is_ceiling(task, reservation, hears)
     }
 
@@ -188,7 +184,7 @@ impl Registry {
     /// Charges what was used up to `now`, and gives quotas what has come together since.
     pub fn meter(&mut self, now: Instant) {
         if let Some(watch) = &self.watch {
-            let spent = |payer| watch.meter.spent(Spender::Account(payer)).all();
+            let spent = |payer| watch.meter.spent(Spender::Account(payer));
             self.ledger.metered(spent, now);
         }
         self.ledger.refill(now);
@@ -206,7 +202,7 @@ impl Registry {
         };
         let (barred, untold) = (&mut self.barred, &mut self.untold);
         let (suspects, ledger) = (&mut self.suspects, &self.ledger);
-        watch.meter.all_overdrawn(|task| {
+        watch.meter.overdrawn(|task| {
             if barred.insert(task) {
                 untold.push(task);
                 let payer = ledger.account(task).map(|account| account.uid);
@@ -339,8 +335,8 @@ impl Registry {
     }
 
     /// The thread `task` of the user `uid` may work for the tracked thread `of`, and is to be
-    /// tracked for that: it is charged to the same account as `of`. A rule that frees `of` from
-    /// quotas does not free its partners: these are charged to their user.
+    /// tracked for that: it is charged to the same account as `of`. Root's request or a rule that
+    /// frees `of` from quotas does not free its partners: these are charged to their user.
     ///
     /// # Errors
     /// Why not, if that is worth telling: it is another user's, or one too many. Else it is tracked
@@ -355,12 +351,7 @@ impl Registry {
             return Err(None);
         };
         if owner != Some(uid) {
-            let whose = match owner {
-                Some(owner) if owner == account.uid => "it is not yours".to_owned(),
-                Some(owner) => format!("it is not user {owner}'s, as that one is"),
-                None => "that one runs with the rights of more than one user".to_owned(),
-            };
-            return Err(Some(format!("{whose}, but of user {uid}")));
+            return Err(Some(format!("it is not yours, but of user {uid}")));
         }
         // The bandwidth of a rule is for what the rule names: a container, not what serves it.
         if account.allotment.is_some() {
@@ -391,10 +382,7 @@ impl Registry {
         let mut processes = self.processes.values();
         let process = processes.find(|process| process.threads.contains(&of))?;
         let account = match process.owner {
-            Some(owner) if process.account.is_exempt && !process.account.is_root() => {
-                // Known since the rule was applied, or soon: the loop does not wait for it.
-                directory::known(owner).unwrap_or_else(|| Arc::new(Account::of_no_group(owner)))
-            }
+            Some(owner) if process.account.is_exempt => directory::now(owner),
             _ => Arc::clone(&process.account),
         };
         Some((process.owner, account))

@@ -69,6 +69,25 @@ pub struct TrackedProcess {
 }
 
 impl TrackedProcess {
+    /// `task` of the process `pid`, the whole process if it is the first thread. Nobody wants it
+    /// yet.
+    #[must_use]
+    pub fn new(pid: u32, task: TaskId, account: Arc<Account>, owner: Option<u32>) -> Self {
+        Self {
+            pid,
+            origin: None,
+            task,
+            whole: task.tid == pid,
+            account,
+            owner,
+            payers: BTreeMap::new(),
+            leases: BTreeMap::new(),
+            treatment: Treatment::default(),
+            adopts: false,
+            threads: BTreeSet::new(),
+        }
+    }
+
     /// `holder` asks for this itself, and `payer` pays for it. Its earlier request stays.
     pub fn want(&mut self, holder: Holder, payer: &Arc<Account>, follow: Follow) {
         let asked_for = self.task;

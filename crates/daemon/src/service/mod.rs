@@ -191,10 +191,10 @@ fn bar<S: Sensor, A: Actuator>(turn: &mut Turn<'_, S, A>) {
 /// gives: a reservation that is less than what it needs would hold it up. One that was asked for is
 /// a ceiling meanwhile.
 fn keep_to_quotas<S: Sensor, A: Actuator>(turn: &mut Turn<'_, S, A>) {
-    let reservations = turn.registry.borrow_mut().ledger.take_to_reconsider();
-    for (task, reservation) in reservations {
+    let tasks = turn.registry.borrow_mut().ledger.take_to_reconsider();
+    for task in tasks {
         let registry = turn.registry.borrow();
-        let Some(reservation) = reservation else {
+        let Some(reservation) = registry.ledger.held(task) else {
             let until = registry.ledger.unboosted_until(task);
             drop(registry);
             if until.is_some() {

@@ -29,7 +29,7 @@ struct KnownProcess {
 }
 
 impl Processes {
-    /// Begins a listing of `all`.
+    /// Begins a listing.
     pub(super) fn begin(&mut self, all: Box<dyn Iterator<Item = u32>>) {
         self.rest = Some(all);
     }
@@ -73,13 +73,5 @@ impl Processes {
     pub(super) fn refuse(&mut self, pid: u32) -> bool {
         let known = self.found.get_mut(&pid).or(self.known.get_mut(&pid));
         known.is_some_and(|known| !std::mem::replace(&mut known.is_refused, true))
-    }
-}
-
-impl std::fmt::Debug for Processes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Processes")
-            .field("known", &self.known)
-            .finish_non_exhaustive()
     }
 }

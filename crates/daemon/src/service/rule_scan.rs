@@ -45,7 +45,6 @@ const THREADS: usize = 512;
 const OF_UNKNOWN: usize = 64;
 
 /// The rules to look for, and the processes seen.
-#[derive(Debug)]
 pub(super) struct RuleScan {
     rules: Vec<Rule>,
     every: Span,
@@ -199,8 +198,7 @@ impl RuleScan {
         if self.rules.is_empty() || pid == std::process::id() {
             return None;
         }
-        let is_asked = self.rules.iter().any(|rule| rule.bandwidth.is_some());
-        let facts = facts(pid, status, is_asked)?;
+        let facts = facts(pid, status, &self.rules)?;
         let rule = self.rules.iter().find(|rule| rule.holds_for(&facts));
         rule.cloned()
     }
@@ -231,6 +229,11 @@ impl RuleScan {
             .get(&process)
             .map(|process| process.holders().any(|own| *own == holder));
         if known == Some(true) {
+            return;
+        }
+        // Another one may have had the number. What is read now is of what is held.
+        let named = Status::read(pid).and_then(|now| self.rule_for(pid, &now));
+        if named.is_none_or(|named| named.name != rule.name) {
             return;
         }
         let Some(known) = directory::known(target.uid) else {
@@ -417,19 +420,22 @@ fn has_roots_groups(mounted: &Path, told: &str) -> bool {
 
 /// The facts about a process that a rule may name; none of one that runs with the rights of two
 /// users.
-fn facts(pid: u32, status: &Status, asks_for_groups: bool) -> Option<ProcessFacts> {
+fn facts(pid: u32, status: &Status, rules: &[Rule]) -> Option<ProcessFacts> {
+    let names_groups = rules.iter().any(Rule::names_groups);
+    let pays = names_groups && rules.iter().any(|rule| rule.bandwidth.is_some());
     let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
     let program = program.map(|path| {
         let path = path.to_string_lossy().into_owned();
         path.trim_end_matches(" (deleted)").to_owned()
     });
-    let cgroups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    // Whoever may make groups can have a reader wait, before Linux 6.8.
+    let cgroups = names_groups.then(|| fs::read_to_string(format!("/proc/{pid}/cgroup")).ok());
+    let cgroups = cgroups.flatten().unwrap_or_default();
     let uid = status.uid?;
     Some(ProcessFacts {
         program,
         comm: status.name.to_text(),
-        has_roots_groups: asks_for_groups
-            && has_roots_groups(Path::new("/sys/fs/cgroup"), &cgroups),
+        has_roots_groups: pays && has_roots_groups(Path::new("/sys/fs/cgroup"), &cgroups),
         container: Cgroup::of_process(&cgroups).container,
         cgroups: cgroups
             .lines()

@@ -1,10 +1,8 @@
 //! Processes and threads that are tracked.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use onbeat_act::task;
-use onbeat_control::Treatment;
 use onbeat_model::{Actuator, Follow, Instant, Sensor, TaskId};
 
 use super::partners;
@@ -110,19 +108,9 @@ fn enter(
     follow: Follow,
     registry: &mut Registry,
 ) -> Result<(), Fault> {
-    let mut process = TrackedProcess {
-        pid: target.task.pid,
-        origin: None,
-        task: target.task.id,
-        whole: is_whole(target, follow),
-        account: Arc::clone(account),
-        owner: Some(target.uid),
-        payers: BTreeMap::new(),
-        leases: BTreeMap::new(),
-        treatment: Treatment::default(),
-        adopts: false,
-        threads: BTreeSet::new(),
-    };
+    let (task, owner) = (target.task.id, Some(target.uid));
+    let mut process = TrackedProcess::new(target.task.pid, task, Arc::clone(account), owner);
+    process.whole = is_whole(target, follow);
     process.want(holder, account, follow);
     registry.processes.insert(target.task.id, process);
     registry.admit(&target.task).map_err(|error| {

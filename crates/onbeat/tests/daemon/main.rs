@@ -4,6 +4,7 @@
 //! what must come in the end is waited for.
 
 mod begun;
+mod bounds;
 mod busy;
 mod capabilities;
 mod changes;

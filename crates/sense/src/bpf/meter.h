@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The meter: the CPU time that tasks run above ordinary effective priority, tracked or not, as the
- * account of the user, of the application and of the payer that it is charged to. Included once.
+ * account of the application and of the payer that it is charged to. Included once.
  *
  * A priority may be lent: the owner of a lock with priority inheritance runs at the priority of a
  * task that waits for it, and no budget of the kernel's is enforced then. Such time is charged to
@@ -55,19 +55,18 @@ static __always_inline struct task_struct *payer_of(struct task_struct *task, in
 	return task;
 }
 
-static __always_inline void add(enum spender kind, u32 number, u64 ns, bool is_above)
+static __always_inline void add(enum spender kind, u32 number, u64 ns)
 {
 	struct spender_key key = { .kind = kind, .number = number };
-	struct spent *sum = bpf_map_lookup_elem(&spent, &key);
+	u64 *sum = bpf_map_lookup_elem(&spent, &key);
+	u64 none = 0;
 
 	if (!sum) {
-		struct spent none = {};
-
 		bpf_map_update_elem(&spent, &key, &none, BPF_NOEXIST);
 		sum = bpf_map_lookup_elem(&spent, &key);
 	}
 	if (sum)
-		__sync_fetch_and_add(is_above ? &sum->above_ns : &sum->boosted_ns, ns);
+		__sync_fetch_and_add(sum, ns);
 }
 
 static __always_inline struct lender *lender_of(u32 place, u64 id)
@@ -75,13 +74,6 @@ static __always_inline struct lender *lender_of(u32 place, u64 id)
 	struct lender *lender = place ? bpf_map_lookup_elem(&lenders, &place) : 0;
 
 	return lender && lender->id == id ? lender : 0;
-}
-
-/* User space counts on from 1. */
-static __always_inline void overdraw(struct lender *lender)
-{
-	if (!lender->is_over)
-		lender->is_over = 1;
 }
 
 static __always_inline void lend(struct meter_slot *slot, u64 ns, u64 now)
@@ -96,23 +88,21 @@ static __always_inline void lend(struct meter_slot *slot, u64 ns, u64 now)
 	}
 	__sync_fetch_and_add(&lender->lent_ns, ns);
 	if (lender->lent_ns > lender->allowance_ns)
-		overdraw(lender);
+		lender->is_over = true;
 }
 
 /* Charges the open interval. */
 static __always_inline void settle(struct meter_slot *slot, u64 now)
 {
-	bool is_above = slot->level == LEVEL_ABOVE;
 	u64 ns = now > slot->since_ns ? now - slot->since_ns : 0;
 
 	slot->since_ns = now;
-	if (slot->level == LEVEL_ORDINARY)
+	if (!slot->is_above)
 		return;
-	add(SPENDER_USER, slot->uid, ns, is_above);
 	if (slot->application)
-		add(SPENDER_APPLICATION, slot->application, ns, is_above);
+		add(SPENDER_APPLICATION, slot->application, ns);
 	if (slot->account)
-		add(SPENDER_ACCOUNT, slot->account, ns, is_above);
+		add(SPENDER_ACCOUNT, slot->account, ns);
 	if (slot->is_lent)
 		lend(slot, ns, now);
 }
@@ -127,26 +117,24 @@ static __always_inline void open(struct meter_slot *slot, struct task_struct *ta
 
 	slot->since_ns = now;
 	slot->tid = BPF_CORE_READ(task, pid);
-	slot->level = LEVEL_ORDINARY;
+	slot->is_above = false;
 	if (prio >= ORDINARY)
 		return;
 	payer = prio < ABOVE_ORDINARY ? payer_of(task, prio) : task;
 	id = id_of_any(payer);
 	slot->payer = id;
 	slot->is_lent = payer != task;
-	slot->uid = BPF_CORE_READ(payer, cred, uid.val);
 	member = bpf_map_lookup_elem(&members, &id);
 	slot->application = member ? member->application : 0;
 	slot->account = member ? member->account : 0;
 	slot->place = member ? member->place : 0;
-	slot->level = prio < ABOVE_ORDINARY                     ? LEVEL_ABOVE
-		      : is_tracked && member && prio < ORDINARY ? LEVEL_BOOSTED
-								: LEVEL_ORDINARY;
-	if (slot->is_lent && slot->uid != BPF_CORE_READ(task, cred, uid.val)) {
+	slot->is_above = prio < ABOVE_ORDINARY || (is_tracked && member);
+	if (slot->is_lent &&
+	    BPF_CORE_READ(payer, cred, uid.val) != BPF_CORE_READ(task, cred, uid.val)) {
 		struct lender *lender = lender_of(slot->place, id);
 
 		if (lender)
-			overdraw(lender);
+			lender->is_over = true;
 	}
 }
 

@@ -11,46 +11,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, libbpf_sys};
 use onbeat_model::{Span, TaskId};
 
-use super::skeleton::types::{lender, member, meter_slot, spender as kinds, spender_key, spent};
+use super::skeleton::types::{lender, member, meter_slot, spender as kinds, spender_key};
 use super::{BpfError, wire};
 use onbeat_kernel::clock;
 
 /// An interval of the meter that is open for this long is charged at a look. Looks come every 5 ms.
 const SETTLED_AFTER: Span = Span::from_ms(4);
 
-/// Who is charged. Numbers but a user's are the caller's own; 0 is nobody's.
+/// Who is charged. Numbers are the caller's own; 0 is nobody's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spender {
-    /// A user, for all tasks, tracked or not.
-    User(u32),
     /// An application, for its members.
     Application(u32),
     /// An account, for its members.
     Account(u32),
 }
 
-/// CPU time, ever.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent {
-    /// As real-time or deadline tasks, also by priorities that others inherited.
-    pub above: Span,
-    /// As members that are ordinary tasks with a nice value below 0.
-    pub boosted: Span,
-}
-
 const TID: usize = offset_of!(meter_slot, tid);
-
-impl Spent {
-    /// Both.
-    #[must_use]
-    pub fn all(self) -> Span {
-        self.above + self.boosted
-    }
-}
-
-/// How far a lender's overdraft was noticed: `is_over` of meter.h is the first.
-const OVER: u64 = 1;
-const LOWERED: u64 = 2;
 
 /// See the file's head. Copies are of the same meter.
 #[derive(Clone, Debug)]
@@ -87,11 +64,11 @@ impl Meter {
         })))
     }
 
-    /// What was spent so far, up to some milliseconds if [`look`](Self::look) is called as often.
+    /// The CPU time that was spent so far, as real-time and deadline tasks or members with a nice
+    /// value below 0, up to some milliseconds if [`look`](Self::look) is called as often.
     #[must_use]
-    pub fn spent(&self, spender: Spender) -> Spent {
+    pub fn spent(&self, spender: Spender) -> Span {
         let (kind, number) = match spender {
-            Spender::User(uid) => (kinds::SPENDER_USER, uid),
             Spender::Application(number) => (kinds::SPENDER_APPLICATION, number),
             Spender::Account(number) => (kinds::SPENDER_ACCOUNT, number),
         };
@@ -99,14 +76,8 @@ impl Meter {
         key[offset_of!(spender_key, kind)..][..4].copy_from_slice(&kind.0.to_ne_bytes());
         key[offset_of!(spender_key, number)..][..4].copy_from_slice(&number.to_ne_bytes());
         let value = self.0.spent.lookup(&key, MapFlags::ANY).ok().flatten();
-        let span = |at: usize| {
-            let bytes = value.as_ref()?.get(at..at + 8)?;
-            Some(Span::from_ns(u64::from_ne_bytes(bytes.try_into().ok()?)))
-        };
-        Spent {
-            above: span(offset_of!(spent, above_ns)).unwrap_or_default(),
-            boosted: span(offset_of!(spent, boosted_ns)).unwrap_or_default(),
-        }
+        let ns = value.and_then(|bytes| Some(u64::from_ne_bytes(bytes.try_into().ok()?)));
+        Span::from_ns(ns.unwrap_or_default())
     }
 
     /// What `task` uses from now on is charged to this application, too.
@@ -140,6 +111,7 @@ impl Meter {
                 field(offset_of!(lender, allowance_ns)).store(allowance.as_ns(), Relaxed);
                 let id = wire::pack(task);
                 if field(offset_of!(lender, id)).swap(id, Release) != id {
+                    field(offset_of!(lender, lent_ns)).store(0, Relaxed);
                     field(offset_of!(lender, is_over)).store(0, Relaxed);
                 }
             }
@@ -209,18 +181,9 @@ impl Meter {
         self.each(|task, _| tell(task));
     }
 
-    /// Tells the tasks that have lent more than they may, or to another user's, until `lowers` has
-    /// lowered them. Allocates nothing.
-    pub fn overdrawn(&self, mut lowers: impl FnMut(TaskId) -> bool) {
-        self.each(|task, is_over| {
-            if is_over.load(Relaxed) == OVER && lowers(task) {
-                is_over.store(LOWERED, Relaxed);
-            }
-        });
-    }
-
-    /// Tells these tasks, lowered or not.
-    pub fn all_overdrawn(&self, mut tell: impl FnMut(TaskId)) {
+    /// Tells the tasks that have lent more than they may, or to another user's, for as long as they
+    /// have something to lend. Allocates nothing.
+    pub fn overdrawn(&self, mut tell: impl FnMut(TaskId)) {
         self.each(|task, is_over| {
             if is_over.load(Relaxed) != 0 {
                 tell(task);

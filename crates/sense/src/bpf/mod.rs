@@ -33,7 +33,7 @@ pub use ends::{End, Ends};
 pub use error::BpfError;
 pub use features::{is_likely, probe, probe_calls, probe_tracer, tells_expiries, tells_wakers};
 use load::Attached;
-pub use meter::{Meter, Spender, Spent};
+pub use meter::{Meter, Spender};
 use partners::PartnerCounts;
 use records::Records;
 use shared::{IteratorCommand, SharedPage, UNWANTED};
@@ -346,7 +346,7 @@ impl Sensor for BpfSensor {
     fn spent(&mut self, application: u32) -> Option<Span> {
         // What runs without a switch would be charged when it sleeps.
         self.meter.look();
-        Some(self.meter.spent(Spender::Application(application)).all())
+        Some(self.meter.spent(Spender::Application(application)))
     }
 
     fn tell_programs(&mut self, names: &BTreeSet<String>) -> Result<(), BpfError> {

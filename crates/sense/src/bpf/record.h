@@ -110,7 +110,6 @@ enum end {
 
 /* Who CPU time above ordinary priority is charged to. */
 enum spender {
-	SPENDER_USER,
 	SPENDER_APPLICATION,
 	SPENDER_ACCOUNT,
 };
@@ -118,11 +117,6 @@ enum spender {
 struct spender_key {
 	u32 kind;
 	u32 number;
-};
-
-struct spent {
-	u64 above_ns;   /* as a real-time or deadline task */
-	u64 boosted_ns; /* as a member with a nice value below 0 */
 };
 
 /* What user space knows of a task. Numbers are its own; 0 is none. */
@@ -144,24 +138,17 @@ struct lender {
 	u64 is_over;
 };
 
-enum level {
-	LEVEL_ORDINARY,
-	LEVEL_BOOSTED,
-	LEVEL_ABOVE,
-};
-
 /* What runs on a CPU, if it is a member or above ordinary priority. */
 struct meter_slot {
 	u64 since_ns;
 	u64 payer; /* the id of the task whose priority it has */
 	u32 tid;   /* 0: nothing that counts */
-	u32 uid;   /* of the payer, as all below */
-	u32 application;
+	u32 application; /* of the payer, as all below */
 	u32 account;
 	u32 place;
-	u32 level;
+	u32 is_above; /* ordinary priority, and charged */
 	u32 is_lent;
-	u32 unused[5]; /* a cache line */
+	u32 unused[6]; /* a cache line */
 };
 
 /* The number of tasks that one reading of the iterator dismisses. */

@@ -351,12 +351,19 @@ SEC(HOOK "/sched_process_fork")
 int PROGRAM(VARIANT(forked), struct task_struct *parent, struct task_struct *child)
 {
 	struct activity *a = FIND(parent);
+	u64 before = 0;
+	u32 uid;
 
 	if (!a || a->follow == FOLLOW_NOTHING)
 		return 0;
 	if (READ(child, tgid) != READ(parent, tgid) && a->follow != FOLLOW_CHILDREN)
 		return 0;
-	if (!VARIANT(keep)(child, child->comm, a->follow))
+	uid = BPF_CORE_READ(child, cred, uid.val);
+	if (bounds_bursts && uid)
+		before = begun(uid, bpf_ktime_get_ns(), FORKS_WINDOW_NS);
+	if (before > FORKS)
+		return 0;
+	if (before == FORKS || !VARIANT(keep)(child, child->comm, a->follow))
 		__sync_fetch_and_add(&shared.lost, 1);
 	return 0;
 }
@@ -424,7 +431,7 @@ int PROGRAM(VARIANT(other_became), struct task_struct *task)
 				  BPF_CORE_READ(task, mm, exe_file, f_path.dentry, d_name.name));
 	if (!bpf_map_lookup_elem(&programs, &program) ||
 	    BPF_CORE_READ(task, cred, user_ns, level) ||
-	    !may_execute(BPF_CORE_READ(task, cred, uid.val), now))
+	    begun(BPF_CORE_READ(task, cred, uid.val), now, EXECUTIONS_WINDOW_NS) >= EXECUTIONS)
 		return 0;
 	record = reserve(RECORD_EXECUTED, VARIANT(id_of)(task), now);
 	if (!record)

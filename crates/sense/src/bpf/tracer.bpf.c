@@ -128,10 +128,14 @@ struct {
 /*
  * The programs whose executions by tasks that are not tracked are told. Each user has EXECUTIONS
  * told in a window, because user space looks at each: a desktop's session starts ten at a time. In
- * a user namespace, one user has thousands of numbers: nothing is told from there.
+ * a user namespace, one user has thousands of numbers: nothing is told from there. Where bursts
+ * are bounded, each user but root has FORKS tasks tracked in a window because a tracked one began
+ * them. The first beyond counts as lost: then user space looks for those that stayed.
  */
 #define EXECUTIONS_WINDOW_NS 1000000000
 #define EXECUTIONS 16
+#define FORKS_WINDOW_NS 100000000
+#define FORKS 100
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -140,17 +144,17 @@ struct {
 	__type(value, u8);
 } programs SEC(".maps");
 
-struct executions {
+struct beginnings {
 	u64 window;
 	u64 count;
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, u32);
-	__type(value, struct executions);
-} executions_of SEC(".maps");
+	__uint(max_entries, 2048);
+	__type(key, u64);
+	__type(value, struct beginnings);
+} begun_by SEC(".maps");
 
 /*
  * How tasks with reservations end, tracked or not: a task that left SCHED_DEADLINE while it slept
@@ -191,7 +195,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
 	__type(key, struct spender_key);
-	__type(value, struct spent);
+	__type(value, u64);
 } spent SEC(".maps");
 
 const volatile u64 most_tasks = 1;
@@ -220,7 +224,6 @@ const volatile struct record a_record = {};
 const volatile enum record_bits some_bits = 0;
 const volatile enum end an_end = 0;
 const volatile enum spender a_spender = 0;
-const volatile enum level a_level = 0;
 
 static __always_inline u32 tid_of(u64 id)
 {
@@ -453,19 +456,25 @@ static __always_inline u32 by_timer(void *rq, u64 now)
 	return late_ns < WOKEN_BY_TIMER ? WOKEN_BY_TIMER | late_ns : 0;
 }
 
-/* Whether one more execution by the user is told. */
-static __always_inline bool may_execute(u32 uid, u64 now)
+/*
+ * The number of executions, or of forks, by the user in this window, before this one. They are told
+ * apart by the window's length.
+ */
+static __always_inline u64 begun(u32 uid, u64 now, u64 window_ns)
 {
-	struct executions first = { .window = now / EXECUTIONS_WINDOW_NS, .count = 1 };
-	struct executions *of_user = bpf_map_lookup_elem(&executions_of, &uid);
+	struct beginnings first = { .window = now / window_ns, .count = 1 };
+	u64 key = window_ns << 32 | uid;
+	struct beginnings *of_user = bpf_map_lookup_elem(&begun_by, &key);
 
-	if (!of_user)
-		return !bpf_map_update_elem(&executions_of, &uid, &first, BPF_ANY);
+	if (!of_user) {
+		bpf_map_update_elem(&begun_by, &key, &first, BPF_ANY);
+		return 0;
+	}
 	if (of_user->window != first.window) {
 		of_user->window = first.window;
 		of_user->count = 0;
 	}
-	return __sync_fetch_and_add(&of_user->count, 1) < EXECUTIONS;
+	return __sync_fetch_and_add(&of_user->count, 1);
 }
 
 /* Whether user space wants the task of this id to be dismissed. */

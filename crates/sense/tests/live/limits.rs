@@ -1,6 +1,10 @@
 //! The behaviour where something runs out: room, rights, or the task itself.
 
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 use std::thread;
+use std::time::Instant;
 
 use onbeat_model::{Event, Follow, Sensor, Span, Support, TaskId};
 use onbeat_sense::bpf::{BpfError, BpfOptions, BpfSensor, probe};
@@ -104,6 +108,56 @@ fn where_bursts_are_bounded_those_of_a_flood_are_told_several_as_one_and_no_time
         assert_eq!(sum, after - before);
         told < ASKED
     });
+}
+
+#[test]
+fn where_bursts_are_bounded_a_user_has_so_many_threads_tracked_in_a_window_and_root_all() {
+    const THREADS: u64 = 1500;
+    let options = BpfOptions {
+        bound_bursts: true,
+        ..BpfOptions::default()
+    };
+    let Some(mut sensor) = sensor(options) else {
+        return;
+    };
+    let script = format!(
+        "read go; i=0; while [ $i -lt {THREADS} ]; do (:); i=$((i+1)); done; echo over; read end"
+    );
+    for uid in [0, 9] {
+        let mut storm = Command::new("sh");
+        storm.args(["-c", &script]).uid(uid);
+        let mut storm = storm
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        sensor.track(storm.id(), Follow::Children).unwrap();
+        let began = Instant::now();
+        writeln!(storm.stdin.as_ref().unwrap(), "go").unwrap();
+        let mut told = [0; 5];
+        storm
+            .stdout
+            .as_mut()
+            .unwrap()
+            .read_exact(&mut told)
+            .unwrap();
+        let windows = began.elapsed().as_millis() as u64 / 100 + 2;
+        let events = heard(&mut sensor);
+        let tracked = events
+            .iter()
+            .filter(|event| matches!(event, Event::Tracked { .. }));
+        let children = tracked.count() as u64 - 1;
+        if uid == 0 {
+            assert_eq!((children, lost(&events)), (THREADS, 0));
+        } else {
+            assert!(children <= 100 * windows, "{children} in {windows} windows");
+            // A machine that stalls takes many windows.
+            assert!(children == THREADS || (1..=windows).contains(&lost(&events)));
+        }
+        drop(storm.stdin.take());
+        storm.wait().unwrap();
+        heard(&mut sensor);
+    }
 }
 
 #[test]

@@ -22,24 +22,7 @@ fn client(name: &str) -> Holder {
 
 /// The record of a process, or of one of its threads, without a holder.
 fn process(task: TaskId, pid: u32) -> TrackedProcess {
-    TrackedProcess {
-        pid,
-        origin: None,
-        task,
-        whole: task.tid == pid,
-        account: Arc::new(Account {
-            uid: 1000,
-            is_exempt: false,
-            allotment: None,
-            groups: BTreeSet::new(),
-        }),
-        owner: Some(1000),
-        payers: BTreeMap::new(),
-        leases: BTreeMap::new(),
-        treatment: Treatment::default(),
-        adopts: false,
-        threads: BTreeSet::new(),
-    }
+    TrackedProcess::new(pid, task, Arc::new(Account::of_no_group(1000)), Some(1000))
 }
 
 /// A process that `holder` wants.

@@ -8,12 +8,7 @@ const BOB: u32 = 1001;
 const SERVER: TaskId = id(40);
 
 fn account(uid: u32) -> Arc<Account> {
-    Arc::new(Account {
-        uid,
-        is_exempt: uid == 0,
-        allotment: None,
-        groups: BTreeSet::new(),
-    })
+    Arc::new(Account::of_no_group(uid))
 }
 
 /// The player `task` of `owner`, which `payer` has tracked.
@@ -34,23 +29,25 @@ fn server() -> Task {
 }
 
 #[test]
-fn whose_a_partner_may_be_goes_by_the_task_that_it_works_for_and_who_pays_by_who_asked() {
+fn whose_a_partner_may_be_goes_by_the_task_that_it_works_for_and_its_user_pays_whoever_asked() {
     let mut registry = registry();
     tracked(&mut registry, PARENT, ALICE, &account(0));
     let refused = registry.admit_partner(&server(), BOB, PARENT);
     let why = refused.unwrap_err().unwrap();
-    assert_eq!(
-        why,
-        "it is not user 1000's, as that one is, but of user 1001"
-    );
+    assert_eq!(why, "it is not yours, but of user 1001");
     assert!(
         registry.admit_partner(&server(), 0, PARENT).is_err(),
         "process's own"
     );
     registry.admit_partner(&server(), ALICE, PARENT).unwrap();
-    assert_eq!(registry.ledger.account(SERVER), Some(&account(0)));
+    assert!(
+        registry
+            .ledger
+            .account(SERVER)
+            .is_some_and(|payer| !payer.is_exempt)
+    );
     let party = registry.party(SERVER);
-    assert_eq!((party.payer, party.owner), (0, Some(ALICE)));
+    assert_eq!((party.payer, party.owner), (ALICE, Some(ALICE)));
     assert!(!party.is_everybodys);
 }
 
@@ -83,8 +80,7 @@ fn a_partner_of_two_is_charged_to_the_other_when_the_one_goes_and_is_nobodys_whe
     }
     assert!(registry.partners.in_doubt);
     assert_eq!(registry.follow(SERVER, &[PARENT, CHILD]), Ok(true));
-    assert_eq!(registry.ledger.account(SERVER), Some(&account(0)));
-    assert_eq!(registry.ledger.charged_to(ALICE).1, 0);
+    assert_eq!(registry.ledger.charged_to(ALICE).1, 1);
     registry.take_out(CHILD);
     assert_eq!(registry.follow(SERVER, &[PARENT, CHILD]), Ok(false));
 }
@@ -122,19 +118,20 @@ fn a_partner_of_a_partner_goes_with_it() {
 fn who_has_no_quota_left_is_not_handed_a_partner() {
     let quotas = Quotas {
         default: Quota {
-            tasks: 1,
+            tasks: 2,
             ..Quota::default()
         },
         ..Quotas::default()
     };
     let mut registry = Registry::new(Ledger::new(quotas));
-    tracked(&mut registry, PARENT, ALICE, &account(0));
+    tracked(&mut registry, PARENT, ALICE, &account(BOB));
     tracked(&mut registry, CHILD, ALICE, &account(ALICE));
+    tracked(&mut registry, GRANDCHILD, ALICE, &account(ALICE));
     registry.admit_partner(&server(), ALICE, PARENT).unwrap();
     registry.take_out(PARENT);
     assert!(registry.follow(SERVER, &[CHILD]).is_err());
-    assert_eq!(registry.ledger.account(SERVER), Some(&account(0)));
-    assert_eq!(registry.ledger.charged_to(ALICE).1, 1);
+    assert_eq!(registry.ledger.account(SERVER), Some(&account(BOB)));
+    assert_eq!(registry.ledger.charged_to(ALICE).1, 2);
 }
 
 #[test]

@@ -1,0 +1,132 @@
+//! What an account's programs get above ordinary priority is bounded, whatever they do, and also
+//! while the loop stands still.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use onbeat_act::attributes::Attributes;
+
+use crate::common::{Mortal, can_run, eventually};
+use crate::machine::{ALICE, BOB, Machine, ROOT, tids};
+
+/// A service that has these programs of users go first, each with a name of its own, which is
+/// compiled from bounds.c.
+fn machine(names: &[&str], more: &str) -> Machine {
+    let mut machine = Machine::bus();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/daemon/bounds.c");
+    let mut text = format!("shipped-rules = false\nscan = \"3600s\"\n{more}");
+    for name in names {
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O1", "-pthread", source, "-o"]);
+        let compiled = compiler.arg(machine.path(name)).status();
+        assert!(compiled.expect("cc is there").success());
+        text.push_str(&format!("[[rule]]\nprogram = \"{name}\"\n"));
+    }
+    machine.configure(&text);
+    machine.start();
+    machine
+}
+
+fn nice(tid: u32) -> Option<i32> {
+    Attributes::get(tid).ok()?.nice()
+}
+
+/// The CPU time of the thread, by the kernel.
+fn executed(tid: u32) -> Option<Duration> {
+    let text = std::fs::read_to_string(format!("/proc/{tid}/schedstat")).ok()?;
+    let ns = text.split(' ').next()?.parse().ok()?;
+    Some(Duration::from_nanos(ns))
+}
+
+/// The CPU time that threads of the process have used with a nice value below 0, in about `time`;
+/// and how long that was.
+fn ahead(pid: u32, time: Duration) -> (Duration, Duration) {
+    let (began, mut sum) = (Instant::now(), Duration::ZERO);
+    let mut before = std::collections::BTreeMap::new();
+    while began.elapsed() < time {
+        for tid in tids(pid) {
+            let (goes_first, now) = (nice(tid) < Some(0), executed(tid).unwrap_or_default());
+            let former = before.insert(tid, (goes_first, now));
+            if let Some((true, former)) = former.filter(|_| goes_first) {
+                sum += now.saturating_sub(former);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    (sum, began.elapsed())
+}
+
+#[test]
+fn a_program_that_executes_itself_by_another_thread_again_and_again_gets_no_more_than_its_quota() {
+    if !can_run("a_program_that_executes_itself_by_another_thread_again_and_again") {
+        return;
+    }
+    let machine = machine(&["executing"], "[quota]\nbandwidth = \"10%\"\n");
+    let mut command = machine.command(ALICE, &machine.path("executing"));
+    let process = Mortal::spawn(command.arg("execute"));
+    let (ahead, time) = ahead(process.id(), Duration::from_secs(6));
+    assert!(ahead > Duration::ZERO, "{}", machine.log());
+    // A tenth, a second's tenth at once, and what is used until the next look: 0.25 s.
+    let most = time / 10 + Duration::from_millis(350);
+    assert!(ahead < most, "{ahead:?} in {time:?}");
+}
+
+/// Stops the thread alone, and lets it go on when dropped.
+struct Stopped(i32);
+
+impl Stopped {
+    fn new(tid: u32) -> Self {
+        let (tid, null) = (tid.cast_signed(), std::ptr::null_mut::<libc::c_void>());
+        // SAFETY: these requests take no memory of ours.
+        unsafe {
+            assert_eq!(libc::ptrace(libc::PTRACE_SEIZE, tid, null, null), 0);
+            assert_eq!(libc::ptrace(libc::PTRACE_INTERRUPT, tid, null, null), 0);
+            assert_eq!(libc::waitpid(tid, std::ptr::null_mut(), libc::__WALL), tid);
+        }
+        Self(tid)
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        let null = std::ptr::null_mut::<libc::c_void>();
+        // SAFETY: as above.
+        unsafe { libc::ptrace(libc::PTRACE_DETACH, self.0, null, null) };
+    }
+}
+
+#[test]
+fn who_goes_first_is_ordinary_soon_after_the_loop_stands_still() {
+    if !can_run("who_goes_first_is_ordinary_soon_after_the_loop_stands_still") {
+        return;
+    }
+    let machine = machine(&["outlasting"], "");
+    let mut root = machine.client(ROOT);
+    let first = |uid| {
+        let mut command = machine.command(uid, &machine.path("outlasting"));
+        let process = Mortal::spawn(command.arg("spin"));
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(1) {
+            if nice(process.id()) == Some(-20) {
+                return Some(process);
+            }
+        }
+        None
+    };
+    let (alices, bobs, stopped) = eventually("two programs that go first, and no loop", || {
+        let (alices, bobs) = (first(ALICE)?, first(BOB)?);
+        let stopped = Stopped::new(machine.service_pid());
+        let go_first = [&alices, &bobs].map(|it| nice(it.id()) == Some(-20));
+        // Else an account was used up before.
+        (go_first == [true, true]).then_some((alices, bobs, stopped))
+    });
+    for process in [&alices, &bobs] {
+        eventually("an ordinary nice value", || {
+            (nice(process.id()) == Some(0)).then_some(())
+        });
+    }
+    drop(stopped);
+    // It goes on, and others may go first.
+    root.told("statistics");
+    eventually("another program that goes first", || first(ALICE));
+}
