@@ -141,8 +141,8 @@ struct lender {
 /* What runs on a CPU, if it is a member or above ordinary priority. */
 struct meter_slot {
 	u64 since_ns;
-	u64 payer; /* the id of the task whose priority it has */
-	u32 tid;   /* 0: nothing that counts */
+	u64 payer;       /* the id of the task whose priority it has */
+	u32 tid;         /* 0: nothing that counts */
 	u32 application; /* of the payer, as all below */
 	u32 account;
 	u32 place;
