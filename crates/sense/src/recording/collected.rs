@@ -8,6 +8,9 @@ use super::bursts::Builder;
 use super::{Format, Recording};
 use crate::switch_event::{Mention, Raw, SchedEvent, UNTOLD};
 
+/// The bits of an event's flags that say "in an interrupt": hard, soft or not maskable.
+pub(super) const IN_INTERRUPT: u32 = 0x08 | 0x10 | 0x40;
+
 /// The events so far.
 #[derive(Default)]
 pub(super) struct Collected {

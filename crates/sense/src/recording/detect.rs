@@ -2,7 +2,7 @@
 
 use super::lines::Lines;
 use super::text::{Content, content};
-use super::{ReadError, Recording, csv, own, perfetto, text};
+use super::{ReadError, Recording, csv, own, perf_data, perfetto, text};
 
 /// The lines that are looked at for a time in nanoseconds, if no event is among them.
 const LOOKED_AT: usize = 8;
@@ -11,9 +11,7 @@ const LOOKED_AT: usize = 8;
 type Reader = fn(&mut Lines<'_>) -> Result<Recording, ReadError>;
 
 /// What a file of other kinds begins with, and what to do about it.
-const OTHERS: [(&[u8], &str); 7] = [
-    (b"PERFILE2", PERF),
-    (b"PERFFILE", PERF),
+const OTHERS: [(&[u8], &str); 6] = [
     (
         b"\x17\x08\x44tracing",
         "trace-cmd's binary data: 'trace-cmd report -i FILE > FILE.txt'",
@@ -23,10 +21,10 @@ const OTHERS: [(&[u8], &str); 7] = [
         "text in UTF-16: 'iconv -f UTF-16 -t UTF-8 FILE > FILE.txt'",
     ),
     (b"\xfd7zXZ", "compressed with xz: 'xz -d FILE'"),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd: 'zstd -d FILE'"),
     (b"BZh", "compressed with bzip2: 'bzip2 -d FILE'"),
     (b"PK\x03\x04", "a zip archive: 'unzip FILE'"),
 ];
-const PERF: &str = "perf's binary data: 'perf script -i FILE > FILE.txt'";
 
 /// What reads the file.
 ///
@@ -47,6 +45,9 @@ pub(super) fn reader(lines: &Lines<'_>) -> Result<Reader, ReadError> {
     }
     if let Some((_, reason)) = OTHERS.iter().find(|(begin, _)| head.starts_with(begin)) {
         return Err(no(&format!("it is {reason} makes a recording of it")));
+    }
+    if head.starts_with(b"PERFILE2") {
+        return Ok(perf_data::read);
     }
     if perfetto::is_trace(head) {
         return Ok(perfetto::read);

@@ -16,6 +16,7 @@ mod error;
 mod facts;
 mod lines;
 mod own;
+mod perf_data;
 mod perfetto;
 mod replay;
 pub(crate) mod text;
@@ -41,7 +42,7 @@ pub enum Format {
     Ftrace,
     /// The same in a page of Android's systrace.
     Systrace,
-    /// The text of `perf script`.
+    /// perf's data, or the text of `perf script`.
     PerfScript,
     /// The text of babeltrace2 for LTTng's kernel traces.
     Lttng,

@@ -104,7 +104,7 @@ fn what_is_no_recording_is_told_as_such_with_what_to_do() {
             b"{\"format\":\"something-else\"}\n",
             "it is JSON without ftrace's text",
         ),
-        (b"PERFILE2\x68\0\0\0", "perf script -i FILE"),
+        (b"PERFILE2\x68\0\0\0", "it is perf's data, which is broken"),
         (b"\x17\x08\x44tracing6\0", "trace-cmd report -i FILE"),
         (b"\x1f\x8b\x08", "cut off before the first line"),
     ] {

@@ -7,6 +7,7 @@ mod formats;
 mod forms;
 mod generated;
 mod own;
+mod perf_data;
 mod real;
 mod replay;
 

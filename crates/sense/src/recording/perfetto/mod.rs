@@ -7,15 +7,11 @@ mod packets;
 use onbeat_model::{Instant, Name};
 use prost::Message;
 
-use super::collected::Collected;
+use super::collected::{Collected, IN_INTERRUPT};
 use super::lines::Lines;
 use super::{Format, ReadError, Recording};
 use crate::switch_event::{self, Mention, Raw, SchedEvent, UNTOLD, WakeupKind};
 use packets::{AGAIN, Packets, Trouble};
-
-/// `FtraceEvent.common_flags` and `waking_common_flags`: in an interrupt, hard, soft or not
-/// maskable.
-const IN_INTERRUPT: u32 = 0x08 | 0x10 | 0x40;
 
 pub(super) use packets::is_trace;
 

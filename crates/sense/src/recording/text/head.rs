@@ -13,10 +13,8 @@
 
 use onbeat_model::Instant;
 
+use crate::recording::collected::IN_INTERRUPT;
 use crate::switch_event::UNTOLD;
-
-/// The bits of a line's flags in hex that say "in an interrupt": hard, soft or not maskable.
-const IN_INTERRUPT: u32 = 0x08 | 0x10 | 0x40;
 
 /// The writer, the event and the time.
 #[derive(Debug, Default, PartialEq, Eq)]
