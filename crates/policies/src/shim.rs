@@ -31,9 +31,8 @@ pub struct Operations<P, M, T> {
 pub(crate) type OperationsOf<N> =
     Operations<<N as Named>::Params, <N as Named>::Machine, <N as Named>::Task>;
 
-/// Which policy, and its structures as C has them.
+/// A policy's structures as C has them.
 pub trait Named {
-    const NAME: &'static str;
     type Params: Copy + Debug + 'static;
     type Machine: Copy + Debug + Default + 'static;
     type Task: Copy + Debug + Default + 'static;
@@ -64,87 +63,102 @@ impl<N: Named> Default for Compiled<N> {
 // `N` names (a test compares their sizes); they read and write what they are given and nothing
 // else, keep no pointer, and return. The references are valid and, where a function writes,
 // exclusive.
+macro_rules! call {
+    ($self:ident.$name:ident($($argument:expr),*)) => {{
+        let Self { params, machine } = $self;
+        // SAFETY: as above.
+        unsafe { (N::operations().$name)(params, machine, $($argument),*) }
+    }};
+}
+
 impl<N: Named> Rules for Compiled<N> {
     type Task = N::Task;
 
     fn join(&mut self, nice: i8, now: Instant) -> N::Task {
         let mut task = N::Task::default();
-        let Self { params, machine } = self;
-        // SAFETY: as above.
-        unsafe {
-            (N::operations().join)(params, machine, &mut task, nice.into(), now.as_ns());
-        }
+        call!(self.join(&mut task, nice.into(), now.as_ns()));
         task
     }
 
     fn fork(&mut self, parent: &mut N::Task, child: &mut N::Task) {
-        // SAFETY: as above.
-        unsafe { (N::operations().fork)(&self.params, &mut self.machine, parent, child) }
+        call!(self.fork(parent, child));
     }
 
     fn exit(&mut self, child: &mut N::Task, parent: &mut N::Task) {
-        // SAFETY: as above.
-        unsafe { (N::operations().exit)(&self.params, &mut self.machine, child, parent) }
+        call!(self.exit(child, parent));
     }
 
     fn leave(&mut self, task: &mut N::Task) {
-        // SAFETY: as above.
-        unsafe { (N::operations().leave)(&self.params, &mut self.machine, task) }
+        call!(self.leave(task));
     }
 
     fn renice(&mut self, task: &mut N::Task, nice: i8) {
-        // SAFETY: as above.
-        unsafe { (N::operations().renice)(&self.params, &mut self.machine, task, nice.into()) }
+        call!(self.renice(task, nice.into()));
     }
 
     fn wakeup(&mut self, task: &mut N::Task, now: Instant) {
-        // SAFETY: as above.
-        unsafe { (N::operations().wakeup)(&self.params, &mut self.machine, task, now.as_ns()) }
+        call!(self.wakeup(task, now.as_ns()));
     }
 
     fn block(&mut self, task: &mut N::Task, now: Instant) {
-        // SAFETY: as above.
-        unsafe { (N::operations().block)(&self.params, &mut self.machine, task, now.as_ns()) }
+        call!(self.block(task, now.as_ns()));
     }
 
     fn pick(&mut self, task: &mut N::Task, now: Instant) {
-        // SAFETY: as above.
-        unsafe { (N::operations().pick)(&self.params, &mut self.machine, task, now.as_ns()) }
+        call!(self.pick(task, now.as_ns()));
     }
 
     fn charge(&mut self, task: &mut N::Task, ran: Span, now: Instant) {
-        let (ran, now) = (ran.as_ns(), now.as_ns());
-        // SAFETY: as above.
-        unsafe { (N::operations().charge)(&self.params, &mut self.machine, task, ran, now) }
+        call!(self.charge(task, ran.as_ns(), now.as_ns()));
     }
 
     fn tick(&mut self, task: &mut N::Task, now: Instant) -> bool {
-        // SAFETY: as above.
-        unsafe { (N::operations().tick)(&self.params, &mut self.machine, task, now.as_ns()) }
+        call!(self.tick(task, now.as_ns()))
     }
 
     fn put_back(&mut self, task: &mut N::Task, behind: Option<u64>, now: Instant) {
-        let (behind, now) = (behind.unwrap_or(u64::MAX), now.as_ns());
-        // SAFETY: as above.
-        unsafe { (N::operations().put_back)(&self.params, &mut self.machine, task, behind, now) }
+        call!(self.put_back(task, behind.unwrap_or(u64::MAX), now.as_ns()));
     }
 
     fn key(&self, task: &N::Task, now: Instant) -> u64 {
-        // SAFETY: as above.
-        unsafe { (N::operations().key)(&self.params, &self.machine, task, now.as_ns()) }
+        call!(self.key(task, now.as_ns()))
     }
 
     fn slice(&self, task: &N::Task, now: Instant) -> Span {
-        // SAFETY: as above.
-        let ns = unsafe { (N::operations().slice)(&self.params, &self.machine, task, now.as_ns()) };
-        Span::from_ns(ns)
+        Span::from_ns(call!(self.slice(task, now.as_ns())))
     }
 
     fn mdn(&mut self, task: &mut N::Task, now: Instant) -> bool {
-        // SAFETY: as above.
-        unsafe { (N::operations().mdn)(&self.params, &mut self.machine, task, now.as_ns()) }
+        call!(self.mdn(task, now.as_ns()))
     }
 }
+
+/// The policy of this name: its type, its structures `Params`, `Machine` and `Task`, and the table
+/// of its functions.
+macro_rules! policy {
+    ($policy:ident, $table:ident) => {
+        pub type $policy = crate::shim::Compiled<Named>;
+
+        #[derive(Clone, Copy, Debug)]
+        pub enum Named {}
+
+        unsafe extern "C" {
+            static $table: crate::shim::OperationsOf<Named>;
+        }
+
+        impl crate::shim::Named for Named {
+            type Params = Params;
+            type Machine = Machine;
+            type Task = Task;
+
+            fn operations() -> &'static crate::shim::OperationsOf<Self> {
+                // SAFETY: the table is constant, and laid out as the type says.
+                unsafe { &$table }
+            }
+        }
+    };
+}
+pub(crate) use policy;
 
 #[cfg(test)]
 mod tests {
@@ -161,7 +175,7 @@ mod tests {
             N::operations().sizes,
             ours.map(|size| size as u64),
             "{}",
-            N::NAME
+            std::any::type_name::<N>()
         );
     }
 

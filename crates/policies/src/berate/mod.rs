@@ -1,13 +1,9 @@
 //! `schedulers/berate/policy.h`: BeRate, which schedules by the rates that it sees, with missed
 //! deadline notifications.
 
-use crate::shim::{self, Compiled, OperationsOf};
 use crate::{Boost, BoostParams};
 
-pub type Berate = Compiled<Named>;
-
-#[derive(Clone, Copy, Debug)]
-pub enum Named {}
+crate::shim::policy!(Berate, onbeat_berate);
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,22 +53,6 @@ pub struct Task {
     pub ended_ns: u64,
     /// The paper's block ratio and mdn_nice.
     pub boost: Boost,
-}
-
-unsafe extern "C" {
-    static onbeat_berate: OperationsOf<Named>;
-}
-
-impl shim::Named for Named {
-    const NAME: &'static str = "berate";
-    type Params = Params;
-    type Machine = Machine;
-    type Task = Task;
-
-    fn operations() -> &'static OperationsOf<Self> {
-        // SAFETY: the table is constant, and laid out as the type says.
-        unsafe { &onbeat_berate }
-    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,7 @@
 //! `schedulers/best/policy.h`: BEST, which schedules by the periods that it sees, with missed
 //! deadline notifications.
 
-use crate::shim::{self, Compiled, OperationsOf};
-
-pub type Best = Compiled<Named>;
-
-#[derive(Clone, Copy, Debug)]
-pub enum Named {}
+crate::shim::policy!(Best, onbeat_best);
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,22 +63,6 @@ pub struct Task {
 
 /// A confidence of one.
 pub const SURE: u64 = 1024;
-
-unsafe extern "C" {
-    static onbeat_best: OperationsOf<Named>;
-}
-
-impl shim::Named for Named {
-    const NAME: &'static str = "best";
-    type Params = Params;
-    type Machine = Machine;
-    type Task = Task;
-
-    fn operations() -> &'static OperationsOf<Self> {
-        // SAFETY: the table is constant, and laid out as the type says.
-        unsafe { &onbeat_best }
-    }
-}
 
 #[cfg(test)]
 mod tests;

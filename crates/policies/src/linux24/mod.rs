@@ -1,13 +1,9 @@
 //! `schedulers/linux24/policy.h`: the scheduler of Linux 2.2 to 2.4 with missed deadline
 //! notifications.
 
-use crate::shim::{self, Compiled, OperationsOf};
 use crate::{Boost, BoostParams};
 
-pub type Linux24 = Compiled<Named>;
-
-#[derive(Clone, Copy, Debug)]
-pub enum Named {}
+crate::shim::policy!(Linux24, onbeat_linux24);
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,22 +40,6 @@ pub struct Task {
     pub taken: u64,
     /// The paper's block ratio and mdn_nice.
     pub boost: Boost,
-}
-
-unsafe extern "C" {
-    static onbeat_linux24: OperationsOf<Named>;
-}
-
-impl shim::Named for Named {
-    const NAME: &'static str = "linux24";
-    type Params = Params;
-    type Machine = Machine;
-    type Task = Task;
-
-    fn operations() -> &'static OperationsOf<Self> {
-        // SAFETY: the table is constant, and laid out as the type says.
-        unsafe { &onbeat_linux24 }
-    }
 }
 
 #[cfg(test)]
