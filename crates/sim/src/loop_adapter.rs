@@ -36,23 +36,33 @@ impl SensedEvents {
         }
     }
 
+    /// The number of the task at this place, if it is tracked.
     fn tracks(&self, task: TaskIndex) -> Option<TaskId> {
         let tracked = *self.tracked.get(task)?;
         let task = self.tasks.get(task)?;
         tracked.then_some(task.id)
     }
 
-    fn index(&self, tid: u32) -> Option<TaskIndex> {
-        self.tasks.iter().position(|task| task.id.tid == tid)
+    fn index_of(&self, task: TaskId) -> Option<TaskIndex> {
+        // Tasks are numbered in their order, so this is the place unless a caller numbered
+        // otherwise.
+        let guess = (task.tid as usize).wrapping_sub(FIRST_TID as usize);
+        match self.tasks.get(guess) {
+            Some(found) if found.id == task => Some(guess),
+            _ => self.tasks.iter().position(|found| found.id == task),
+        }
+    }
+
+    fn hear(&mut self, task: TaskId, event: Event) {
+        if self.index_of(task).is_some_and(|index| self.tracked[index]) {
+            self.events.push(event);
+        }
     }
 }
 
 impl Observer for SensedEvents {
     fn burst(&mut self, burst: &Burst) {
-        let index = self.index_of(burst.task);
-        if index.is_some_and(|index| self.tracked.get(index) == Some(&true)) {
-            self.events.push(Event::Burst(*burst));
-        }
+        self.hear(burst.task, Event::Burst(*burst));
     }
 
     fn exhausted(&mut self, task: TaskIndex, at: Instant) {
@@ -70,10 +80,7 @@ impl Observer for SensedEvents {
     }
 
     fn marked(&mut self, mark: &Mark) {
-        let index = self.index_of(mark.task);
-        if index.is_some_and(|index| self.tracked.get(index) == Some(&true)) {
-            self.events.push(Event::Marked(*mark));
-        }
+        self.hear(mark.task, Event::Marked(*mark));
     }
 
     fn exited(&mut self, task: TaskIndex, at: Instant) {
@@ -152,11 +159,10 @@ impl<O: Observer> Sensor for SimulatedSensor<O> {
         let mut machine = self.machine.borrow_mut();
         let at = machine.now();
         let heard = &mut machine.observer().0;
-        if let Some(index) = heard.index(tid)
-            && let Some(tracked) = heard.tracked.get_mut(index)
-            && !std::mem::replace(tracked, true)
-            && let Some(&task) = heard.tasks.get(index)
+        if let Some(index) = heard.tasks.iter().position(|task| task.id.tid == tid)
+            && !std::mem::replace(&mut heard.tracked[index], true)
         {
+            let task = heard.tasks[index];
             heard.events.push(Event::Tracked { at, task });
         }
         Ok(())
@@ -166,9 +172,8 @@ impl<O: Observer> Sensor for SimulatedSensor<O> {
         let mut machine = self.machine.borrow_mut();
         let heard = &mut machine.observer().0;
         for &task in tasks {
-            let index = heard.index_of(task);
-            if let Some(tracked) = index.and_then(|index| heard.tracked.get_mut(index)) {
-                *tracked = false;
+            if let Some(index) = heard.index_of(task) {
+                heard.tracked[index] = false;
             }
         }
         Ok(())
@@ -198,24 +203,8 @@ impl<O: Observer> Sensor for SimulatedSensor<O> {
 
     fn idle(&mut self) -> Option<Vec<Span>> {
         let mut machine = self.machine.borrow_mut();
-        Some(
-            machine
-                .accounts()
-                .map(|account| account.idle_time())
-                .collect(),
-        )
-    }
-}
-
-impl SensedEvents {
-    fn index_of(&self, task: TaskId) -> Option<TaskIndex> {
-        // Tasks are numbered in their order, so this is the place unless a caller numbered
-        // otherwise.
-        let guess = (task.tid as usize).wrapping_sub(FIRST_TID as usize);
-        match self.tasks.get(guess) {
-            Some(found) if found.id == task => Some(guess),
-            _ => self.tasks.iter().position(|found| found.id == task),
-        }
+        let accounts = machine.accounts();
+        Some(accounts.map(|account| account.idle_time()).collect())
     }
 }
 
@@ -272,10 +261,8 @@ impl<O: Observer> Actuator for SimulatedActuator<O> {
     }
 
     fn release(&mut self, task: TaskId) -> Result<(), Refusal> {
-        if let Some(before) = self.before.remove(&task) {
-            self.set(task, before)?;
-        }
-        Ok(())
+        let before = self.before.remove(&task);
+        before.map_or(Ok(()), |before| self.set(task, before).map(drop))
     }
 
     fn standing(&mut self, task: TaskId) -> Standing {
@@ -297,10 +284,8 @@ impl<O: Observer> Actuator for SimulatedActuator<O> {
             return Err(Refusal::NoBoosts);
         }
         let Some(boost) = boost else {
-            if let Some(before) = self.unboost(task) {
-                self.set(task, before)?;
-            }
-            return Ok(());
+            let before = self.unboost(task);
+            return before.map_or(Ok(()), |before| self.set(task, before).map(drop));
         };
         let fair = Fair {
             slice: boost.slice,

@@ -44,87 +44,44 @@ pub struct Stretch {
     pub speed: Speed,
 }
 
-/// Is called for what happens on a machine, in the order of time.
-pub trait Observer {
-    fn job(&mut self, _job: &Completion) {}
-    fn ran(&mut self, _stretch: &Stretch) {}
-    fn burst(&mut self, _burst: &Burst) {}
+/// The trait, and what passes everything on: to an observer that may be missing, and to two.
+macro_rules! observations {
+    ($($(#[$doc:meta])* $name:ident($($what:ident: $of:ty),*);)*) => {
+        /// Is called for what happens on a machine, in the order of time.
+        pub trait Observer {
+            $($(#[$doc])* fn $name(&mut self, $($what: $of),*) {
+                $(let _ = $what;)*
+            })*
+        }
+
+        impl<O: Observer> Observer for Option<O> {
+            $(fn $name(&mut self, $($what: $of),*) {
+                if let Some(observer) = self {
+                    observer.$name($($what),*);
+                }
+            })*
+        }
+
+        impl<A: Observer, B: Observer> Observer for (A, B) {
+            $(fn $name(&mut self, $($what: $of),*) {
+                self.0.$name($($what),*);
+                self.1.$name($($what),*);
+            })*
+        }
+    };
+}
+
+observations! {
+    job(job: &Completion);
+    ran(stretch: &Stretch);
+    burst(burst: &Burst);
     /// The budget of a task ran out, and it waits for the next.
-    fn exhausted(&mut self, _task: TaskIndex, _at: Instant) {}
+    exhausted(task: TaskIndex, at: Instant);
     /// A task gave up the rest of its budget, and waits for the next.
-    fn yielded(&mut self, _task: TaskIndex, _at: Instant) {}
+    yielded(task: TaskIndex, at: Instant);
     /// A task says something: a missed deadline notification.
-    fn marked(&mut self, _mark: &Mark) {}
-    fn exited(&mut self, _task: TaskIndex, _at: Instant) {}
+    marked(mark: &Mark);
+    exited(task: TaskIndex, at: Instant);
 }
 
 impl Observer for () {}
-
-impl<O: Observer> Observer for Option<O> {
-    fn job(&mut self, job: &Completion) {
-        if let Some(observer) = self {
-            observer.job(job);
-        }
-    }
-    fn ran(&mut self, stretch: &Stretch) {
-        if let Some(observer) = self {
-            observer.ran(stretch);
-        }
-    }
-    fn burst(&mut self, burst: &Burst) {
-        if let Some(observer) = self {
-            observer.burst(burst);
-        }
-    }
-    fn exhausted(&mut self, task: TaskIndex, at: Instant) {
-        if let Some(observer) = self {
-            observer.exhausted(task, at);
-        }
-    }
-    fn yielded(&mut self, task: TaskIndex, at: Instant) {
-        if let Some(observer) = self {
-            observer.yielded(task, at);
-        }
-    }
-    fn marked(&mut self, mark: &Mark) {
-        if let Some(observer) = self {
-            observer.marked(mark);
-        }
-    }
-    fn exited(&mut self, task: TaskIndex, at: Instant) {
-        if let Some(observer) = self {
-            observer.exited(task, at);
-        }
-    }
-}
-
-impl<A: Observer, B: Observer> Observer for (A, B) {
-    fn job(&mut self, job: &Completion) {
-        self.0.job(job);
-        self.1.job(job);
-    }
-    fn ran(&mut self, stretch: &Stretch) {
-        self.0.ran(stretch);
-        self.1.ran(stretch);
-    }
-    fn burst(&mut self, burst: &Burst) {
-        self.0.burst(burst);
-        self.1.burst(burst);
-    }
-    fn exhausted(&mut self, task: TaskIndex, at: Instant) {
-        self.0.exhausted(task, at);
-        self.1.exhausted(task, at);
-    }
-    fn yielded(&mut self, task: TaskIndex, at: Instant) {
-        self.0.yielded(task, at);
-        self.1.yielded(task, at);
-    }
-    fn marked(&mut self, mark: &Mark) {
-        self.0.marked(mark);
-        self.1.marked(mark);
-    }
-    fn exited(&mut self, task: TaskIndex, at: Instant) {
-        self.0.exited(task, at);
-        self.1.exited(task, at);
-    }
-}

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::Power;
+use crate::policy::linux::Overrun;
 
 /// A length of time with its unit, as in `"40ms"`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -351,7 +352,7 @@ pub enum SchedulingKey {
         /// Before this; the period if left out.
         deadline: Option<ScenarioTime>,
         #[serde(default)]
-        overrun: OverrunKey,
+        overrun: Overrun,
         /// It may use what others leave.
         #[serde(default)]
         reclaim: bool,
@@ -365,12 +366,4 @@ impl Default for SchedulingKey {
     fn default() -> Self {
         Self::Nice(0)
     }
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OverrunKey {
-    #[default]
-    Hard,
-    Soft,
 }

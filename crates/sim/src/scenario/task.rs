@@ -135,7 +135,7 @@ pub(super) fn for_reserve(class: &file::SchedulingKey) -> Result<(), String> {
     match class {
         file::SchedulingKey::Nice(_)
         | file::SchedulingKey::Deadline {
-            overrun: file::OverrunKey::Hard,
+            overrun: Overrun::Hard,
             reclaim: false,
             ..
         } => Ok(()),
@@ -173,10 +173,7 @@ pub(super) fn class(class: &file::SchedulingKey) -> Result<Class, String> {
             let reservation = Reservation::new(runtime.0, deadline, period.0);
             Ok(Class::Deadline(DeadlineClass {
                 reservation: reservation.map_err(|error| error.to_string())?,
-                overrun: match overrun {
-                    file::OverrunKey::Hard => Overrun::Hard,
-                    file::OverrunKey::Soft => Overrun::Soft,
-                },
+                overrun,
                 reclaim,
             }))
         }

@@ -7,7 +7,8 @@
 
 use onbeat_model::{Instant, Reservation, Span};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Overrun {
     /// The task waits for the next period, as in the kernel.
     #[default]
