@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::lfspp;
 use crate::machine::{Hogs, Machine, Onbeat, OnbeatReport, compile};
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
-use crate::results::{Ran, Table, mean, percent, publish, quantile};
+use crate::results::{Ran, Table, mean, percent, quantile};
 use crate::vm::Guest;
 
 const NAME: &str = "adaptive-reservations";
@@ -51,31 +51,30 @@ enum EncoderKeeper {
     Onbeat,
 }
 
+const fn way(
+    name: &'static str,
+    folder: &'static str,
+    by: EncoderKeeper,
+    marks: bool,
+) -> EncoderWay {
+    EncoderWay {
+        name,
+        folder,
+        by,
+        marks,
+    }
+}
+
 const WAYS: [EncoderWay; 4] = [
-    EncoderWay {
-        name: "default scheduler",
-        folder: "default",
-        by: EncoderKeeper::Default,
-        marks: false,
-    },
-    EncoderWay {
-        name: "unmodified, LFS++",
-        folder: "lfspp",
-        by: EncoderKeeper::Lfspp,
-        marks: false,
-    },
-    EncoderWay {
-        name: "unmodified, onbeat",
-        folder: "onbeat",
-        by: EncoderKeeper::Onbeat,
-        marks: false,
-    },
-    EncoderWay {
-        name: "marked, onbeat",
-        folder: "marked",
-        by: EncoderKeeper::Onbeat,
-        marks: true,
-    },
+    way(
+        "default scheduler",
+        "default",
+        EncoderKeeper::Default,
+        false,
+    ),
+    way("unmodified, LFS++", "lfspp", EncoderKeeper::Lfspp, false),
+    way("unmodified, onbeat", "onbeat", EncoderKeeper::Onbeat, false),
+    way("marked, onbeat", "marked", EncoderKeeper::Onbeat, true),
 ];
 
 #[derive(Debug, Serialize)]
@@ -102,14 +101,9 @@ struct EncodedFrame {
 }
 
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
-    let (ran, figures) = if args.vm {
-        in_guest(machine, args)?
-    } else {
-        live(machine, args)?
-    };
-    let name = match args.vm {
-        true => "adaptive-reservations-vm",
-        false => NAME,
+    let (name, (ran, figures)) = match args.vm {
+        true => ("adaptive-reservations-vm", in_guest(machine, args)?),
+        false => (NAME, live(machine, args)?),
     };
     plot(machine, name, &figures)?;
     let paper = json!({
@@ -117,7 +111,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         "met_share": { "LFS++": 0.85, "adaptive reservations": "more than 0.90" },
         "within_60_ms": { "LFS++": 0.92 },
     });
-    publish(machine.out(), &ran, name, &table(&figures), &figures, paper)
+    machine.publish(&ran, name, &table(&figures), &figures, paper)
 }
 
 /// Runs the encoder's frames as jobs on a kernel in virtual time: libavcodec does not fit there.

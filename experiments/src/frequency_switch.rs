@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
-use crate::results::{Table, publish, yes_no};
+use crate::results::{Table, yes_no};
 use crate::vm::{Ended, Guest, Kernel};
 
 const NAME: &str = "frequency-switch";
@@ -98,14 +98,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         "without": { "overruns_until_jobs_after_the_fall": 29 },
         "with": { "overruns": 0 },
     });
-    publish(
-        machine.out(),
-        &guest.ran(),
-        NAME,
-        &table(&figures),
-        &figures,
-        paper,
-    )
+    machine.publish(&guest.ran(), NAME, &table(&figures), &figures, paper)
 }
 
 fn read_jobs(

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::machine::{Hogs, Machine, Onbeat};
-use crate::results::{Ran, Table, publish, quantile};
+use crate::results::{Ran, Table, quantile};
 use crate::rt_app::{Calibration, RtApp, RtAppTask};
 
 #[derive(Debug, clap::Args)]
@@ -59,8 +59,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         "section": "LFS++, 7.6: the period is indisputable after 1 s of tracing, at 32.5 Hz",
         "wanted": "10 jobs or 0.5 s, the longer",
     });
-    publish(
-        machine.out(),
+    machine.publish(
         &Ran::Live(facts),
         "lock-time",
         &table(&figures),

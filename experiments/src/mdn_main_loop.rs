@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::machine::Machine;
-use crate::results::{Table, percent, publish};
+use crate::results::{Table, percent};
 use crate::srtgen::SrtLog;
 use crate::vm::{Guest, Kernel};
 
@@ -26,52 +26,19 @@ pub(crate) struct Args {
     kernel: Kernel,
 }
 
-/// Programs that run together: the guest's folder, what they are, and how many there are of each
-/// kind.
-struct LoopMix {
-    folder: &'static str,
-    what: &'static str,
-    hogs: usize,
-    criers: usize,
-}
-
-const MIXES: [LoopMix; 6] = [
-    LoopMix {
-        folder: "honest",
-        what: "25%, no rhythm, notifies what it missed",
-        hogs: 2,
-        criers: 1,
-    },
-    LoopMix {
-        folder: "no-period",
-        what: "25%, no rhythm, cries 1000 times a second",
-        hogs: 2,
-        criers: 1,
-    },
-    LoopMix {
-        folder: "flood",
-        what: "CPU-bound, cries a million times a second",
-        hogs: 1,
-        criers: 1,
-    },
-    LoopMix {
-        folder: "fig7a",
-        what: "Fig. 7 (a): 50%, then 80% and crying",
-        hogs: 1,
-        criers: 1,
-    },
-    LoopMix {
-        folder: "fig7b",
-        what: "Fig. 7 (b): 40%, then CPU-bound and crying",
-        hogs: 2,
-        criers: 1,
-    },
-    LoopMix {
-        folder: "many",
-        what: "8 of 10%, no rhythm, all crying",
-        hogs: 1,
-        criers: 8,
-    },
+/// Programs that run together: the guest's folder, what they are, and how many hogs and criers.
+const MIXES: [(&str, &str, usize, usize); 6] = [
+    ("honest", "25%, no rhythm, notifies what it missed", 2, 1),
+    (
+        "no-period",
+        "25%, no rhythm, cries 1000 times a second",
+        2,
+        1,
+    ),
+    ("flood", "CPU-bound, cries a million times a second", 1, 1),
+    ("fig7a", "Fig. 7 (a): 50%, then 80% and crying", 1, 1),
+    ("fig7b", "Fig. 7 (b): 40%, then CPU-bound and crying", 2, 1),
+    ("many", "8 of 10%, no rhythm, all crying", 1, 8),
 ];
 
 /// A mix's figures, in the second half of its time.
@@ -94,21 +61,20 @@ struct Row {
     gained_points: f64,
 }
 
-/// Runs all mixes in one guest, silent and crying, and publishes table and JSON.
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let guest = Guest::new(NAME)
         .kernel(args.kernel)
         .set("RUN_SECONDS", args.seconds)
         .boot(machine)?;
     let mut rows = Vec::new();
-    for mix in &MIXES {
+    for (folder, mix, hogs, criers) in MIXES {
         let figures = |word: &str| {
-            let folder = guest.folder.join(format!("{}.{word}", mix.folder));
-            figures(mix, &folder, args.seconds)
+            let folder = guest.folder.join(format!("{folder}.{word}"));
+            figures((hogs, criers), &folder, args.seconds)
         };
         let (silent, crying) = (figures("silent")?, figures("crying")?);
         rows.push(Row {
-            mix: mix.what,
+            mix,
             gained_points: (crying.share - silent.share) * 100.0,
             silent,
             crying,
@@ -119,23 +85,16 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         "fig7a": "does not gain more resources",
         "fig7b": "quickly set to the same rate as the other CPU-bound tasks",
     });
-    publish(
-        machine.out(),
-        &guest.ran(),
-        NAME,
-        &table(&rows),
-        &rows,
-        paper,
-    )
+    machine.publish(&guest.ran(), NAME, &table(&rows), &rows, paper)
 }
 
-fn figures(mix: &LoopMix, folder: &Path, seconds: u64) -> anyhow::Result<Figures> {
+fn figures((hogs, criers): (usize, usize), folder: &Path, seconds: u64) -> anyhow::Result<Figures> {
     let logs = |kind: &str, count: usize| -> anyhow::Result<Vec<SrtLog>> {
         (1..=count)
             .map(|n| SrtLog::read(&folder.join(format!("{kind}{n}.csv"))))
             .collect()
     };
-    let (criers, hogs) = (logs("crier", mix.criers)?, logs("hog", mix.hogs)?);
+    let (hogs, criers) = (logs("hog", hogs)?, logs("crier", criers)?);
     let begins = criers.first().and_then(SrtLog::begins).unwrap_or_default();
     let (half, whole) = (seconds as f64 / 2.0 * 1e9, seconds as f64 * 1e9);
     // A run that ends a little earlier ends with all of its opponents still there.
@@ -147,7 +106,7 @@ fn figures(mix: &LoopMix, folder: &Path, seconds: u64) -> anyhow::Result<Figures
     Ok(Figures {
         share: criers.iter().map(|log| log.share(window)).sum(),
         others: hogs.iter().map(|log| log.share(window)).sum(),
-        missed: missed / mix.criers as f64,
+        missed: missed / criers.len() as f64,
         boosted: report["boosted"].as_u64().unwrap_or_default(),
     })
 }

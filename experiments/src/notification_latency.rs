@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::machine::{Machine, Program};
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
-use crate::results::{Ran, Table, publish, quantile};
+use crate::results::{Ran, Table, quantile};
 use crate::spread::MeanDeviation;
 
 #[derive(Debug, clap::Args)]
@@ -93,8 +93,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     }
     eprintln!();
     draw(machine.out(), &cells)?;
-    publish(
-        machine.out(),
+    machine.publish(
         &Ran::Live(facts),
         "notification-latency",
         &table(&cells),
@@ -330,7 +329,4 @@ mod tests {
         let last = &cell.by_limit[1];
         assert_eq!((last.mean_us, last.deviation_us), (3.0, 1.0));
     }
-
-    #[test]
-    fn nothing_has_no_mean_and_no_deviation() {}
 }

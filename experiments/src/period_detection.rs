@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::recorded::{Analyser, EventSource, Player, in_checkout};
-use crate::results::{Ran, Table, publish};
+use crate::results::{Ran, Table};
 
 const NAME: &str = "period-detection";
 
@@ -88,7 +88,7 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
                       at longer ones closer to 32.5 Hz, still with 0 to 2 multiples",
     });
     let ran = Ran::Computed("recordings of real players in tests/traces/apps".to_owned());
-    publish(out, &ran, NAME, &table(&all), &all, paper)
+    machine.publish(&ran, NAME, &table(&all), &all, paper)
 }
 
 fn judge(

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::machine::Machine;
-use crate::results::{Ran, Table, or_dash, percent, publish, yes_no};
+use crate::results::{Ran, Table, or_dash, percent, yes_no};
 
 const NAME: &str = "rate-monotonic";
 const BOUND: &str = "rate-monotonic-bound";
@@ -91,18 +91,11 @@ pub(crate) fn run(machine: &Machine, _args: &Args) -> anyhow::Result<()> {
             "alone": 3.183, "SCHED_RR": [75.470, 100.961], "reservations": [4.480, 126.346],
         },
     });
-    publish(machine.out(), &ran, NAME, &table(&rows), &rows, paper)?;
+    machine.publish(&ran, NAME, &table(&rows), &rows, paper)?;
     let bound = bound()?;
     let paper =
         json!({ "text": "the maximum system load for which it works is at most about 69%" });
-    publish(
-        machine.out(),
-        &ran,
-        BOUND,
-        &bound_table(&bound),
-        &bound,
-        paper,
-    )
+    machine.publish(&ran, BOUND, &bound_table(&bound), &bound, paper)
 }
 
 #[derive(Debug, Serialize)]

@@ -8,12 +8,12 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use flate2::read::MultiGzDecoder;
 use onbeat_infer::period;
 use onbeat_lfspp::{Analyser as Spectral, Config};
 use onbeat_model::{Burst, Event, Instant, Span, TaskId};
-use onbeat_sense::recording;
+use onbeat_sense::recording::{self, Recording};
 use serde::Serialize;
 
 const TRACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/traces/apps");
@@ -50,23 +50,10 @@ pub(crate) fn in_checkout(name: &str) -> PathBuf {
 }
 
 impl Player {
-    /// The thread called `comm` with the most bursts in the recording.
     pub(crate) fn read(path: &Path, comm: &str) -> anyhow::Result<Self> {
         let recording = recording::read(path)?;
-        let bursts_of = |task: TaskId| {
-            let bursts = recording.events.iter().filter_map(|event| match event {
-                Event::Burst(burst) if burst.task == task => Some(*burst),
-                _ => None,
-            });
-            bursts.collect::<Vec<_>>()
-        };
-        let named = recording.tasks.iter().filter(|t| t.comm.to_text() == comm);
-        let Some((tid, bursts)) = named
-            .map(|task| (task.id.tid, bursts_of(task.id)))
-            .max_by_key(|(_, bursts)| bursts.len())
-        else {
-            bail!("{} has no thread called {comm}", path.display());
-        };
+        let (tid, bursts) = bursts_of(&recording, comm)
+            .with_context(|| format!("{} has no thread called {comm}", path.display()))?;
         Ok(Self {
             bursts,
             calls: calls_of(&text_of(path)?, tid),
@@ -140,6 +127,21 @@ impl Player {
         let shares = amplitudes.iter().map(|amplitude| amplitude / highest);
         frequencies.zip(shares).collect()
     }
+}
+
+/// The number and the bursts of the thread called `comm` that has the most.
+pub(crate) fn bursts_of(recording: &Recording, comm: &str) -> Option<(u32, Vec<Burst>)> {
+    let bursts_of = |task: TaskId| {
+        let bursts = recording.events.iter().filter_map(|event| match event {
+            Event::Burst(burst) if burst.task == task => Some(*burst),
+            _ => None,
+        });
+        bursts.collect::<Vec<_>>()
+    };
+    let named = recording.tasks.iter().filter(|t| t.comm.to_text() == comm);
+    named
+        .map(|task| (task.id.tid, bursts_of(task.id)))
+        .max_by_key(|(_, bursts)| bursts.len())
 }
 
 fn text_of(path: &Path) -> anyhow::Result<String> {

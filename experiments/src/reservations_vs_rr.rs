@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::machine::{Machine, OnbeatReport};
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
-use crate::results::{Table, or_dash, publish};
+use crate::results::{Table, or_dash};
 use crate::rt_app::{Jobs, Log};
 use crate::vm::{Ended, Guest, Kernel};
 
@@ -66,14 +66,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
             "reserved": { "short": 4.480, "long": 126.346 },
         },
     });
-    publish(
-        machine.out(),
-        &guest.ran(),
-        NAME,
-        &table(&figures),
-        &figures,
-        paper,
-    )
+    machine.publish(&guest.ran(), NAME, &table(&figures), &figures, paper)
 }
 
 fn figures(guest: &Ended, leave_out_s: f64) -> anyhow::Result<Vec<Figures>> {

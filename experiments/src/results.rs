@@ -1,29 +1,18 @@
 //! The results of an experiment: a Markdown table for a person, and JSON for everything else.
 
 use std::fs;
-use std::path::Path;
 
 use anyhow::Context;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::machine::MachineFacts;
+use crate::machine::{Machine, MachineFacts};
 
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(crate) fn new<const N: usize>(headings: [&str; N]) -> Self {
-        Self {
-            rows: vec![headings.map(str::to_owned).to_vec()],
-        }
-    }
-
-    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.to_vec());
-    }
-
     /// A table with a row for each of `rows`: every cell, with the heading of its column.
     pub(crate) fn of<'a, R, const N: usize>(
         rows: impl IntoIterator<Item = R>,
@@ -96,30 +85,29 @@ pub(crate) enum Ran {
     Computed(String),
 }
 
-/// Prints the table, and writes the figures to NAME.json in the folder `out`: ours and the paper's,
-/// and where ours come from.
-pub(crate) fn publish(
-    out: &Path,
-    ran: &Ran,
-    name: &str,
-    table: &Table,
-    ours: &impl Serialize,
-    paper: Value,
-) -> anyhow::Result<()> {
-    println!("\n{}", table.to_markdown());
-    fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-    let path = out.join(format!("{name}.json"));
-    let figures = json!({
-        "experiment": name,
-        "ran": ran,
-        "ours": ours,
-        "paper": paper,
-        "table": table.to_markdown(),
-    });
-    let text = serde_json::to_string_pretty(&figures)?;
-    fs::write(&path, text + "\n").with_context(|| format!("cannot write {}", path.display()))?;
-    println!("figures: {}", path.display());
-    Ok(())
+impl Machine {
+    /// Prints the table, and writes the figures to NAME.json: ours and the paper's, and where ours
+    /// come from.
+    pub(crate) fn publish(
+        &self,
+        ran: &Ran,
+        name: &str,
+        table: &Table,
+        ours: &impl Serialize,
+        paper: Value,
+    ) -> anyhow::Result<()> {
+        let table = table.to_markdown();
+        println!("\n{table}");
+        let path = self.file(&format!("{name}.json"));
+        let figures = json!({
+            "experiment": name, "ran": ran, "ours": ours, "paper": paper, "table": table,
+        });
+        let text = serde_json::to_string_pretty(&figures)?;
+        let told = || format!("cannot write {}", path.display());
+        fs::write(&path, text + "\n").with_context(told)?;
+        println!("figures: {}", path.display());
+        Ok(())
+    }
 }
 
 /// A share in per cent, with `digits` digits behind the point.
@@ -156,8 +144,9 @@ mod tests {
 
     #[test]
     fn a_table_is_markdown_with_aligned_columns() {
-        let mut table = Table::new(["run", "p95"]);
-        table.row(["idle".into(), "0.01 s".into()]);
+        let table = Table::of([()], |()| {
+            [("run", "idle".into()), ("p95", "0.01 s".into())]
+        });
         assert_eq!(
             table.to_markdown(),
             "| run  |    p95 |\n|------|-------:|\n| idle | 0.01 s |\n"

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::recorded::{Analyser, EventSource, Player, in_checkout};
-use crate::results::{Ran, Table, percent, publish};
+use crate::results::{Ran, Table, percent};
 use crate::spread::MeanDeviation;
 use crate::vm::{Guest, Kernel};
 
@@ -95,14 +95,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     right_over_time(&of_one).draw(out, OVER_TIME)?;
     deviation_over_events(&of_one).draw(out, &format!("{NAME}-events"))?;
     let ran = Ran::Computed("recordings of real players in tests/traces/apps".to_owned());
-    publish(
-        out,
-        &ran,
-        OVER_TIME,
-        &table(&over_time),
-        &over_time,
-        paper(),
-    )?;
+    machine.publish(&ran, OVER_TIME, &table(&over_time), &over_time, paper())?;
     if args.recorded {
         return Ok(());
     }
@@ -126,8 +119,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         over_load.extend(many.heard_every_way(&player));
     }
     right_over_load(&over_load).draw(out, OVER_LOAD)?;
-    publish(
-        out,
+    machine.publish(
         &ended.ran(),
         OVER_LOAD,
         &table(&over_load),

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::machine::{Display, Hogs, Machine, Onbeat, ThreadFigures};
 use crate::media::{Clip, Played, play};
 use crate::plot::{Axis, Corner, Figure, Line, Look};
-use crate::results::{Ran, Table, or_dash, percent, publish};
+use crate::results::{Ran, Table, or_dash, percent};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -109,8 +109,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         "desync_max_s": { "no load": "constant after the transient", "Linux": 1.9, "LFS++": 0.2 },
         "usually_below_s": { "LFS++": 0.1 },
     });
-    publish(
-        machine.out(),
+    machine.publish(
         &Ran::Live(facts),
         "av-desync",
         &table(&runs, idle_frames),

@@ -17,7 +17,7 @@ use onbeat_lfspp::reference::{Adaptive, Lfs, LfsPlusPlus, ReferenceController as
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
-use crate::results::{Ran, Table, or_dash, percent, publish, yes_no};
+use crate::results::{Ran, Table, or_dash, percent, yes_no};
 use beds::Bed;
 pub(crate) use curve::Interval;
 use curve::at;
@@ -117,17 +117,10 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         "fig_7_in_time": { "lfs++": 0.85, "adaptive reservations": "more than 0.9" },
         "fig_10_overruns_until_job": { "without the protocol": 29, "with it": 0 },
     });
-    publish(machine.out(), &ran, NAME, &table(&curves), &curves, paper)?;
+    machine.publish(&ran, NAME, &table(&curves), &curves, paper)?;
     let equal = equal_bandwidth(&curves);
     let name = format!("{NAME}-marked");
-    publish(
-        machine.out(),
-        &ran,
-        &name,
-        &equal_table(&equal),
-        &equal,
-        json!({}),
-    )
+    machine.publish(&ran, &name, &equal_table(&equal), &equal, json!({}))
 }
 
 fn outcomes(bed: Bed, method: &Method, margin: f64, runs: u64) -> Vec<RunOutcome> {

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::machine::Machine;
-use crate::results::{Ran, Table, publish, quantile};
+use crate::results::{Ran, Table, mean, percent, quantile};
 use codec::{CODECS, Codec};
 
 const NAME: &str = "demands";
@@ -78,34 +78,22 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         "tmn": { "p50_ms": 250 },
         "toast": { "p95_ms": 0.23 },
     });
-    let mut table = Table::new([
-        "codec",
-        "in the paper",
-        "period ms",
-        "jobs",
-        "mean ms",
-        "p50",
-        "p95",
-        "max",
-        "share",
-        "steal",
-    ]);
-    for row in &rows {
+    let table = Table::of(&rows, |row| {
         let ms = |ms: f64| format!("{ms:.3}");
-        table.row([
-            row.name.to_owned(),
-            row.paper.to_owned(),
-            row.period_ms.to_string(),
-            row.jobs.to_string(),
-            ms(row.mean_ms),
-            ms(row.p50_ms),
-            ms(row.p95_ms),
-            ms(row.max_ms),
-            format!("{:.1}%", 100.0 * row.share),
-            format!("{:.2}%", 100.0 * row.steal),
-        ]);
-    }
-    publish(machine.out(), &Ran::Live(facts), NAME, &table, &rows, paper)
+        [
+            ("codec", row.name.to_owned()),
+            ("in the paper", row.paper.to_owned()),
+            ("period ms", row.period_ms.to_string()),
+            ("jobs", row.jobs.to_string()),
+            ("mean ms", ms(row.mean_ms)),
+            ("p50", ms(row.p50_ms)),
+            ("p95", ms(row.p95_ms)),
+            ("max", ms(row.max_ms)),
+            ("share", percent(row.share, 1)),
+            ("steal", percent(row.steal, 2)),
+        ]
+    });
+    machine.publish(&Ran::Live(facts), NAME, &table, &rows, paper)
 }
 
 fn record(machine: &Machine, codec: &Codec, args: &Args) -> anyhow::Result<Row> {
@@ -148,7 +136,7 @@ fn record(machine: &Machine, codec: &Codec, args: &Args) -> anyhow::Result<Row> 
     let file = kept::file(folder, codec);
     fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
     let ms: Vec<f64> = jobs.iter().map(|job| job.as_ms_f64()).collect();
-    let mean_ms = ms.iter().sum::<f64>() / ms.len().max(1) as f64;
+    let mean_ms = mean(&ms);
     Ok(Row {
         name: codec.name,
         paper: codec.paper,

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::kept::Kept;
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
-use crate::results::{Ran, Table, publish, quantile};
+use crate::results::{Ran, Table, mean, percent, quantile};
 
 const NAME: &str = "demands-stability";
 
@@ -50,40 +50,35 @@ struct Row {
 }
 
 pub(super) fn run(machine: &Machine) -> anyhow::Result<()> {
-    let mut table = Table::new([
-        "codec",
-        "first 50 to 100",
-        "50 to all",
-        "100 to all",
-        "each 100 to the next",
-        "over a budget of the first 100",
-        "of each 100 for the next",
-        "of the last 100",
-    ]);
     let mut rows = Vec::new();
     for kept in Kept::all()? {
-        let row = stability(&kept);
-        table.row([
-            row.name.to_owned(),
-            format!("{:.2}", row.first_50_to_first_100),
-            format!("{:.2}", row.first_50_to_all),
-            format!("{:.2}", row.first_100_to_all),
-            format!("{:.2}", row.from_100_to_the_next),
-            format!("{:.1}%", 100.0 * row.over_first_100),
-            format!("{:.1}%", 100.0 * row.over_renewed),
-            format!("{:.1}%", 100.0 * row.over_online),
-        ]);
         let name = kept.codec.name;
         distributions(&kept).draw(machine.out(), &format!("{NAME}-{name}"))?;
         if kept.codec.paper == "mpgplay" {
             in_order(&kept).draw(machine.out(), &format!("{NAME}-{name}-jobs"))?;
         }
-        rows.push(row);
+        rows.push(stability(&kept));
     }
+    let table = Table::of(&rows, |row| {
+        let far = |distance: f64| format!("{distance:.2}");
+        [
+            ("codec", row.name.to_owned()),
+            ("first 50 to 100", far(row.first_50_to_first_100)),
+            ("50 to all", far(row.first_50_to_all)),
+            ("100 to all", far(row.first_100_to_all)),
+            ("each 100 to the next", far(row.from_100_to_the_next)),
+            (
+                "over a budget of the first 100",
+                percent(row.over_first_100, 1),
+            ),
+            ("of each 100 for the next", percent(row.over_renewed, 1)),
+            ("of the last 100", percent(row.over_online, 1)),
+        ]
+    });
     let paper =
         json!({ "source": "GRACE-OS, section 4.2, Fig. 10 and 11; no numbers", "says": PAPER });
     let ran = Ran::Computed("the recordings in experiments/demands".to_owned());
-    publish(machine.out(), &ran, NAME, &table, &rows, paper)
+    machine.publish(&ran, NAME, &table, &rows, paper)
 }
 
 fn budget(jobs: &[Span]) -> Span {
@@ -146,7 +141,7 @@ fn stability(kept: &Kept) -> Row {
         first_50_to_first_100: distance(first(50), first(100)),
         first_50_to_all: distance(first(50), jobs),
         first_100_to_all: distance(first(100), jobs),
-        from_100_to_the_next: steps.iter().sum::<f64>() / steps.len().max(1) as f64,
+        from_100_to_the_next: mean(&steps),
         over_first_100: share_over(later.iter().map(|&job| (job, learnt))),
         over_renewed: share_over(renewed),
         over_online: share_over(online),

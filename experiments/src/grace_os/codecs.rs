@@ -82,17 +82,17 @@ impl Codec {
     }
 
     /// Name, period, jobs, factor; mean, 95% and worst demand at 1000 MHz.
-    pub(super) fn row(&self) -> [String; 7] {
+    pub(super) fn row(&self) -> [(&'static str, String); 7] {
         let all = self.sorted_ms();
         let ms = |value: f64| format!("{value:.2} ms");
         [
-            self.name.to_owned(),
-            self.period.to_string(),
-            self.jobs.len().to_string(),
-            format!("{:.2}", self.factor),
-            ms(self.mean_ms()),
-            ms(quantile(&all, 0.95)),
-            ms(quantile(&all, 1.0)),
+            ("codec", self.name.to_owned()),
+            ("period", self.period.to_string()),
+            ("jobs", self.jobs.len().to_string()),
+            ("stretched by", format!("{:.2}", self.factor)),
+            ("mean", ms(self.mean_ms())),
+            ("95%", ms(quantile(&all, 0.95))),
+            ("worst", ms(quantile(&all, 1.0))),
         ]
     }
 

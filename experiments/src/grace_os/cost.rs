@@ -128,22 +128,18 @@ pub(super) fn scheduling(codecs: &[Codec]) -> Vec<SchedulingCost> {
 }
 
 pub(super) fn table(estimation: &[EstimationCost], scheduling: &[SchedulingCost]) -> Table {
-    let mut table = Table::new(["what", "of", "takes"]);
-    for row in estimation {
-        table.row([
-            "estimation".to_owned(),
-            format!("the last {} jobs, {} groups", row.window, row.groups),
-            format!("{:.0} us", row.microseconds),
-        ]);
-    }
-    for row in scheduling {
-        table.row([
-            "scheduling and its simulation".to_owned(),
-            format!("{} copies of toast", row.tasks),
-            format!("{:.0} ns a job", row.nanoseconds_a_job),
-        ]);
-    }
-    table
+    let estimation = estimation.iter().map(|row| {
+        let of = format!("the last {} jobs, {} groups", row.window, row.groups);
+        ("estimation", of, format!("{:.0} us", row.microseconds))
+    });
+    let scheduling = scheduling.iter().map(|row| {
+        let of = format!("{} copies of toast", row.tasks);
+        let takes = format!("{:.0} ns a job", row.nanoseconds_a_job);
+        ("scheduling and its simulation", of, takes)
+    });
+    Table::of(estimation.chain(scheduling), |(what, of, takes)| {
+        [("what", what.to_owned()), ("of", of), ("takes", takes)]
+    })
 }
 
 pub(super) fn draw(

@@ -11,7 +11,7 @@ mod tables;
 use serde_json::{Value, json};
 
 use crate::machine::Machine;
-use crate::results::{Ran, Table, publish};
+use crate::results::{Ran, Table};
 use codecs::Codec;
 
 const NAME: &str = "grace-os";
@@ -79,7 +79,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
 /// A table of its own beside that of the concurrent run.
 fn more(machine: &Machine, name: &str, table: &Table, ours: &Value) -> anyhow::Result<()> {
     let name = format!("{NAME}-{name}");
-    publish(machine.out(), &computed(), &name, table, ours, json!({}))
+    machine.publish(&computed(), &name, table, ours, json!({}))
 }
 
 fn computed() -> Ran {
@@ -95,7 +95,7 @@ fn publish_runs(
 ) -> anyhow::Result<()> {
     let figures: Vec<tables::Figures> = runs.iter().map(tables::Figures::of).collect();
     let table = tables::energy(runs, TOGETHER);
-    publish(machine.out(), &computed(), NAME, &table, &figures, paper())?;
+    machine.publish(&computed(), NAME, &table, &figures, paper())?;
     let publish = |name: &str, table: &Table| {
         more(machine, name, table, &json!({ "runs": "in grace-os.json" }))
     };
@@ -111,18 +111,7 @@ fn publish_runs(
     let table = tables::as_played_table(&played);
     more(machine, "as-played", &table, &json!(played))?;
 
-    let mut table = Table::new([
-        "codec",
-        "period",
-        "jobs",
-        "stretched by",
-        "mean",
-        "95%",
-        "worst",
-    ]);
-    for codec in codecs {
-        table.row(codec.row());
-    }
+    let table = Table::of(codecs, Codec::row);
     let told: Vec<Value> = codecs.iter().map(Codec::told).collect();
     more(machine, "codecs", &table, &json!(told))
 }
@@ -139,7 +128,7 @@ fn time_costs(machine: &Machine, codecs: &[Codec]) -> anyhow::Result<()> {
     let ran = Ran::Live(machine.facts());
     let table = cost::table(&estimation, &scheduling);
     let name = format!("{NAME}-costs");
-    publish(machine.out(), &ran, &name, &table, &ours, paper)
+    machine.publish(&ran, &name, &table, &ours, paper)
 }
 
 fn paper() -> Value {

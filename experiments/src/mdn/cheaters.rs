@@ -14,7 +14,7 @@ use super::simulated::{Setting, run as simulate, workload};
 use super::{Outcome, Scheduler};
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
-use crate::results::{Ran, Table, publish};
+use crate::results::{Ran, Table};
 use crate::spread::Spread;
 
 const NAME: &str = "mdn-cheaters";
@@ -219,7 +219,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         "the simulated machine, {} runs of {SECONDS} s for each figure",
         args.settings().count()
     ));
-    publish(machine.out(), &ran, NAME, &table(&gains), &gains, paper())
+    machine.publish(&ran, NAME, &table(&gains), &gains, paper())
 }
 
 const FIGURES: [(char, Case); 2] = [('a', Case::Fig7a), ('b', Case::Fig7b)];
@@ -252,7 +252,7 @@ fn on_a_kernel(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         gains.push(gain(case, scheduler, &runs));
     }
     let ran = guested.ran();
-    publish(machine.out(), &ran, &name, &table(&gains), &gains, paper())
+    machine.publish(&ran, &name, &table(&gains), &gains, paper())
 }
 
 fn paper() -> serde_json::Value {
@@ -340,26 +340,16 @@ fn draw(
 }
 
 fn table(gains: &[Gain]) -> Table {
-    let mut table = Table::new([
-        "cheater's part of the CPU",
-        "scheduler",
-        "fair",
-        "s 15-20, silent",
-        "lying",
-        "s 20-30, silent",
-        "lying",
-    ]);
     let part = |Spread { mean, deviation }| format!("{mean:.1} ±{deviation:.1}%");
-    for gain in gains {
-        table.row([
-            gain.case.name().to_owned(),
-            gain.scheduler.name().to_owned(),
-            format!("{:.1}%", gain.fair),
-            part(gain.honest_at_first),
-            part(gain.lying_at_first),
-            part(gain.honest),
-            part(gain.lying),
-        ]);
-    }
-    table
+    Table::of(gains, |gain| {
+        [
+            ("cheater's part of the CPU", gain.case.name().to_owned()),
+            ("scheduler", gain.scheduler.name().to_owned()),
+            ("fair", format!("{:.1}%", gain.fair)),
+            ("s 15-20, silent", part(gain.honest_at_first)),
+            ("lying", part(gain.lying_at_first)),
+            ("s 20-30, silent", part(gain.honest)),
+            ("lying", part(gain.lying)),
+        ]
+    })
 }

@@ -14,7 +14,7 @@ use super::paper::{Line, MIXES, Mix, TABLES};
 use super::simulated::{Setting, run as simulate, workload};
 use super::{Outcome, Scheduler, VARIATION};
 use crate::machine::Machine;
-use crate::results::{Ran, Table, publish};
+use crate::results::{Ran, Table, or_dash};
 use crate::spread::Spread;
 
 const NAME: &str = "mdn-deadlines";
@@ -143,8 +143,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
             }))
         }).collect::<Vec<_>>(),
     });
-    publish(
-        machine.out(),
+    machine.publish(
         &ran,
         &format!("{NAME}{suffix}"),
         &the_papers(&results),
@@ -160,19 +159,12 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
             let scheduler = scheduler.context("a scheduler without a name")?;
             let name = format!("mdn-schedulers-guest-{}", scheduler.get_name());
             let table = all(results);
-            publish(machine.out(), &ran, &name, &table, &results, paper.clone())?;
+            machine.publish(&ran, &name, &table, &results, paper.clone())?;
         }
         return Ok(());
     }
     let table = all(&results);
-    publish(
-        machine.out(),
-        &ran,
-        "mdn-schedulers",
-        &table,
-        &results,
-        paper,
-    )
+    machine.publish(&ran, "mdn-schedulers", &table, &results, paper)
 }
 
 fn simulated(args: &Args) -> Ran {
@@ -291,45 +283,27 @@ pub(super) fn missed(Spread { mean, deviation }: Spread) -> String {
 }
 
 fn the_papers(results: &[Result]) -> Table {
-    let mut table = Table::new([
-        "processes",
-        "missed",
-        "paper",
-        "missed, MDN",
-        "paper",
-        "CPU",
-        "paper",
-        "CPU, MDN",
-        "paper",
-    ]);
     let tables = TABLES.into_iter().flat_map(|(scheduler, mix, lines)| {
         let each = std::iter::once(scheduler).chain(scheduler.of_its_time());
         each.map(move |scheduler| (scheduler, mix, lines))
     });
-    for (scheduler, mix, lines) in tables {
-        for (result, line) in of(results, scheduler, mix).zip(lines) {
-            let Line { missed: paper, cpu } = *line;
-            let if_late = |text: String| paper.map_or_else(|| "-".to_owned(), |_| text);
-            let Figures {
-                missed: without,
-                missed_mdn,
-                cpu: got,
-                cpu_mdn,
-            } = result.figures;
-            table.row([
-                format!("{}: {}", scheduler.name(), result.program),
-                if_late(missed(without)),
-                if_late(format!("{}%", paper.map_or("", |paper| paper.0))),
-                if_late(missed(missed_mdn)),
-                if_late(format!("{}%", paper.map_or("", |paper| paper.1))),
-                percent(got.mean),
-                percent(cpu.0),
-                percent(cpu_mdn.mean),
-                percent(cpu.1),
-            ]);
-        }
-    }
-    table
+    let rows = tables.flat_map(|(scheduler, mix, lines)| of(results, scheduler, mix).zip(lines));
+    Table::of(rows, |(result, Line { missed: paper, cpu })| {
+        let got = result.figures;
+        let processes = format!("{}: {}", result.scheduler.name(), result.program);
+        let ours = |spread| or_dash(*paper, |_| missed(spread));
+        [
+            ("processes", processes),
+            ("missed", ours(got.missed)),
+            ("paper", or_dash(*paper, |paper| format!("{}%", paper.0))),
+            ("missed, MDN", ours(got.missed_mdn)),
+            ("paper", or_dash(*paper, |paper| format!("{}%", paper.1))),
+            ("CPU", percent(got.cpu.mean)),
+            ("paper", percent(cpu.0)),
+            ("CPU, MDN", percent(got.cpu_mdn.mean)),
+            ("paper", percent(cpu.1)),
+        ]
+    })
 }
 
 /// Missed deadlines of each soft real-time program under each scheduler that was run, without and

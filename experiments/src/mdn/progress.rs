@@ -14,7 +14,7 @@ use super::simulated::{Setting, measuring, run_best, workload};
 use super::{Outcome, SAMPLE, Scheduler};
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
-use crate::results::{Ran, Table, publish};
+use crate::results::{Ran, Table, yes_no};
 
 const NAME: &str = "mdn-progress";
 
@@ -149,16 +149,14 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         "fig8": "without MDN progress is unstable, with it steady; both miss about as many deadlines",
         "fig9": "without MDN there are long intervals in which BEST loses track of the period",
     });
-    publish(
-        machine.out(),
+    machine.publish(
         &ran,
         &format!("{NAME}{suffix}"),
         &table(&steadiness),
         &steadiness,
         paper.clone(),
     )?;
-    publish(
-        machine.out(),
+    machine.publish(
         &ran,
         &format!("mdn-period{suffix}"),
         &period_table(&known),
@@ -343,52 +341,32 @@ fn knowledge(
     }
 }
 
-fn yes_no(mdn: bool) -> String {
-    if mdn { "yes" } else { "no" }.to_owned()
-}
-
 fn table(rows: &[Steadiness]) -> Table {
-    let mut table = Table::new([
-        "figure",
-        "scheduler",
-        "MDN",
-        "program",
-        "missed",
-        "CPU",
-        "worst second",
-    ]);
-    for row in rows {
-        table.row([
-            format!("Fig. {}", row.figure),
-            row.scheduler.name().to_owned(),
-            yes_no(row.mdn),
-            row.program.clone(),
-            format!("{:.1}%", row.missed_percent),
-            format!("{:.1}%", row.cpu_percent),
-            format!("{:.0}% of the mean", row.worst_second_percent),
-        ]);
-    }
-    table
+    Table::of(rows, |row| {
+        let worst = format!("{:.0}% of the mean", row.worst_second_percent);
+        [
+            ("figure", format!("Fig. {}", row.figure)),
+            ("scheduler", row.scheduler.name().to_owned()),
+            ("MDN", yes_no(row.mdn)),
+            ("program", row.program.clone()),
+            ("missed", format!("{:.1}%", row.missed_percent)),
+            ("CPU", format!("{:.1}%", row.cpu_percent)),
+            ("worst second", worst),
+        ]
+    })
 }
 
 fn period_table(rows: &[Knowledge]) -> Table {
-    let mut table = Table::new([
-        "program",
-        "scheduler",
-        "MDN",
-        "period known within a quarter",
-        "taken to be periodic",
-        "period off by",
-    ]);
-    for row in rows {
-        table.row([
-            row.program.clone(),
-            row.scheduler.name().to_owned(),
-            yes_no(row.mdn),
-            format!("{:.1}% of the time", row.right_percent),
-            format!("{:.1}%", row.well_behaved_percent),
-            format!("{:.1} ms", row.off_ms),
-        ]);
-    }
-    table
+    Table::of(rows, |row| {
+        let right = format!("{:.1}% of the time", row.right_percent);
+        let well_behaved = format!("{:.1}%", row.well_behaved_percent);
+        [
+            ("program", row.program.clone()),
+            ("scheduler", row.scheduler.name().to_owned()),
+            ("MDN", yes_no(row.mdn)),
+            ("period known within a quarter", right),
+            ("taken to be periodic", well_behaved),
+            ("period off by", format!("{:.1} ms", row.off_ms)),
+        ]
+    })
 }

@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use anyhow::bail;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
-use crate::results::{Table, or_dash, publish};
+use crate::results::{Table, or_dash};
 use crate::spread::MeanDeviation;
 use crate::vm::{Ended, Guest, Kernel};
 use paper::{PAPER, Paper};
@@ -65,12 +65,10 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         .boot(machine)?;
     let ways = ways(machine, &guest, args, film.path())?;
     draw(machine, &ways)?;
-    let publish = |name: &str, table: &Table, ours: &Value, paper: Value| {
-        publish(machine.out(), &guest.ran(), name, table, ours, paper)
-    };
+    let ran = guest.ran();
     let in_full = json!({ "playings": "in player-deadlines.json" });
-    publish(SLACK, &slack_table(&ways), &in_full, json!({}))?;
-    publish(NAME, &table(&ways), &json!(ways), paper::as_json())
+    machine.publish(&ran, SLACK, &slack_table(&ways), &in_full, json!({}))?;
+    machine.publish(&ran, NAME, &table(&ways), &ways, paper::as_json())
 }
 
 fn build_player(machine: &Machine) -> anyhow::Result<PathBuf> {

@@ -4,14 +4,15 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use onbeat_infer::jobs::Separator;
 use onbeat_infer::period::{self, Tracker};
-use onbeat_model::{Burst, Event, Span};
+use onbeat_model::Span;
 use onbeat_sense::recording;
 
 use super::simulation::Noise;
 use crate::demands::kept::Kept;
+use crate::recorded::bursts_of;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/predictors/demands");
 
@@ -81,19 +82,8 @@ impl Demands {
 
 /// The execution times of the jobs of the thread `comm` in a recording, as onbeat sees them.
 pub(super) fn cut(recording: &Path, comm: &str) -> anyhow::Result<Vec<Span>> {
-    let recording = recording::read(recording)?;
-    let named = recording.tasks.iter().filter(|t| t.comm.to_text() == comm);
-    let bursts_of = |task| {
-        let bursts = recording.events.iter().filter_map(|event| match event {
-            Event::Burst(burst) if burst.task == task => Some(*burst),
-            _ => None,
-        });
-        bursts.collect::<Vec<Burst>>()
-    };
-    let threads = named.map(|task| bursts_of(task.id));
-    let Some(bursts) = threads.max_by_key(Vec::len) else {
-        bail!("the recording has no thread called {comm}");
-    };
+    let (_, bursts) = bursts_of(&recording::read(recording)?, comm)
+        .with_context(|| format!("the recording has no thread called {comm}"))?;
     let mut analyser = period::Analyser::new(period::AnalyserConfig::default());
     let mut rhythm = None;
     let mut jobs = Vec::new();

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
-use crate::results::{Ran, Table, or_dash, percent, publish};
+use crate::results::{Ran, Table, or_dash, percent};
 use demands::Demands;
 use tuned::Tuned;
 
@@ -72,7 +72,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let ran =
         Ran::Computed("recorded demands, in a simulated hard constant bandwidth server".to_owned());
     let rows = rows(&points);
-    publish(out, &ran, NAME, &table(&rows), &rows, paper)
+    machine.publish(&ran, NAME, &table(&rows), &rows, paper)
 }
 
 fn means(points: &[Vec<PredictorPoint>]) -> Vec<PredictorPoint> {

@@ -15,7 +15,7 @@ use super::programs::{ProgramKind, ProgramRate};
 use super::run::ProgramMethod;
 use super::{Row, table};
 use crate::machine::{Hogs, Machine, Onbeat, Program, compile};
-use crate::results::{Ran, publish};
+use crate::results::Ran;
 
 const NAME: &str = "rate-changes-live";
 /// When the first run's program changes its rate, and by how much later each further run's does.
@@ -72,14 +72,7 @@ pub(super) fn run(machine: &Machine, runs: u64) -> anyhow::Result<()> {
         }
     }
     let table = table(&rows, AFTER);
-    publish(
-        machine.out(),
-        &Ran::Live(facts),
-        NAME,
-        &table,
-        &rows,
-        json!({}),
-    )
+    machine.publish(&Ran::Live(facts), NAME, &table, &rows, json!({}))
 }
 
 fn median(times: impl Iterator<Item = Span>) -> Option<Span> {

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::bandwidth::Interval;
 use crate::machine::Machine;
-use crate::results::{Ran, Table, or_dash, publish, quantile};
+use crate::results::{Ran, Table, or_dash, quantile};
 use crate::simulated::JobEnds;
 use following::{FollowTimes, Late};
 use programs::ProgramKind;
@@ -73,7 +73,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         "the simulated machine: one CPU, 4 hogs from 3 s on, {count} runs of 20 s for each figure"
     ));
     let table = table(&rows, AFTER);
-    publish(machine.out(), &ran, NAME, &table, &rows, json!({}))
+    machine.publish(&ran, NAME, &table, &rows, json!({}))
 }
 
 /// A run of the program under each method: how its reservation followed, and which jobs were late

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
-use crate::results::{Ran, Table, or_dash, percent, publish, quantile};
+use crate::results::{Ran, Table, or_dash, percent, quantile};
 use crate::vm::{Guest, Kernel};
 use guest::{Lfs, Needed};
 use served::Task;
@@ -94,7 +94,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         let ran = Ran::Computed("the supply bound of onbeat-decide".to_owned());
         let rows = rows(&[], &[]);
         fig_1(&rows).draw(out, ANALYSIS)?;
-        return publish(out, &ran, ANALYSIS, &analysed(&rows), &rows, paper());
+        return machine.publish(&ran, ANALYSIS, &analysed(&rows), &rows, paper());
     }
     let ended = Guest::new(NAME).kernel(args.kernel).boot(machine)?;
     let at_the_tick: Vec<Needed> = read(&ended.folder.join("tick.json"))?;
@@ -104,11 +104,11 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     fig_1(&rows).draw(out, NAME)?;
     responses(&lfs).draw(out, "server-period-responses")?;
     allocated(&lfs).draw(out, "server-period-allocated")?;
-    publish(out, &ended.ran(), NAME, &table(&rows), &rows, paper())?;
+    machine.publish(&ended.ran(), NAME, &table(&rows), &rows, paper())?;
     let lfs_table = lfs_table(&lfs);
     let name = format!("{NAME}-lfs");
     // The plot shows each job's bandwidth.
-    publish(out, &ended.ran(), &name, &lfs_table, &json!({}), paper())
+    machine.publish(&ended.ran(), &name, &lfs_table, &json!({}), paper())
 }
 
 fn read<T: DeserializeOwned>(file: &Path) -> anyhow::Result<T> {

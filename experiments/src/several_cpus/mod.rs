@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::predictors::simulation::Noise;
-use crate::results::{Ran, Table, percent, publish};
+use crate::results::{Ran, Table, percent};
 use packing::Packing;
 
 const NAME: &str = "several-cpus";
@@ -89,7 +89,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     }
     let paper = json!({ "none": "LFS++ leaves several CPUs to the future (section 8)" });
     let ran = Ran::Computed("admission tests and bin packing".to_owned());
-    publish(machine.out(), &ran, NAME, &table(&figures), &figures, paper)?;
+    machine.publish(&ran, NAME, &table(&figures), &figures, paper)?;
     if args.only_computed {
         return Ok(());
     }
@@ -130,16 +130,9 @@ fn is_guaranteed(shares: &[f64], cpus: usize) -> bool {
 /// How many programs moved once they had a CPU; none if one of them got none.
 fn started_one_by_one(shares: &[f64], cpus: usize) -> Option<usize> {
     let mut packing = Packing::new(vec![Bandwidth::from_cpus(ROOM); cpus]);
-    let mut moved = 0;
-    for (process, &share) in (0..).zip(shares) {
-        let needed = Bandwidth::from_cpus(share);
-        for step in packing.plan(process, needed)? {
-            let has = packing.place_of(step.process);
-            moved += usize::from(has.is_some());
-            packing.place(step.process, step.to, has.map_or(needed, |(_, b)| b));
-        }
-    }
-    Some(moved)
+    let moves = (0..).zip(shares);
+    let moves = moves.map(|(process, &share)| packing.start(process, Bandwidth::from_cpus(share)));
+    moves.sum()
 }
 
 fn table(figures: &[Figures]) -> Table {

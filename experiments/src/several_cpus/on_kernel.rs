@@ -15,7 +15,7 @@ use super::{Args, ROOM, shares};
 use crate::machine::{Machine, OnbeatReport};
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::predictors::simulation::Noise;
-use crate::results::{Table, mean, percent, publish};
+use crate::results::{Table, mean, percent};
 use crate::vm::Guest;
 
 const GUEST: &str = "several-cpus";
@@ -117,7 +117,7 @@ pub(super) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     }
     let ran = ran.context("no number of CPUs was asked for")?;
     let paper = json!({ "none": "LFS++ leaves several CPUs to the future (section 8)" });
-    publish(machine.out(), &ran, NAME, &table(&figures), &figures, paper)
+    machine.publish(&ran, NAME, &table(&figures), &figures, paper)
 }
 
 /// A set of programs with this load in all, with periods between 10 and 100 ms, and where they go
@@ -150,12 +150,7 @@ fn pack(programs: &mut [SetProgram], cpus: usize) {
     let mut packing = Packing::new(vec![Bandwidth::from_cpus(ROOM); cpus]);
     for (process, program) in (0..).zip(programs.iter()) {
         let needed = Bandwidth::from_cpus(program.reserved_us as f64 / program.period_us as f64);
-        for step in packing.plan(process, needed).unwrap_or_default() {
-            let bandwidth = packing
-                .place_of(step.process)
-                .map_or(needed, |(_, has)| has);
-            packing.place(step.process, step.to, bandwidth);
-        }
+        packing.start(process, needed);
     }
     for (process, program) in (0..).zip(programs) {
         program.cpu = packing.place_of(process).map(|(cpu, _)| cpu);

@@ -15,10 +15,10 @@ use onbeat_model::Bandwidth;
 
 /// Where a program is to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Move {
-    pub(super) process: u32,
+struct Move {
+    process: u32,
     /// The CPU, as an index into the room given.
-    pub(super) to: usize,
+    to: usize,
 }
 
 /// The processes on each CPU, and their bandwidth.
@@ -41,7 +41,7 @@ impl Packing {
     ///
     /// It stays where it is if that has room, else goes to the first CPU that has, and only if
     /// there is none are all packed anew.
-    pub(super) fn plan(&self, process: u32, bandwidth: Bandwidth) -> Option<Vec<Move>> {
+    fn plan(&self, process: u32, bandwidth: Bandwidth) -> Option<Vec<Move>> {
         let at = self.placed.get(&process).map(|&(at, _)| at);
         let fits = |cpu: &usize| {
             let room = self.room.get(*cpu).copied().unwrap_or_default();
@@ -64,7 +64,18 @@ impl Packing {
         Some(moves.collect())
     }
 
-    pub(super) fn place(&mut self, process: u32, at: usize, bandwidth: Bandwidth) {
+    /// `process` begins: how many others moved for it; none if there is no room.
+    pub(super) fn start(&mut self, process: u32, bandwidth: Bandwidth) -> Option<usize> {
+        let mut moved = 0;
+        for step in self.plan(process, bandwidth)? {
+            let has = self.place_of(step.process);
+            moved += usize::from(has.is_some());
+            self.place(step.process, step.to, has.map_or(bandwidth, |(_, has)| has));
+        }
+        Some(moved)
+    }
+
+    fn place(&mut self, process: u32, at: usize, bandwidth: Bandwidth) {
         self.placed.insert(process, (at, bandwidth));
     }
 

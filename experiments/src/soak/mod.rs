@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::machine::{Hogs, Machine, Program, find_program, status};
-use crate::results::{Ran, Table, publish, quantile};
+use crate::results::{Ran, Table, quantile};
 use crate::rt_app::{Calibration, RtApp, RtAppTask};
 use service::{Bus, Taken};
 
@@ -97,8 +97,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         ..figures
     };
     let wanted = "no leak, no reservation lost; start-up to serving below 200 ms";
-    publish(
-        machine.out(),
+    machine.publish(
         &Ran::Live(facts),
         "soak",
         &table(&figures),
@@ -261,58 +260,54 @@ pub(crate) fn which(name: &str) -> anyhow::Result<String> {
 }
 
 fn table(figures: &Figures) -> Table {
-    let mut table = Table::new(["what", "figure"]);
-    let mut row = |what: &str, figure: String| table.row([what.to_owned(), figure]);
     let mib = |kb: u64| format!("{:.1} MiB", kb as f64 / 1024.0);
     let Figures { warm, end, .. } = figures;
     let start_up = |p| quantile(&figures.start_up_ms, p);
-    row(
-        "start-up to serving, median",
-        format!("{:.0} ms", start_up(0.5)),
-    );
-    row("longest", format!("{:.0} ms", start_up(1.0)));
-    row(
-        "minutes, hogs",
-        format!("{}, {}", figures.minutes, figures.hogs),
-    );
-    row("programs", figures.programs.to_string());
-    let of = format!("{} of {}", figures.threads_reserved, figures.threads);
-    row("their threads that got a reservation", of);
-    row("looks", figures.looks.to_string());
-    row("reservations lost", figures.lost.to_string());
-    row(
-        "threads tracked at the end",
-        figures.tracked_at_end.to_string(),
-    );
-    row(
-        "reservations held at the end",
-        figures.reserved_at_end.to_string(),
-    );
-    row(
-        "memory when warm, at the end",
-        format!("{}, {}", mib(warm.memory_kb), mib(end.memory_kb)),
-    );
-    row(
-        "open files when warm, at the end",
-        format!("{}, {}", warm.files, end.files),
-    );
-    row(
-        "own threads when warm, at the end",
-        format!("{}, {}", warm.threads, end.threads),
-    );
-    row(
-        "entries of BPF maps before, when warm, at the end",
-        format!(
-            "{}, {}, {}",
-            figures.entries_before, warm.map_entries, end.map_entries
-        ),
-    );
-    row(
-        "own CPU time",
-        format!("{:.2}% of a CPU", 100.0 * figures.own_cpu),
-    );
     let missed = 100.0 * figures.missed / figures.jobs.max(1.0);
-    row("jobs, missed", format!("{}, {missed:.2}%", figures.jobs));
-    row("events lost", figures.events_lost.to_string());
-    table
+    let memory = format!("{}, {}", mib(warm.memory_kb), mib(end.memory_kb));
+    let got = format!("{} of {}", figures.threads_reserved, figures.threads);
+    let entries = [figures.entries_before, warm.map_entries, end.map_entries];
+    let entries = entries.map(|count| count.to_string()).join(", ");
+    let rows = [
+        (
+            "start-up to serving, median",
+            format!("{:.0} ms", start_up(0.5)),
+        ),
+        ("longest", format!("{:.0} ms", start_up(1.0))),
+        (
+            "minutes, hogs",
+            format!("{}, {}", figures.minutes, figures.hogs),
+        ),
+        ("programs", figures.programs.to_string()),
+        ("their threads that got a reservation", got),
+        ("looks", figures.looks.to_string()),
+        ("reservations lost", figures.lost.to_string()),
+        (
+            "threads tracked at the end",
+            figures.tracked_at_end.to_string(),
+        ),
+        (
+            "reservations held at the end",
+            figures.reserved_at_end.to_string(),
+        ),
+        ("memory when warm, at the end", memory),
+        (
+            "open files when warm, at the end",
+            format!("{}, {}", warm.files, end.files),
+        ),
+        (
+            "own threads when warm, at the end",
+            format!("{}, {}", warm.threads, end.threads),
+        ),
+        ("entries of BPF maps before, when warm, at the end", entries),
+        (
+            "own CPU time",
+            format!("{:.2}% of a CPU", 100.0 * figures.own_cpu),
+        ),
+        ("jobs, missed", format!("{}, {missed:.2}%", figures.jobs)),
+        ("events lost", figures.events_lost.to_string()),
+    ];
+    Table::of(rows, |(what, figure)| {
+        [("what", what.to_owned()), ("figure", figure)]
+    })
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::machine::{Machine, ThreadFigures};
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
-use crate::results::{Table, or_dash, percent, publish};
+use crate::results::{Table, or_dash, percent};
 use crate::rt_app::{Jobs, Log, RtAppTask};
 use crate::vm::Kernel;
 
@@ -147,7 +147,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         "share_below_1.5_ms_of_the_shortest": { "LFS++": 0.93 },
     });
     let table = table(&figures);
-    publish(machine.out(), &ran, &name, &table, &figures, paper)
+    machine.publish(&ran, &name, &table, &figures, paper)
 }
 
 fn tasks(args: &Args, by_hand: bool) -> Vec<RtAppTask> {

@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::machine::{Machine, Onbeat, Program, ThreadFigures, cpu_ns, status};
-use crate::results::{Ran, Table, or_dash, percent, publish};
+use crate::results::{Ran, Table, or_dash, percent};
 use crate::soak::service::{Bus, RunningService};
 use crowd::Crowd;
 
@@ -152,8 +152,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         .map(|&threads| track(machine, args, threads))
         .collect::<anyhow::Result<_>>()?;
     let paper = json!({ "none": "LFS++ gives no figure for many tasks; wanted: below 2%; for 1,000 threads at 50 Hz below 5%, and 40 MB" });
-    publish(
-        machine.out(),
+    machine.publish(
         &Ran::Live(facts),
         "tracking-cost",
         &table(&figures),
