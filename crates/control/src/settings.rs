@@ -15,8 +15,6 @@ pub struct Treatment {
     /// The most that it may take, if that is less than what any thread may.
     pub cap: Option<Bandwidth>,
     pub predictor: Option<PredictorKind>,
-    /// The period that it is expected to have: that of its reservation on probation.
-    pub period: Option<Span>,
 }
 
 impl Default for Treatment {
@@ -25,7 +23,6 @@ impl Default for Treatment {
             weight: 1.0,
             cap: None,
             predictor: None,
-            period: None,
         }
     }
 }
@@ -162,9 +159,6 @@ pub struct Settings {
     pub estimation: EstimationSettings,
     pub allocation: AllocationSettings,
     pub means: AllowedMeans,
-    /// Whether a thread that starves is given a reservation on probation, so that it can show its
-    /// rhythm.
-    pub probation: bool,
     pub treat: Treat,
     /// Whether the threads that work on the path of those that are kept are found and served with
     /// them.
@@ -182,7 +176,6 @@ impl Default for Settings {
             estimation: EstimationSettings::default(),
             allocation: AllocationSettings::default(),
             means: AllowedMeans::default(),
-            probation: true,
             treat: Box::new(|_| Treatment::default()),
             pipelines: None,
             parties: Box::new(|_| Party::default()),

@@ -13,9 +13,6 @@ pub(crate) enum TimerEvent {
     Retry(TaskId),
     GiveBack(TaskId),
     Sample(TaskId),
-    /// Check whether it starves.
-    Starves(TaskId),
-    ProbationOver(TaskId),
     /// Look at a thread that notified of a missed deadline.
     Boost(TaskId),
     /// Review which threads are protected.

@@ -5,7 +5,8 @@
 //! | any | another program, a person or it itself decides about it | ordinary |
 //! | any | asked for a reservation | reserved |
 //! | needs nothing: its CPUs are not wanted by others | any | ordinary |
-//! | needs | keeps a period, and never yields | reserved, within the supervisor's bounds |
+//! | needs, and the [guard](crate::guard) leaves no means | any | ordinary |
+//! | needs, and the guard leaves all | keeps a period, and never yields | reserved, if it fits |
 //! | needs, and its account is used up | any other | ordinary |
 //! | needs | any other | raised |
 
@@ -16,6 +17,8 @@ pub struct ApplicationFacts {
     pub needs: bool,
     /// Its account is not used up.
     pub may_spend: bool,
+    /// The highest rung that the guard leaves, if that is not any, and why.
+    pub guard: Option<(Rung, RungWhy)>,
 }
 
 /// What is known of a member.
@@ -29,8 +32,8 @@ pub struct MemberFacts {
     pub is_regular: bool,
 }
 
-/// The means of a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The means of a member, the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rung {
     /// As without onbeat.
     Ordinary,
@@ -39,6 +42,17 @@ pub enum Rung {
     Raised,
     /// `SCHED_DEADLINE`.
     Reserved,
+}
+
+impl Rung {
+    /// The one below.
+    #[must_use]
+    pub const fn below(self) -> Self {
+        match self {
+            Self::Reserved => Self::Raised,
+            Self::Raised | Self::Ordinary => Self::Ordinary,
+        }
+    }
 }
 
 /// Why it is on its rung.
@@ -52,6 +66,10 @@ pub enum RungWhy {
     NoNeed,
     /// Its application has used up its account.
     UsedUp,
+    /// Its application waits all the same, and is without its means for a moment, to compare.
+    Compares,
+    /// It waits no longer without.
+    NoBetter,
     /// It keeps a period.
     Regular,
     /// Its application waits for CPUs that others use.
@@ -67,7 +85,9 @@ pub const fn next(application: ApplicationFacts, member: MemberFacts) -> (Rung, 
         (Rung::Reserved, RungWhy::Granted)
     } else if !application.needs {
         (Rung::Ordinary, RungWhy::NoNeed)
-    } else if member.is_regular {
+    } else if let Some((Rung::Ordinary, why)) = application.guard {
+        (Rung::Ordinary, why)
+    } else if member.is_regular && application.guard.is_none() {
         (Rung::Reserved, RungWhy::Regular)
     } else if !application.may_spend {
         (Rung::Ordinary, RungWhy::UsedUp)
@@ -82,56 +102,83 @@ mod tests {
 
     #[test]
     fn each_row_of_the_table_holds() {
-        let application = |needs, may_spend| ApplicationFacts { needs, may_spend };
-        let member = |is_others, is_granted, is_regular| MemberFacts {
+        let [not_down, off_reservations, off_all] = [
+            None,
+            Some((Rung::Raised, RungWhy::NoBetter)),
+            Some((Rung::Ordinary, RungWhy::Compares)),
+        ];
+        let application = |needs, may_spend, guard| ApplicationFacts {
+            needs,
+            may_spend,
+            guard,
+        };
+        let [others, granted, regular, any] = [
+            [true, true, true],
+            [false, true, false],
+            [false, false, true],
+            [false, false, false],
+        ]
+        .map(|[is_others, is_granted, is_regular]| MemberFacts {
             is_others,
             is_granted,
             is_regular,
-        };
-        let rows = [
+        });
+        let (ordinary, raised, reserved) = (Rung::Ordinary, Rung::Raised, Rung::Reserved);
+        for (application, member, rung, why) in [
             (
-                (true, true),
-                (true, true, true),
-                Rung::Ordinary,
+                application(true, true, not_down),
+                others,
+                ordinary,
                 RungWhy::DecidedByOthers,
             ),
             (
-                (false, false),
-                (false, true, false),
-                Rung::Reserved,
+                application(false, false, off_all),
+                granted,
+                reserved,
                 RungWhy::Granted,
             ),
             (
-                (false, true),
-                (false, false, true),
-                Rung::Ordinary,
+                application(false, true, not_down),
+                regular,
+                ordinary,
                 RungWhy::NoNeed,
             ),
             (
-                (true, false),
-                (false, false, false),
-                Rung::Ordinary,
-                RungWhy::UsedUp,
+                application(true, true, off_all),
+                regular,
+                ordinary,
+                RungWhy::Compares,
             ),
             (
-                (true, false),
-                (false, false, true),
-                Rung::Reserved,
+                application(true, false, not_down),
+                regular,
+                reserved,
                 RungWhy::Regular,
             ),
             (
-                (true, true),
-                (false, false, false),
-                Rung::Raised,
+                application(true, true, off_reservations),
+                regular,
+                raised,
                 RungWhy::Waits,
             ),
-        ];
-        for ((needs, may_spend), (is_others, is_granted, is_regular), rung, why) in rows {
-            let found = next(
-                application(needs, may_spend),
-                member(is_others, is_granted, is_regular),
+            (
+                application(true, false, not_down),
+                any,
+                ordinary,
+                RungWhy::UsedUp,
+            ),
+            (
+                application(true, true, not_down),
+                any,
+                raised,
+                RungWhy::Waits,
+            ),
+        ] {
+            assert_eq!(
+                next(application, member),
+                (rung, why),
+                "{application:?}, {member:?}"
             );
-            assert_eq!(found, (rung, why));
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use onbeat_model::{Bandwidth, Span};
+use onbeat_model::Bandwidth;
 
 use crate::api::{Container, LinuxCpu};
 
@@ -16,8 +16,6 @@ const LONGEST: usize = 32;
 pub struct Entitlement {
     /// The most that its reservations may take together, in CPUs.
     pub bandwidth: Bandwidth,
-    /// The period that its threads are expected to have.
-    pub period: Option<Span>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -67,14 +65,6 @@ impl Entitlement {
             "CPUs, as in \"250m\" or \"0.5\", or per cent of one CPU, as in \"25%\"",
             share,
         )?;
-        let period = read(
-            asked("period"),
-            "a time from 100us to 4s, as in \"20ms\"",
-            |text| {
-                let period = text.parse::<Span>().ok();
-                period.filter(|period| (Span::from_us(100)..=Span::from_secs(4)).contains(period))
-            },
-        )?;
         let resources = container
             .linux
             .as_ref()
@@ -83,7 +73,6 @@ impl Entitlement {
         let request = request.ok_or(Mistake::NoRequest)?;
         Ok(Some(Self {
             bandwidth: cap.map_or(request, |cap| cap.min(request)),
-            period,
         }))
     }
 }
@@ -189,10 +178,9 @@ mod tests {
         assert_eq!(of(&[], &one), Ok(None));
         assert_eq!(of(&[("onbeat.dev/keep", "false")], &one), Ok(None));
         assert_eq!(of(&[("onbeat.dev/cap", "nonsense")], &one), Ok(None));
-        let entitlement = of(&[KEEP, ("onbeat.dev/period", "20ms")], &one).unwrap();
+        let entitlement = of(&[KEEP], &one).unwrap();
         let expected = Entitlement {
             bandwidth: Bandwidth::from_cpus(0.5),
-            period: Some(Span::from_ms(20)),
         };
         assert_eq!(entitlement, Some(expected));
     }
@@ -236,9 +224,6 @@ mod tests {
             ("cap", "1e1"),
             ("cap", "NaN%"),
             ("cap", "101"),
-            ("period", "20"),
-            ("period", "1us"),
-            ("period", "1h"),
         ] {
             let key = format!("onbeat.dev/{what}");
             let error = of(&[KEEP, (&key, value)], &one).unwrap_err().to_string();
@@ -246,7 +231,7 @@ mod tests {
             assert!(error.starts_with(&expected), "{error}");
         }
         let long = format!("20ms\n\u{1b}[2J{}", " ".repeat(5000));
-        let error = of(&[KEEP, ("onbeat.dev/period", &long)], &one);
+        let error = of(&[KEEP, ("onbeat.dev/cap", &long)], &one);
         let error = error.unwrap_err().to_string();
         assert!(
             error.len() < 200 && !error.contains(char::is_control),
@@ -256,9 +241,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_the_values_are_an_entitlement_is_within_the_request(keep in ".{0,40}", cap in ".{0,40}", period in ".{0,40}") {
-            let annotations = [KEEP, ("onbeat.dev/keep.pod", &keep), ("onbeat.dev/cap", &cap), ("onbeat.dev/period", &period)];
-            for annotations in [&annotations[..], &[annotations[0], annotations[2], annotations[3]]] {
+        fn whatever_the_values_are_an_entitlement_is_within_the_request(keep in ".{0,40}", cap in ".{0,40}") {
+            let annotations = [KEEP, ("onbeat.dev/keep.pod", &keep), ("onbeat.dev/cap", &cap)];
+            for annotations in [&annotations[..], &[annotations[0], annotations[2]]] {
                 if let Ok(Some(entitlement)) = of(annotations, &container(512, 0)) {
                     prop_assert!(entitlement.bandwidth.as_cpus() <= 0.5);
                 }

@@ -86,10 +86,6 @@ const SECTIONS: [ManSection; 4] = [
                  (\"25%\"). The container's CPU request is the highest limit, and the default.",
             ),
             (
-                "onbeat.dev/period",
-                "Period that the container's threads are expected to have, from \"100us\" to \"4s\".",
-            ),
-            (
                 ".container.NAME",
                 "At the end of one of these names: for this container of the pod alone.",
             ),

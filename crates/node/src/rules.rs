@@ -4,7 +4,6 @@
 //! goes as a whole. Other files in the folder are left alone.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -90,7 +89,7 @@ impl Folder {
 
 fn text(id: &ContainerId, name: &str, entitlement: &Entitlement) -> String {
     let share = format!("{:.3}%", entitlement.bandwidth.as_cpus() * 100.0);
-    let mut text = format!(
+    format!(
         "# Written by onbeat-node, and removed with the container.\n\
          [[rule]]\n\
          name = \"{}\"\n\
@@ -99,12 +98,7 @@ fn text(id: &ContainerId, name: &str, entitlement: &Entitlement) -> String {
          bandwidth = \"{share}\"\n",
         plain(name),
         id.0
-    );
-    if let Some(period) = entitlement.period {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "period = \"{}ns\"", period.as_ns());
-    }
-    text
+    )
 }
 
 /// The longest name of a rule, in bytes: a namespace and a container's name of 63 bytes each and a
@@ -124,13 +118,12 @@ pub fn plain(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use onbeat_daemon::{Sources, read};
-    use onbeat_model::{Bandwidth, Span};
+    use onbeat_model::Bandwidth;
 
     use super::*;
 
     const ENTITLEMENT: Entitlement = Entitlement {
         bandwidth: Bandwidth::ONE,
-        period: None,
     };
 
     fn id(digit: char) -> ContainerId {
@@ -187,13 +180,11 @@ mod tests {
         let rules = Folder::new(folder.path().join("rules.d"));
         let entitlement = Entitlement {
             bandwidth: Bandwidth::from_cpus(0.001),
-            period: Some(Span::from_us(16_667)),
         };
         let name = format!("a\"]\n[[rule]]\nprogram = \"x{}", "é".repeat(9000));
         rules.put(&id('a'), &name, &entitlement).unwrap();
         let most = Entitlement {
             bandwidth: Bandwidth::from_cpus(100.0),
-            ..entitlement
         };
         rules.put(&id('b'), "default/film/app", &most).unwrap();
         let config = folder.path().join("onbeat.toml");
@@ -210,7 +201,6 @@ mod tests {
         };
         assert_eq!(first.container.as_deref(), Some(&*id('a').0));
         assert_eq!(first.bandwidth, Some(entitlement.bandwidth));
-        assert_eq!(first.treatment.period, entitlement.period);
         assert_eq!(&*second.name, "default/film/app");
         assert_eq!(second.bandwidth, Some(most.bandwidth));
     }

@@ -187,9 +187,9 @@ fn remark(thread: &ThreadReport) -> String {
     let remark = match thread.state {
         State::Kept | State::Watched | State::Ended => "",
         State::AskedFor => "asked for",
-        State::OnProbation => "on probation",
         State::Refused => "no reservation",
         State::NoNeed => "needs nothing",
+        State::NoBetter => "no better with it",
         State::Raised => "raised",
         State::Released => "lost its period",
         State::TakenOver => "changed by another program",

@@ -219,7 +219,7 @@ pub(crate) fn confidence(confidence: f64) -> String {
 pub(crate) const fn tone(state: State) -> Tone {
     match state {
         State::Kept | State::AskedFor | State::Raised | State::NoNeed => Tone::Good,
-        State::OnProbation => Tone::Warn,
+        State::NoBetter => Tone::Warn,
         State::Refused | State::TakenOver => Tone::Bad,
         State::Released | State::Watched | State::Ended => Tone::Faint,
     }
@@ -228,7 +228,6 @@ pub(crate) const fn tone(state: State) -> Tone {
 pub(crate) const fn state(state: State) -> &'static str {
     match state {
         State::AskedFor => "asked",
-        State::OnProbation => "probation",
         State::TakenOver => "taken",
         state => state.name(),
     }

@@ -16,7 +16,6 @@ mod server;
 
 use onbeat_model::{Bandwidth, Reservation};
 
-pub(crate) use request::weight_factor;
 pub(crate) use server::{wanted, within};
 
 pub(crate) fn bandwidth(reservation: Option<Reservation>) -> Bandwidth {

@@ -9,16 +9,6 @@ use super::filter;
 use super::requests::RequestIndex;
 use crate::Why;
 use crate::slots::Slot;
-use crate::tuning::requests::WEIGHT_ON_PROBATION;
-
-/// By which factor a request counts less when not everything fits.
-pub(crate) const fn weight_factor(is_on_probation: bool) -> f64 {
-    if is_on_probation {
-        WEIGHT_ON_PROBATION
-    } else {
-        1.0
-    }
-}
 
 #[derive(Debug, Default)]
 pub(super) struct RequestRecord {

@@ -9,71 +9,7 @@ use onbeat_model::{Instant, Span};
 
 use super::Estimator;
 use crate::slots::Slot;
-use crate::tuning::clock::{
-    CLOCK_PERIODS, IN_EACH_QUARTER, PERIODS, QUARTER, THREADS, WAKER_PERIODS,
-};
-
-/// How often interrupts and other processes woke a thread in the quarter of a second of its last
-/// such wakeup, and in the two before.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Outside {
-    quarter: u64,
-    counts: [u32; 3],
-}
-
-impl Outside {
-    fn quarter_of(at: Instant) -> u64 {
-        at.as_ns() / QUARTER.as_ns()
-    }
-
-    /// Counts a wakeup at `at`.
-    pub(crate) fn heard(&mut self, at: Instant) {
-        self.counts = self.at(Self::quarter_of(at));
-        self.quarter = self.quarter.max(Self::quarter_of(at));
-        self.counts[0] = self.counts[0].saturating_add(1);
-    }
-
-    /// The counts of the `quarter` and of the two before it.
-    fn at(&self, quarter: u64) -> [u32; 3] {
-        let [last, before, _] = self.counts;
-        match quarter.saturating_sub(self.quarter) {
-            0 => self.counts,
-            1 => [0, last, before],
-            2 => [0, 0, last],
-            _ => [0; 3],
-        }
-    }
-
-    /// The counts of the last two whole quarters before `now`.
-    fn before(&self, now: Instant) -> [u32; 2] {
-        let [_, last, before] = self.at(Self::quarter_of(now));
-        [last, before]
-    }
-
-    /// True if they came all through the last half second.
-    pub(crate) fn is_steady(&self, now: Instant) -> bool {
-        is_steady(self.before(now))
-    }
-}
-
-fn is_steady(counts: [u32; 2]) -> bool {
-    counts.iter().all(|&count| count >= IN_EACH_QUARTER)
-}
-
-/// True if a process hears a clock: one of its threads is locked, or interrupts and other processes
-/// have woken its threads all through the last half second.
-pub(crate) fn is_clocked<'a>(process: impl Iterator<Item = &'a Estimator>, now: Instant) -> bool {
-    let mut woken = [0; 2];
-    for thread in process {
-        if thread.is_locked() {
-            return true;
-        }
-        for (sum, count) in woken.iter_mut().zip(thread.outside.before(now)) {
-            *sum += count;
-        }
-    }
-    is_steady(woken)
-}
+use crate::tuning::clock::{CLOCK_PERIODS, PERIODS, QUARTER, THREADS, WAKER_PERIODS};
 
 /// The waker of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use onbeat_infer::period::{Beat, Tracker};
 use onbeat_model::{Burst, Demand, Instant, Job, Reservation, Rhythm, Span};
 
 use crate::Settings;
-use crate::tuning::lock::{GUESS, SAME_RATE, UNEVEN};
+use crate::tuning::lock::{GUESS, SAME_RATE};
 
 pub(super) struct Lock {
     tracker: Tracker,
@@ -157,13 +157,6 @@ impl Lock {
     /// The pieces of a burst that notifications cut; none without any.
     pub(super) fn cut(&mut self, burst: &Burst) -> Option<Vec<Burst>> {
         (!self.substitutes.is_empty()).then(|| self.substitutes.pieces(burst))
-    }
-
-    /// True if the longest of its last jobs is much longer than the usual one, so that a budget
-    /// does not learn what is needed.
-    pub(super) fn is_uneven(&self) -> bool {
-        let both = self.demand.quantile(0.5).zip(self.demand.max());
-        both.is_some_and(|(usual, longest)| usual * UNEVEN <= longest)
     }
 
     fn learn(&mut self, job: &Job) {

@@ -7,34 +7,24 @@
 mod analysis;
 pub(crate) mod clock;
 pub(crate) mod declared;
-mod harm;
 mod lock;
-pub(crate) mod probation;
 mod schedule;
-mod starvation;
 mod state;
 mod timeouts;
 mod verification;
 
 use onbeat_decide::notification::Notification;
 use onbeat_decide::predictor::PredictorKind;
-use onbeat_infer::jobs::Separator;
 use onbeat_infer::pipeline;
 use onbeat_model::{Burst, Instant, Reservation, Rhythm, Span};
 
 use crate::report::account::ThreadAccount;
-use crate::tuning::starvation::PROBATION;
 use crate::{Settings, Why};
 use analysis::Analysis;
-use clock::Outside;
 use declared::Declared;
-use harm::Harm;
-pub(crate) use harm::ReservationFacts;
 use lock::Lock;
 pub(crate) use lock::same_period;
-use probation::{ProbationEnd, Terms};
 pub(crate) use schedule::AnalysisQueue;
-use starvation::Starving;
 use state::Estimation;
 use timeouts::{longest_job, patience};
 use verification::Verification;
@@ -44,12 +34,8 @@ pub(crate) struct Estimator {
     state: Estimation,
     analysis: Analysis,
     verification: Verification,
-    starving: Starving,
-    harm: Harm,
     declared: Option<Box<Declared>>,
     notification: Notification,
-    /// Its wakeups from outside of its process.
-    outside: Outside,
     heard: HeardTimes,
     /// Its last sample of CPU time.
     sampled: Option<(Instant, Span)>,
@@ -71,10 +57,8 @@ struct HeardTimes {
 pub(crate) enum BurstEffect {
     /// Nothing for now.
     Nothing,
-    /// The thread has no rhythm yet.
-    Unlocked,
-    /// A job ended.
-    Job,
+    /// A job ended. If it was late, it had waited so long for a CPU.
+    Job(Span),
     /// It has no rhythm any more.
     Lost(Why),
 }
@@ -86,13 +70,11 @@ pub(crate) enum AnalysisOutcome {
     Same,
     /// The reason to give the thread a reservation.
     Plan(Why),
-    /// The thread lost the rhythm that it showed on probation: it is on probation again.
-    TryAgain(Why),
     /// The thread has no rhythm any more.
     Released(Why),
 }
 
-/// The demand of a thread for each job, or its terms on probation.
+/// The demand of a thread for each job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JobDemand {
     pub(crate) job: Span,
@@ -115,11 +97,8 @@ impl Estimator {
             state: Estimation::default(),
             analysis: Analysis::new(),
             verification: Verification::default(),
-            starving: Starving::default(),
-            harm: Harm::default(),
             declared: None,
             notification: Notification::default(),
-            outside: Outside::default(),
             heard: HeardTimes {
                 first: at,
                 last: at,
@@ -133,10 +112,6 @@ impl Estimator {
 
     pub(crate) const fn is_locked(&self) -> bool {
         self.state.is_locked()
-    }
-
-    pub(crate) const fn is_on_probation(&self) -> bool {
-        self.state.probation().is_some()
     }
 
     pub(crate) const fn first_heard(&self) -> Instant {
@@ -190,7 +165,7 @@ impl Estimator {
         self.analysis
             .burst(burst, settings, has_rhythm, follows_others);
         let Some(lock) = self.state.lock_mut() else {
-            return BurstEffect::Unlocked;
+            return BurstEffect::Nothing;
         };
         match lock.cut(burst) {
             None => self.piece(burst, account),
@@ -221,15 +196,7 @@ impl Estimator {
             self.notification.job(job.ended, job.executed, planned);
         }
         account.job(job);
-        if lock.astray().is_none() {
-            self.harm.job(job, lock.rhythm().period);
-        }
-        BurstEffect::Job
-    }
-
-    /// Takes in a wakeup from outside of the thread's process.
-    pub(crate) fn woken_from_outside(&mut self, at: Instant) {
-        self.outside.heard(at);
+        BurstEffect::Job(if job.missed() { job.waited } else { Span::ZERO })
     }
 
     /// Takes in a budget that was exhausted at `at`, and was `stretch` times the necessary one.
@@ -323,74 +290,19 @@ impl Estimator {
         }
     }
 
-    /// The demand of the thread, if jobs took `stretch` times as long as they do. On probation it
-    /// is to have what was agreed on, or else what is usual for a thread of which this period may
-    /// be `expected`; nothing if its protection `helps`.
-    pub(crate) fn demand(
-        &self,
-        part: Part,
-        stretch: f64,
-        (helps, expected): (bool, Option<Span>),
-    ) -> Option<JobDemand> {
-        match &self.state {
-            Estimation::Locked(_) => {
-                let lock = self.state.lock()?;
-                if !lock.is_declared() && self.harm.forbids(lock.rhythm().period) {
-                    return None;
-                }
-                let runtime = match part {
-                    Part::Whole => lock.runtime(),
-                    Part::Lasting => lock.lasting(),
-                };
-                let raised = runtime?.scale(self.notification.factor());
-                Some(JobDemand {
-                    job: raised.scale(stretch),
-                    period: lock.rhythm().period,
-                    is_derived: lock.is_derived(),
-                })
-            }
-            Estimation::Probation(probation) if !helps => {
-                let terms = probation.terms.unwrap_or(Terms::of(expected));
-                Some(JobDemand {
-                    job: terms.share.runtime_in(terms.period),
-                    period: terms.period,
-                    is_derived: false,
-                })
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether the thread has a reservation while its next bursts are heard.
-    pub(crate) fn holds(&mut self, is_held: bool) {
-        self.harm.holds(is_held);
-    }
-
-    /// Whether many of its last jobs ran out of budget and were late.
-    pub(crate) fn is_often_late(&self) -> bool {
-        self.harm.is_often_late()
-    }
-
-    /// The reason why the thread goes without its reservation from `now` on, after a job: the
-    /// reservation does it harm. None for a rhythm that the thread declares.
-    pub(crate) fn judge(&mut self, means: ReservationFacts, now: Instant) -> Option<Why> {
-        let lock = self.state.lock().filter(|lock| !lock.is_declared())?;
-        let has_learnt = self.harm.has_learnt();
-        let is_uneven = || has_learnt && !lock.is_derived() && lock.is_uneven();
-        self.harm.judge(means, is_uneven, now)
-    }
-
-    /// The jobs in the bursts up to now tell how long they wait without a reservation.
-    fn harm_before(&mut self, rhythm: Rhythm) {
-        if !self.harm.is_new_to(rhythm.period) {
-            return;
-        }
-        let mut separator = Separator::new(rhythm);
-        for burst in self.analysis.analyser.bursts() {
-            if let Some(job) = separator.hear(&burst) {
-                self.harm.job(&job, rhythm.period);
-            }
-        }
+    /// The demand of the thread, if jobs took `stretch` times as long as they do.
+    pub(crate) fn demand(&self, part: Part, stretch: f64) -> Option<JobDemand> {
+        let lock = self.state.lock()?;
+        let runtime = match part {
+            Part::Whole => lock.runtime(),
+            Part::Lasting => lock.lasting(),
+        };
+        let raised = runtime?.scale(self.notification.factor());
+        Some(JobDemand {
+            job: raised.scale(stretch),
+            period: lock.rhythm().period,
+            is_derived: lock.is_derived(),
+        })
     }
 
     /// It has been silent long enough to rest: a film is paused. Its demand is remembered. Or it
@@ -409,8 +321,6 @@ impl Estimator {
         }
         self.forget_rhythm();
         self.analysis.clear();
-        // Its reservation was as good as a probation, and it showed no rhythm.
-        self.starving.tried(now);
         self.heard.blocked.map(|blocked| Why::NoLongerBlocks {
             since: now.since(blocked),
         })
@@ -484,61 +394,12 @@ impl Estimator {
         }
         let lock = Lock::derived(rhythm, self.bursts(), now, kind(), settings);
         self.state.lock_on(|_| Box::new(lock));
-        self.harm_before(rhythm);
         true
     }
 
     /// The thread works no longer in the pipeline whose rhythm it had.
     pub(crate) fn leave_pipeline(&mut self) {
         self.last_rhythm = self.rhythm();
-        self.state.leave_pipeline();
-    }
-
-    /// Begins a probation.
-    pub(crate) fn begin_probation(&mut self, terms: Option<Terms>, now: Instant) {
-        self.starving.tried(now);
-        self.state.begin_probation(now, terms);
-        self.analysis.clear();
-    }
-
-    /// Ends its probation if it is over at `now`. Probations end together at `until`, but none
-    /// lasts longer than twice [`PROBATION`].
-    pub(crate) fn end_probation(&mut self, now: Instant, until: Instant) -> ProbationEnd {
-        let Some(probation) = self.state.probation() else {
-            return ProbationEnd::NotOnProbation;
-        };
-        let end = until.min(probation.since + PROBATION * 2);
-        if now < end {
-            return ProbationEnd::NotYet(end);
-        }
-        self.state.end_probation();
-        ProbationEnd::InVain
-    }
-
-    /// Puts off its probation to `until`.
-    pub(crate) fn postpone_probation(&mut self, until: Instant) {
-        self.starving.postpone(until);
-    }
-
-    /// The reason for a probation, if the thread starves as its bursts up to this one tell.
-    pub(crate) fn starves(&mut self, burst: &Burst) -> Option<Why> {
-        let starves = self.starving.heard(burst);
-        starves.then(|| self.starving.why(burst.blocked))
-    }
-
-    /// The reason why the thread joins another one on probation, if it starves as well.
-    pub(crate) fn starves_too(&self, now: Instant) -> Option<Why> {
-        let starves = self.starving.starves_too(now);
-        starves.then(|| self.starving.why(now))
-    }
-
-    /// Looks at its CPU time. Returns when to look again, and the reason for a probation, if there
-    /// is one.
-    pub(crate) fn look(&mut self, now: Instant, executed: Span) -> (Instant, Option<Why>) {
-        // Not its last mark: a thread that is late notifies again and again, and does not block.
-        let blocked = self.heard.blocked.unwrap_or(self.heard.first);
-        let over = now.since(blocked);
-        let (next, starves) = self.starving.look(now, executed, blocked);
-        (next, starves.then_some(Why::NeverBlocks { over }))
+        self.state.forget();
     }
 }

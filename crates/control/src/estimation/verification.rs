@@ -62,10 +62,6 @@ impl Estimator {
             lock.resume(rhythm, now);
             lock
         });
-        self.harm_before(rhythm);
-        if self.state.is_from_probation() {
-            self.starving.proved();
-        }
         self.verification = Verification {
             needed: self.verification.needed,
             ..Verification::default()
@@ -131,23 +127,11 @@ impl Estimator {
                     None => self.verification.rejections >= REJECTIONS,
                 };
                 if sustained {
-                    self.doubted()
+                    self.lose(Why::RhythmLost)
                 } else {
                     AnalysisOutcome::Same
                 }
             }
-        }
-    }
-
-    /// Gives the rhythm up. A rhythm that was just found on probation may have been a wrong one, so
-    /// the thread gets another probation before it starves again.
-    fn doubted(&mut self) -> AnalysisOutcome {
-        let again = self.state.is_from_probation() && self.verification.passed == 0;
-        let lost = self.lose(Why::RhythmLost);
-        if again {
-            AnalysisOutcome::TryAgain(Why::TriedAgain)
-        } else {
-            lost
         }
     }
 

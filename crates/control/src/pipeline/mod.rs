@@ -11,12 +11,10 @@
 //! 3. A stage's reservation has the path's period, or that of each second to fourth job, and is
 //!    large enough for all of the stage's work. A display server with only one player's share would
 //!    delay all its other clients. If the stage has several paths, the shortest period counts.
-//! 4. A thread may show no rhythm because a watched one starves. The watched one may then go on
-//!    probation.
-//! 5. A watched thread that does not become a stage, and a stage that computes all the time, are
+//! 4. A watched thread that does not become a stage, and a stage that computes all the time, are
 //!    released, and watched again ever more rarely. So is a stage whose users have gone, are silent
 //!    or have lost their rhythm.
-//! 6. A path belongs to one user (`Party`), and has no stages of another user's. Each payer has a
+//! 5. A path belongs to one user (`Party`), and has no stages of another user's. Each payer has a
 //!    share of the watched threads and stages (`shares`), which others cannot take.
 
 mod candidates;

@@ -5,7 +5,6 @@ use onbeat_model::{Burst, Instant, Span, TaskId};
 
 use crate::Stage;
 use crate::estimation::same_period;
-use crate::tuning::pipeline::WAITED_FOR;
 
 /// The most paths of a thread that are known.
 pub(super) const HEADS: usize = 4;
@@ -73,11 +72,6 @@ impl Watched {
     pub(super) fn begins_by_itself(&self) -> bool {
         self.begins_by_itself
     }
-
-    /// True if the threads that it works for show no rhythm, perhaps because this one starves.
-    fn may_be_tried(&self) -> bool {
-        !self.beats && self.waited_for >= WAITED_FOR
-    }
 }
 
 impl Role {
@@ -109,11 +103,6 @@ impl Role {
     pub(crate) fn last_stage(&self) -> Option<Stage> {
         let known = self.0.as_ref()?;
         known.stage.or(known.last_stage)
-    }
-
-    /// True if its work for others does not speak against a probation.
-    pub(crate) fn may_be_tried(&self) -> bool {
-        self.partner().is_none_or(Watched::may_be_tried)
     }
 
     /// Counts a contact at `at` with the path of `head`, which has this `period`.
@@ -195,14 +184,5 @@ mod tests {
             role.contact(TaskId::recorded(head), Span::from_ms(40), Instant::ZERO);
         }
         assert_eq!(role.contacts().len(), 4);
-    }
-
-    #[test]
-    fn a_thread_that_woke_its_user_three_times_may_be_tried() {
-        let mut watched = Watched::new(TaskId::recorded(7), false, Instant::ZERO);
-        watched.waited_for = 2;
-        assert!(!watched.may_be_tried());
-        watched.waited_for = 3;
-        assert!(watched.may_be_tried());
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use onbeat_decide::account::{Account, Grant, share};
-use onbeat_decide::ladder::ApplicationFacts;
+use onbeat_decide::guard::Guard;
+use onbeat_decide::ladder::{ApplicationFacts, Rung, RungWhy};
 use onbeat_model::{Burst, Instant, Span};
 
 use crate::drive::CpuTime;
-use crate::estimation::clock::Outside;
 use crate::need::Need;
-use crate::tuning::clock::QUARTER;
-use crate::tuning::protection::{BUSY, CAPACITY, IN_VAIN, KEEPS, UNPROVED, WAITS};
+use crate::tuning::clock::{IN_EACH_QUARTER, QUARTER};
+use crate::tuning::protection::{CAPACITY, KEEPS, UNPROVED};
 
 /// All applications, by their first process.
 #[derive(Debug, Default)]
@@ -78,6 +78,21 @@ impl ProtectedApplications {
         ended.collect()
     }
 
+    /// Those that the guard leaves another rung from now on.
+    pub(super) fn guard(&mut self, now: Instant) -> Vec<u32> {
+        let reviewed = self.all.iter_mut().filter_map(|(&number, application)| {
+            let rung = std::mem::replace(&mut application.rung, Rung::Ordinary);
+            application.guard.review(rung, now).then_some(number)
+        });
+        reviewed.collect()
+    }
+
+    /// Some are without their means for a moment, to compare.
+    pub(super) fn any_compares(&self) -> bool {
+        let mut all = self.all.values();
+        all.any(|application| application.guarded() == Some(RungWhy::Compares))
+    }
+
     /// Charges what the sensor's meter says. False without one.
     pub(super) fn charge_metered(&mut self, now: Instant, cpu_time: &mut dyn CpuTime) -> bool {
         let mut is_metered = false;
@@ -142,15 +157,13 @@ pub(super) struct ProtectedApplication {
     needed: bool,
     account: Account,
     grant: Grant,
-    began: Instant,
     beat: Beat,
     recent: RecentUse,
     /// What the sensor's meter said last, if it has one.
     metered: Option<Span>,
-    /// It waited for others at the last review.
-    waited: bool,
-    /// Until then, its protection counts as being in vain.
-    in_vain_until: Instant,
+    guard: Guard,
+    /// That of its highest member at the last review.
+    rung: Rung,
 }
 
 #[derive(Debug)]
@@ -164,21 +177,52 @@ struct Size {
 
 #[derive(Debug)]
 struct Beat {
-    /// Wakeups of its threads by interrupts.
-    clock: Outside,
+    clock: Clock,
     /// Time of the last period of one of its threads, or of its beginning.
     proved: Instant,
     keeps_until: Instant,
 }
 
-/// An application's CPU time and waiting since the last review.
+/// How often interrupts woke its threads in the quarter of a second of the last such wakeup, and in
+/// the two before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Clock {
+    quarter: u64,
+    counts: [u32; 3],
+}
+
+impl Clock {
+    fn heard(&mut self, at: Instant) {
+        self.counts = self.at(at);
+        self.quarter = self.quarter.max(at.as_ns() / QUARTER.as_ns());
+        self.counts[0] = self.counts[0].saturating_add(1);
+    }
+
+    /// The counts of the quarter of `now`, and of the two before it.
+    fn at(&self, now: Instant) -> [u32; 3] {
+        let [last, before, _] = self.counts;
+        match (now.as_ns() / QUARTER.as_ns()).saturating_sub(self.quarter) {
+            0 => self.counts,
+            1 => [0, last, before],
+            2 => [0, 0, last],
+            _ => [0; 3],
+        }
+    }
+
+    /// True if they came all through the last two whole quarters.
+    fn is_steady(&self, now: Instant) -> bool {
+        self.at(now)[1..]
+            .iter()
+            .all(|&count| count >= IN_EACH_QUARTER)
+    }
+}
+
+/// An application's CPU time since the last review.
 #[derive(Clone, Copy, Debug, Default)]
 struct RecentUse {
     used: Span,
     /// The same above ordinary priority, inherited by others, too.
     above: Span,
-    /// Time in which raised threads were ready and did not run.
-    waited: Span,
 }
 
 impl ProtectedApplication {
@@ -193,16 +237,15 @@ impl ProtectedApplication {
             needed: false,
             account: Account::new(began),
             grant: Grant::default(),
-            began,
             beat: Beat {
-                clock: Outside::default(),
+                clock: Clock::default(),
                 proved: began,
                 keeps_until: Instant::ZERO,
             },
             recent: RecentUse::default(),
             metered: None,
-            waited: false,
-            in_vain_until: Instant::ZERO,
+            guard: Guard::new(began),
+            rung: Rung::Ordinary,
         }
     }
 
@@ -218,6 +261,7 @@ impl ProtectedApplication {
         ApplicationFacts {
             needs: always || self.need.is_there(now),
             may_spend: self.account.is_open(now),
+            guard: self.guard.most(),
         }
     }
 
@@ -236,8 +280,14 @@ impl ProtectedApplication {
         spent.unwrap_or_default() - before.or(spent).unwrap_or_default()
     }
 
-    pub(super) fn wait(&mut self, waited: Span) {
-        self.recent.waited += waited.min(QUARTER);
+    /// Why the guard leaves it no reservations, if it does not.
+    pub(super) fn guarded(&self) -> Option<RungWhy> {
+        self.guard.most().map(|(_, why)| why)
+    }
+
+    /// One of its members is on this rung.
+    pub(super) fn is_on(&mut self, rung: Rung) {
+        self.rung = self.rung.max(rung);
     }
 
     /// One of its threads has a period.
@@ -246,14 +296,9 @@ impl ProtectedApplication {
         self.beat.keeps_until = now + KEEPS;
     }
 
-    /// Finds out whether the application has a clock, whether others want its CPUs, and whether its
-    /// members are raised in vain.
+    /// Finds out whether the application has a clock, and whether others want its CPUs.
     fn review(&mut self, now: Instant, over: Span, cpus: f64, idle: Option<f64>) {
-        let RecentUse {
-            used,
-            above,
-            waited,
-        } = std::mem::take(&mut self.recent);
+        let RecentUse { used, above } = std::mem::take(&mut self.recent);
         let used = used.max(above).ratio(over);
         let is_batch = now.since(self.beat.proved) >= UNPROVED && used >= CAPACITY;
         if self.beat.clock.is_steady(now) && !is_batch {
@@ -263,27 +308,22 @@ impl ProtectedApplication {
         if let Some(idle) = idle {
             self.need.contended(idle, 1.0 - idle - used / cpus, now);
         }
-        let waits = waited.ratio(over) >= WAITS && used < cpus * BUSY;
-        if waits && self.waited {
-            self.in_vain_until = now + IN_VAIN;
-        }
-        self.waited = waits;
     }
 
-    pub(super) fn is_in_vain(&self, now: Instant) -> bool {
-        now < self.in_vain_until
+    /// A job of a thread with a period ended, late after it had waited so long, or in time.
+    pub(super) fn job(&mut self, late: Span) {
+        self.guard.woke(late);
     }
 
-    /// Counts the wakeup of a burst, if it is by an interrupt.
+    /// Takes in the wait of a burst, and its wakeup, if that is by an interrupt. Where jobs tell
+    /// whether the application is in time, other threads' waits do not count.
     pub(super) fn woken(&mut self, burst: &Burst) {
+        if burst.woke >= self.beat.proved + KEEPS {
+            self.guard.woke(burst.response() - burst.executed);
+        }
         if burst.waker == 0 {
             self.beat.clock.heard(burst.woke);
         }
-    }
-
-    /// True if it is too young for a probation of a thread that its protection helps.
-    pub(super) fn is_young(&self, now: Instant) -> bool {
-        now.since(self.began) < UNPROVED
     }
 
     /// True if one of its threads has a period, or a clock wakes it steadily.

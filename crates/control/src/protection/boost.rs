@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::{LoopParts, Protector};
 use crate::report::in_words;
+use crate::report::reason::{COMPARES, NO_BETTER};
 use crate::slots::Slot;
 use crate::timer::TimerEvent;
 use crate::tuning::protection::{LOOK_EVERY, REMEMBERED};
@@ -37,6 +38,10 @@ pub enum BoostWhy {
     NoNeed,
     /// Its application has used up its account.
     UsedUp,
+    /// Its application waits all the same: it goes without for a moment, to compare.
+    Compares,
+    /// Its application waits no longer without: it goes without for a while.
+    NoBetter,
     /// Its user has used more than a quota gives.
     OverQuota,
     /// It gets a priority that it asked for.
@@ -64,6 +69,8 @@ impl fmt::Display for BoostWhy {
             Self::Waits => f.write_str("its application waits for CPUs that others use"),
             Self::NoNeed => f.write_str("nobody else wants its CPUs"),
             Self::UsedUp => f.write_str("its application has used up what it may use above others"),
+            Self::Compares => f.write_str(COMPARES),
+            Self::NoBetter => f.write_str(NO_BETTER),
             Self::OverQuota => f.write_str("its user has used more than the quota gives"),
             Self::AsksForPriority => {
                 f.write_str("it asked for a real-time priority, and gets that")

@@ -17,8 +17,8 @@
 //! before they can have used up their account.
 //!
 //! The kernel compares nice values, which are the means where it refuses a priority, only inside
-//! one control group or session. If an application still waits while others have the CPUs, its
-//! starving threads go on probation.
+//! one control group or session. Where that, or any other means, does not help, the guard
+//! (`onbeat_decide::guard`) ends it.
 
 mod application;
 pub(crate) mod boost;
@@ -26,6 +26,7 @@ pub(crate) mod boost;
 use onbeat_decide::ladder::{self, MemberFacts, Rung, RungWhy};
 use onbeat_model::{Actuator, Boost, Burst, Instant, Refusal, Span, TaskId};
 
+use crate::Why;
 use crate::drive::CpuTime;
 use crate::enforcement::Enforcer;
 use crate::pipeline::PipelineFinder;
@@ -55,8 +56,8 @@ pub(crate) struct Protector {
     has_raised: bool,
     /// Threads that the meter is to charge to an application.
     unassigned: Vec<(TaskId, u32)>,
-    /// Applications whose need ended.
-    satisfied: Vec<u32>,
+    /// Applications whose need ended, or that the guard leaves another rung.
+    changed: Vec<u32>,
     /// Number of threads that were ever protected.
     protected: u64,
     log: Vec<BoostEntry>,
@@ -83,7 +84,6 @@ pub(crate) struct Protection {
     is_process: bool,
     state: ProtectionState,
     account: ChargedTime,
-    in_vain: bool,
     was_in_force: bool,
     /// Its notifications of missed deadlines while it had no reservation.
     pleading: Option<Box<Pleading>>,
@@ -142,22 +142,6 @@ impl Protection {
         self.was_in_force
     }
 
-    /// Protection does not help: the application waits all the same, or the actuator refused.
-    pub(crate) const fn is_in_vain(&self) -> bool {
-        self.in_vain || matches!(self.state, ProtectionState::Refused)
-    }
-
-    /// It is in force and helps.
-    pub(crate) const fn helps(&self) -> bool {
-        self.is_in_force() && !self.in_vain
-    }
-
-    /// The thread is to have a smaller share than others, so its starving is no reason for a
-    /// probation.
-    pub(crate) const fn is_declined(&self) -> bool {
-        matches!(self.state, ProtectionState::Declined)
-    }
-
     fn resumes(&mut self, now: Instant) {
         if matches!(self.state, ProtectionState::Suspended { until } if until <= now) {
             self.state = ProtectionState::None;
@@ -194,9 +178,7 @@ impl Protector {
     /// Takes in a thread that is tracked from now on, and raises it if its application needs that.
     pub(crate) fn enter<A: Actuator>(&mut self, around: &mut LoopParts<'_, A>, slot: Slot) {
         let now = around.now;
-        // Without an application, a thread needs whatever it may have.
-        let counts = around.means.raises || !around.means.always;
-        let Some(thread) = around.tasks.get(slot).filter(|_| counts) else {
+        let Some(thread) = around.tasks.get(slot) else {
             return;
         };
         let application = thread.application();
@@ -249,16 +231,23 @@ impl Protector {
         Some(number)
     }
 
-    /// Whether the application of the thread in `slot` needs anything. Where none is known, every
-    /// thread does.
-    pub(crate) fn needs(&self, slot: Slot, now: Instant) -> bool {
-        let application = self.application(slot);
-        application.is_none_or(|application| application.needs(now))
+    /// Whether the application of the thread in `slot` may have reservations, or why not. Where
+    /// none is known, it may.
+    pub(crate) fn allows(&self, slot: Slot, always: bool, now: Instant) -> Result<(), Why> {
+        let Some(application) = self.application(slot) else {
+            return Ok(());
+        };
+        match application.guarded() {
+            _ if !always && !application.needs(now) => Err(Why::NoNeed),
+            Some(RungWhy::Compares) => Err(Why::Compares),
+            Some(_) => Err(Why::NoBetter),
+            None => Ok(()),
+        }
     }
 
-    /// The applications whose need ended since this was last called.
-    pub(crate) fn take_satisfied(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.satisfied)
+    /// The applications of which that may have changed since this was last called.
+    pub(crate) fn take_changed(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.changed)
     }
 
     /// Whether the next review compares how long the CPUs have been idle.
@@ -290,18 +279,16 @@ impl Protector {
         if let Some(application) = application {
             let is_raised = thread.is_in_force();
             application.charge(thread.account.burst(burst), is_raised, burst.blocked);
-            if is_raised {
-                application.wait(burst.response() - burst.executed);
-            }
             application.woken(burst);
         }
     }
 
-    /// True if the thread's protection helps, and its application is too young for a probation.
-    pub(crate) fn is_tried(&self, slot: Slot, now: Instant) -> bool {
-        let application = self.application(slot);
-        let is_young = application.is_some_and(|application| application.is_young(now));
-        is_young && self.of(slot).helps()
+    /// Takes in a job of the thread in `slot`, which was late after it had waited so long.
+    pub(crate) fn job(&mut self, slot: Slot, late: Span) {
+        let application = self.threads.get_mut(slot).application;
+        if let Some(application) = application.and_then(|it| self.applications.get_mut(it)) {
+            application.job(late);
+        }
     }
 
     /// Charges the raised threads, reviews all applications, and puts each thread on its rung. In a
@@ -316,6 +303,7 @@ impl Protector {
             return;
         }
         self.count(around, cpu_time);
+        self.changed.extend(self.applications.guard(now));
         let over = now.since(self.looked);
         if over >= QUARTER {
             self.look(around, over);
@@ -330,6 +318,8 @@ impl Protector {
             let left = self.applications.least_left(now).unwrap_or_default();
             let cpus = u64::from(around.enforcer.capacity().cpus).max(1);
             (left / cpus).max(COUNTED_EVERY).min(GLANCE)
+        } else if self.applications.any_compares() {
+            GLANCE
         } else {
             QUARTER
         };
@@ -358,12 +348,7 @@ impl Protector {
             .map(|(idle, before)| (idle - before).ratio(over) / cpus);
         self.applications
             .review(now, over, (cpus, idle, around.total));
-        for (slot, _) in around.tasks.iter() {
-            let application = self.application(slot);
-            let in_vain = application.is_some_and(|application| application.is_in_vain(now));
-            self.threads.get_mut(slot).in_vain = in_vain;
-        }
-        self.satisfied.extend(self.applications.take_satisfied(now));
+        self.changed.extend(self.applications.take_satisfied(now));
     }
 
     /// Has the meter charge new threads to their applications.
@@ -385,11 +370,19 @@ impl Protector {
             let protection = self.threads.get_mut(slot);
             self.has_raised |= protection.is_in_force();
             let application = protection.application;
-            let application = application.and_then(|it| self.applications.get_mut(it));
+            let Some(application) = application.and_then(|it| self.applications.get_mut(it)) else {
+                continue;
+            };
+            let server = around.enforcer.server(slot);
+            if server.held().is_some() && server.fixed().is_none() {
+                application.is_on(Rung::Reserved);
+            } else if protection.is_in_force() {
+                application.is_on(Rung::Raised);
+            }
             if !metered
-                && let Some(application) = application
+                && around.means.raises
                 && application.facts(around.means.always, around.now).needs
-                && around.enforcer.server(slot).is_clean()
+                && server.is_clean()
                 && let Some(total) = cpu_time.executed(thread.task.id)
             {
                 let is_raised = protection.is_in_force();
@@ -452,6 +445,8 @@ impl Protector {
             (Rung::Raised, _) if around.means.raises => self.raise(around, slot),
             (Rung::Ordinary, RungWhy::UsedUp) => self.unprotect(around, slot, BoostWhy::UsedUp),
             (Rung::Ordinary, RungWhy::NoNeed) => self.unprotect(around, slot, BoostWhy::NoNeed),
+            (Rung::Ordinary, RungWhy::Compares) => self.unprotect(around, slot, BoostWhy::Compares),
+            (Rung::Ordinary, RungWhy::NoBetter) => self.unprotect(around, slot, BoostWhy::NoBetter),
             _ => {}
         }
     }

@@ -8,6 +8,12 @@ use onbeat_model::{Refusal, Span, Speed};
 
 use crate::Stage;
 
+/// The guard's reasons, for reservations and for boosts.
+pub(crate) const COMPARES: &str =
+    "its application waits for CPUs all the same: it goes without for a moment, to compare";
+pub(crate) const NO_BETTER: &str =
+    "its application waits no longer without: it goes without for a while";
+
 /// The reason for an entry in the journal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Why {
@@ -34,24 +40,6 @@ pub enum Why {
         /// By what factor its budget is raised.
         factor: f64,
     },
-    /// It shows no rhythm, but it could not: it hardly gets to run.
-    Starves {
-        /// For how long it was ready without running.
-        waited: Span,
-        /// In how long.
-        over: Span,
-    },
-    /// It shows no rhythm: it has not blocked for long, and hardly gets to run.
-    NeverBlocks {
-        /// For how long.
-        over: Span,
-    },
-    /// It was begun by a process that is on probation.
-    JoinsProbation,
-    /// It lost the rhythm that it had shown on probation, and may have another one.
-    TriedAgain,
-    /// Its probation is over, and it showed no rhythm.
-    ProbationOver,
     /// Its jobs' demand asks for more, or for less.
     Demand {
         /// The execution time of a job that is provided for.
@@ -61,33 +49,12 @@ pub enum Why {
     Waits,
     /// Nobody else wants its application's CPUs any more.
     NoNeed,
+    /// Its application waits all the same: it goes without for a moment, to compare.
+    Compares,
+    /// Its application waits no longer without: it goes without for a while.
+    NoBetter,
     /// A job ran out of budget.
     Exhausted,
-    /// Its budget runs out and makes its jobs late: it is better off without.
-    HeldBack {
-        /// In how many jobs that was so.
-        late: u32,
-        /// The number of last ones.
-        of: u32,
-        /// The time without a reservation.
-        pause: Span,
-    },
-    /// Its jobs seem to wait longer with its reservation than without it: a trial without it tells.
-    Compared {
-        /// How long each waits with it, on average.
-        with: Span,
-        /// And without it.
-        without: Span,
-    },
-    /// They do: it is better off without.
-    WaitsLonger {
-        /// How long each waits with it, on average.
-        with: Span,
-        /// And without it.
-        without: Span,
-        /// The time without a reservation.
-        pause: Span,
-    },
     /// It calls `sched_yield()`.
     Yields,
     /// It has used more than it holds, and its owner more than a quota gives.
@@ -153,8 +120,6 @@ pub enum Why {
     },
     /// Nothing that is kept on the beat has to do with it any more.
     OffPath,
-    /// It asked for real-time priority: on probation, because it may have a rhythm.
-    WantsPriority,
     /// It ended.
     Ended,
     /// onbeat ends.
@@ -185,37 +150,12 @@ impl fmt::Display for Why {
                 "it says that it missed a deadline: {:.0}% more",
                 (factor - 1.0) * 100.0
             ),
-            Self::Starves { waited, over } => write!(
-                f,
-                "on probation: it waited {waited} of {over} for a CPU, and may have a rhythm if it gets one"
-            ),
-            Self::NeverBlocks { over } => write!(
-                f,
-                "on probation: it hardly got to run for {over}, and may have a rhythm if it does"
-            ),
-            Self::JoinsProbation => f.write_str("on probation with the threads beside it"),
-            Self::TriedAgain => f.write_str("it lost its rhythm: on probation for another one"),
-            Self::ProbationOver => f.write_str("it showed no rhythm on probation"),
             Self::Demand { job } => write!(f, "its jobs take {job}"),
             Self::Waits => f.write_str("its application waits for CPUs that others use"),
             Self::NoNeed => f.write_str("nobody else wants its CPUs"),
+            Self::Compares => f.write_str(COMPARES),
+            Self::NoBetter => f.write_str(NO_BETTER),
             Self::Exhausted => f.write_str("a job ran out of budget"),
-            Self::HeldBack { late, of, pause } => write!(
-                f,
-                "its budget ran out and made {late} of its last {of} jobs late: it goes without for {pause}"
-            ),
-            Self::Compared { with, without } => write!(
-                f,
-                "its jobs wait {with} each with its reservation and {without} without it: it goes without for a moment, to compare"
-            ),
-            Self::WaitsLonger {
-                with,
-                without,
-                pause,
-            } => write!(
-                f,
-                "its jobs wait {with} each with its reservation and {without} without it: it goes without for {pause}"
-            ),
             Self::Yields => f.write_str(
                 "it calls sched_yield(): that gives up the rest of a reservation's budget, so it goes without",
             ),
@@ -247,9 +187,6 @@ impl fmt::Display for Why {
                 seen: (seen, of),
             } => write!(f, "it is {stage}: seen in {seen} of {of} jobs"),
             Self::OffPath => f.write_str("its pipeline has no reservation any more"),
-            Self::WantsPriority => {
-                f.write_str("on probation: it asked for real-time priority, and may have a rhythm")
-            }
             Self::Ended => f.write_str("it ended"),
             Self::Finished => f.write_str("onbeat ends"),
             Self::Refused(refusal) => refusal.fmt(f),

@@ -10,10 +10,10 @@ pub enum State {
     Kept,
     /// It has a reservation that was asked for, whatever its period.
     AskedFor,
-    /// It has a reservation on probation: it starves, or asked for priority, and may show a period.
-    OnProbation,
     /// It has a period, and nobody else wants its CPUs: it is left alone for now.
     NoNeed,
+    /// It has a period, and its application waits no longer without reservations: it has none.
+    NoBetter,
     /// Its application needs help, and it is raised above ordinary threads.
     Raised,
     /// It has a period, but no reservation: the log says why.
@@ -31,8 +31,8 @@ impl State {
     const ALL: [Self; 10] = [
         Self::Kept,
         Self::AskedFor,
-        Self::OnProbation,
         Self::NoNeed,
+        Self::NoBetter,
         Self::Raised,
         Self::Refused,
         Self::TakenOver,
@@ -47,8 +47,8 @@ impl State {
         match self {
             Self::Kept => "kept",
             Self::AskedFor => "asked-for",
-            Self::OnProbation => "on-probation",
             Self::NoNeed => "no-need",
+            Self::NoBetter => "no-better",
             Self::Raised => "raised",
             Self::Refused => "refused",
             Self::TakenOver => "taken-over",

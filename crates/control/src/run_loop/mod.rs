@@ -10,8 +10,7 @@ mod reviews;
 use onbeat_decide::predictor::PredictorKind;
 use onbeat_decide::supervisor::Request;
 use onbeat_model::{
-    Actuator, Bandwidth, Burst, Event, Instant, Mark, Name, Refusal, Reservation, Said, Span, Task,
-    TaskId,
+    Actuator, Burst, Event, Instant, Mark, Name, Refusal, Reservation, Said, Span, Task, TaskId,
 };
 
 use crate::allocation;
@@ -19,10 +18,7 @@ use crate::allocation::arbiter::Arbiter;
 use crate::drive::CpuTime;
 use crate::enforcement::{Books, Effects, Enforcer};
 use crate::estimation::declared::MarkEffect;
-use crate::estimation::probation::Probations;
-use crate::estimation::{
-    AnalysisOutcome, AnalysisQueue, BurstEffect, Part, ReservationFacts, clock,
-};
+use crate::estimation::{AnalysisOutcome, AnalysisQueue, BurstEffect, Part, clock};
 use crate::pipeline::PipelineFinder;
 use crate::protection::{LoopParts, Protector};
 use crate::report::exited::RunRecords;
@@ -42,7 +38,6 @@ pub struct Controller<A: Actuator> {
     settings: Settings,
     tasks: TaskTable,
     analyses: AnalysisQueue,
-    probations: Probations,
     arbiter: Arbiter,
     enforcer: Enforcer<A>,
     timers: TimerQueue<TimerEvent>,
@@ -69,7 +64,6 @@ impl<A: Actuator> Controller<A> {
             enforcer,
             tasks: TaskTable::default(),
             analyses: AnalysisQueue::default(),
-            probations: Probations::default(),
             timers: TimerQueue::new(),
             pipelines,
             protector: Protector::default(),
@@ -90,7 +84,7 @@ impl<A: Actuator> Controller<A> {
         while let Some(due) = self.timers.due(now) {
             self.look(due, now, cpu_time);
         }
-        self.release_satisfied(now);
+        self.follow_applications(now);
         self.analyse_some(now);
         self.review_pipelines(now);
         self.press_speed(now);
@@ -118,7 +112,6 @@ impl<A: Actuator> Controller<A> {
                 if is_new {
                     let (protector, mut around) = self.protecting(at);
                     protector.enter(&mut around, slot);
-                    self.join_probation(slot, at);
                 }
             }
             Event::Burst(burst) => {
@@ -175,31 +168,22 @@ impl<A: Actuator> Controller<A> {
 
     fn hear_burst(&mut self, slot: Slot, burst: &Burst) {
         self.pipelines.begin_of_job(&self.tasks, slot, burst);
-        let Some(thread) = self.tasks.get(slot) else {
-            return;
-        };
-        let pid = thread.task.pid;
         self.protector.burst(slot, burst);
-        let from_outside =
-            !thread.estimator.is_locked() && !self.tasks.is_of_process(burst.waker, pid);
         let follows = self.pipelines.role(slot).follows_others();
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
         };
-        if from_outside {
-            thread.estimator.woken_from_outside(burst.woke);
-        }
-        thread.estimator.holds(self.enforcer.held(slot).is_some());
         let heard = thread.burst(burst, &self.settings, follows);
         if thread.estimator.take_analysis_due() {
             let verifies = thread.estimator.is_to_be_verified();
             self.analyses.put(burst.task, verifies);
         }
         match heard {
-            BurstEffect::Nothing => self.try_too(slot, burst.blocked),
-            BurstEffect::Unlocked => self.may_starve(slot, burst),
-            BurstEffect::Job if self.stand_down(slot, burst.blocked) => {}
-            BurstEffect::Job => self.consider(slot, None),
+            BurstEffect::Nothing => {}
+            BurstEffect::Job(late) => {
+                self.protector.job(slot, late);
+                self.consider(slot, None);
+            }
             BurstEffect::Lost(why) => self.withdraw(slot, why, burst.blocked),
         }
     }
@@ -246,7 +230,7 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Requests a reservation for the thread, puts it on probation, or releases it.
+    /// Requests a reservation for the thread, or releases it.
     fn follow(&mut self, slot: Slot, task: TaskId, outcome: AnalysisOutcome, now: Instant) {
         match outcome {
             AnalysisOutcome::Same => {}
@@ -257,17 +241,11 @@ impl<A: Actuator> Controller<A> {
                 if let Some(at) = thread.look_due(now) {
                     self.timers.set(at, TimerEvent::Look(task));
                 }
-                self.probations.proved(thread.party.payer);
                 let samples = thread.predictor(&self.settings) == PredictorKind::Rate;
                 if samples && thread.estimator.begin_sampling() {
                     self.timers.set(now, TimerEvent::Sample(task));
                 }
                 self.consider(slot, Some(why));
-            }
-            AnalysisOutcome::TryAgain(why) => {
-                if !self.begin_probation(slot, why, now) {
-                    self.withdraw(slot, Why::RhythmLost, now);
-                }
             }
             AnalysisOutcome::Released(why) => self.withdraw(slot, why, now),
         }
@@ -322,22 +300,9 @@ impl<A: Actuator> Controller<A> {
         if let Some(fixed) = server.fixed() {
             return Some((fixed, fixed.runtime()));
         }
-        self.wanted_within(slot, part, server.ceiling())
-    }
-
-    /// The same, where the thread's owner may have no more than `left` for it.
-    fn wanted_within(
-        &self,
-        slot: Slot,
-        part: Part,
-        left: Option<Bandwidth>,
-    ) -> Option<(Reservation, Span)> {
         let thread = self.tasks.get(slot).filter(|thread| !thread.yields)?;
-        let on_probation = (self.protector.of(slot).helps(), thread.expected_period());
-        let demand = thread
-            .estimator
-            .demand(part, self.stretch(), on_probation)?;
-        let ceiling = thread.ceiling(left);
+        let demand = thread.estimator.demand(part, self.stretch())?;
+        let ceiling = thread.ceiling(server.ceiling());
         let capacity = self.enforcer.capacity();
         let wanted = allocation::wanted(&demand, ceiling, capacity)?;
         Some((wanted, demand.job))
@@ -364,12 +329,13 @@ impl<A: Actuator> Controller<A> {
     fn may_reserve(&self, slot: Slot) -> bool {
         let means = self.settings.means;
         let is_fixed = self.enforcer.server(slot).fixed().is_some();
-        is_fixed || means.reserves && self.needs(slot)
+        is_fixed || means.reserves && self.allows(slot).is_ok()
     }
 
-    /// Whether the thread's application waits for CPUs that others use.
-    fn needs(&self, slot: Slot) -> bool {
-        self.settings.means.always || self.protector.needs(slot, self.records.now)
+    /// Whether the thread's application may have reservations, or why not.
+    fn allows(&self, slot: Slot) -> Result<(), Why> {
+        let always = self.settings.means.always;
+        self.protector.allows(slot, always, self.records.now)
     }
 
     /// The thread was ready, and a thread of the process `behind` ran.
@@ -400,12 +366,15 @@ impl<A: Actuator> Controller<A> {
             .collect()
     }
 
-    /// Releases what threads have whose applications need nothing any more.
-    fn release_satisfied(&mut self, now: Instant) {
-        for application in self.protector.take_satisfied() {
+    /// Releases the reservations of applications that may have none any more, or asks for them
+    /// again.
+    fn follow_applications(&mut self, now: Instant) {
+        for application in self.protector.take_changed() {
             for slot in self.members(Some(application)) {
-                if self.enforcer.server(slot).fixed().is_none() && !self.needs(slot) {
-                    self.withdraw(slot, Why::NoNeed, now);
+                match self.allows(slot) {
+                    _ if self.enforcer.server(slot).fixed().is_some() => {}
+                    Err(why) => self.withdraw(slot, why, now),
+                    Ok(()) => self.consider(slot, None),
                 }
             }
         }
@@ -422,15 +391,10 @@ impl<A: Actuator> Controller<A> {
             self.arbiter.ask(slot, why);
             return;
         }
-        let least = if thread.estimator.is_on_probation() {
-            Bandwidth::ZERO
-        } else {
-            self.settings.allocation.minimum.min(wanted.bandwidth())
-        };
         let request = Request {
             task: thread.task.id,
             wanted,
-            least,
+            least: self.settings.allocation.minimum.min(wanted.bandwidth()),
             weight,
         };
         self.arbiter.put(slot, request);
@@ -451,11 +415,7 @@ impl<A: Actuator> Controller<A> {
         };
         let of_users = users.into_iter().filter_map(&mut weight_of);
         let weight = of_users.reduce(f64::max).or_else(|| weight_of(slot));
-        let on_probation = self
-            .tasks
-            .get(slot)
-            .is_some_and(|thread| thread.estimator.is_on_probation());
-        weight.unwrap_or(0.0) * allocation::weight_factor(on_probation)
+        weight.unwrap_or(0.0)
     }
 
     /// Renews all requests, and settles them in this turn.
@@ -573,38 +533,6 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// True if the thread needs more than this.
-    fn needs_more_than(&self, slot: Slot, ceiling: Bandwidth) -> bool {
-        let whole = self.wanted_within(slot, Part::Whole, None);
-        whole.is_some_and(|(whole, _)| whole.bandwidth() > ceiling)
-    }
-
-    /// Releases the reservation of a thread that it does harm, after a job. The application's
-    /// protection serves the thread meanwhile. True if it does.
-    fn stand_down(&mut self, slot: Slot, now: Instant) -> bool {
-        let server = self.enforcer.server(slot);
-        if server.fixed().is_some() || !self.may_reserve(slot) {
-            return false;
-        }
-        let has_others = self.settings.means.raises
-            && !self.pipelines.role(slot).is_partner()
-            && !self.protector.of(slot).is_in_vain();
-        let cap = has_others.then_some(self.arbiter.limits().per_task);
-        let least = server.ceiling().into_iter().chain(cap).min();
-        let thread = self.tasks.get(slot);
-        let is_often_late = thread.is_some_and(|thread| thread.estimator.is_often_late());
-        let means = ReservationFacts {
-            has_others,
-            is_short: is_often_late && least.is_some_and(|most| self.needs_more_than(slot, most)),
-        };
-        let thread = self.tasks.get_mut(slot);
-        let Some(why) = thread.and_then(|thread| thread.estimator.judge(means, now)) else {
-            return false;
-        };
-        self.withdraw(slot, why, now);
-        true
-    }
-
     fn slot_of(&mut self, task: TaskId, at: Instant) -> Slot {
         if let Some(slot) = self.tasks.find(task) {
             return slot;
@@ -620,9 +548,6 @@ impl<A: Actuator> Controller<A> {
         self.arbiter
             .enter(slot, self.settings.allocation.thresholds);
         self.enforcer.enter(slot, at);
-        if self.settings.probation {
-            self.timers.set(at, TimerEvent::Starves(task));
-        }
         slot
     }
 

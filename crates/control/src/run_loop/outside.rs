@@ -1,5 +1,5 @@
 //! Requests and questions from outside while the loop runs: a reservation of a given size and its
-//! end, a probation, the end of interest in a thread, a look at the capacity, other settings; and
+//! end, the end of interest in a thread, a look at the capacity, other settings; and
 //! how things stand.
 //!
 //! A requested reservation is granted whole or not at all, and never compressed. Reservations that
@@ -12,7 +12,6 @@ use onbeat_model::{
 
 use super::Controller;
 use super::reviews::LOOK_AT_FIXED;
-use crate::estimation::probation::Terms;
 use crate::pipeline::Partner;
 use crate::report::application::{Application, Means, Member};
 use crate::report::exited::Sums;
@@ -228,19 +227,6 @@ impl<A: Actuator> Controller<A> {
         self.yield_if(slot, refusal, now);
     }
 
-    /// Puts `task` on probation with this `share` of a CPU in each `period`, so that it can show
-    /// its rhythm; if it shows none, it is given back.
-    pub fn try_out(&mut self, task: Task, share: Bandwidth, period: Span, now: Instant) {
-        let slot = self.slot_of(task.id, now);
-        if let Some(thread) = self.tasks.get_mut(slot) {
-            thread.task = task;
-        }
-        if self.needs_probation(slot) {
-            let terms = Terms { share, period };
-            self.put_on_probation(slot, Some(terms), Why::WantsPriority, now);
-        }
-    }
-
     /// Reads the capacity again: CPUs may have come or gone.
     pub fn measure(&mut self) {
         if self.enforcer.measure() {
@@ -407,8 +393,6 @@ impl<A: Actuator> Controller<A> {
             State::AskedFor
         } else if server.held().is_none() && self.protector.of(slot).is_in_force() {
             State::Raised
-        } else if estimator.is_on_probation() {
-            State::OnProbation
         } else if !estimator.is_locked() {
             match estimator.rhythm() {
                 Some(_) => State::Released,
@@ -416,10 +400,12 @@ impl<A: Actuator> Controller<A> {
             }
         } else if server.held().is_some() {
             State::Kept
-        } else if !self.needs(slot) {
-            State::NoNeed
         } else {
-            State::Refused
+            match self.allows(slot) {
+                Err(Why::NoNeed) => State::NoNeed,
+                Err(_) => State::NoBetter,
+                Ok(()) => State::Refused,
+            }
         }
     }
 

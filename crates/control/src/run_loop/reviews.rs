@@ -1,20 +1,17 @@
-//! Looked at by timers and by each turn: silent threads and their reservations, starving threads
-//! and probations, pipelines, and the speed of the CPUs.
+//! Looked at by timers and by each turn: silent threads and their reservations, pipelines, and the
+//! speed of the CPUs.
 
 use onbeat_decide::supervisor::Request;
-use onbeat_model::{Actuator, Burst, Instant, Span, TaskId};
+use onbeat_model::{Actuator, Instant, Span, TaskId};
 
 use super::Controller;
 use crate::Why;
 use crate::drive::CpuTime;
 use crate::estimation::Part;
-use crate::estimation::clock::is_clocked;
-use crate::estimation::probation::{ProbationEnd, Terms};
 use crate::pipeline::{Fate, Review};
 use crate::slots::Slot;
 use crate::speed::SpeedGovernor;
 use crate::timer::TimerEvent;
-use crate::tuning::starvation::{LOOK_RARELY, PROBATION, PUT_OFF};
 
 /// The time between two checks of a requested reservation, which no event of its task needs.
 pub(super) const LOOK_AT_FIXED: Span = Span::from_ms(2000);
@@ -42,8 +39,6 @@ impl<A: Actuator> Controller<A> {
             TimerEvent::Sample(task) => {
                 self.sample(task, now, cpu_time.executed(task));
             }
-            TimerEvent::Starves(task) => self.look_whether_it_starves(task, now, cpu_time),
-            TimerEvent::ProbationOver(task) => self.end_probation(task, now),
             TimerEvent::Boost(task) => {
                 let executed = cpu_time.executed(task);
                 if let Some(slot) = self.tasks.find(task) {
@@ -131,162 +126,6 @@ impl<A: Actuator> Controller<A> {
             self.timers.set(now + every, TimerEvent::Sample(task));
         }
         self.consider(slot, None);
-    }
-
-    /// True without a rhythm, a probation and a fixed reservation.
-    pub(super) fn needs_probation(&self, slot: Slot) -> bool {
-        let server = self.enforcer.server(slot);
-        self.tasks.get(slot).is_some_and(|thread| {
-            !thread.estimator.is_locked()
-                && !thread.estimator.is_on_probation()
-                && !thread.yields
-                && server.fixed().is_none()
-                && server.is_open()
-        })
-    }
-
-    /// True if nothing about the thread itself speaks against a probation.
-    fn may_be_tried(&self, slot: Slot) -> bool {
-        let protection = self.protector.of(slot);
-        self.settings.probation
-            && self.may_reserve(slot)
-            && self.needs_probation(slot)
-            && !protection.helps()
-            && !protection.is_declined()
-            && self.pipelines.role(slot).may_be_tried()
-    }
-
-    /// Puts a thread without a rhythm on probation, if its bursts up to this one tell that it
-    /// starves.
-    pub(super) fn may_starve(&mut self, slot: Slot, burst: &Burst) {
-        let may = self.may_be_tried(slot);
-        let thread = self.tasks.get_mut(slot).filter(|_| may);
-        match thread.and_then(|thread| thread.estimator.starves(burst)) {
-            Some(why) => {
-                self.begin_probation(slot, why, burst.blocked);
-            }
-            None => self.try_too(slot, burst.blocked),
-        }
-    }
-
-    /// Puts the thread on probation, and those that starve beside it; false if it may not be now.
-    pub(super) fn begin_probation(&mut self, slot: Slot, why: Why, now: Instant) -> bool {
-        let thread = self.tasks.get(slot);
-        let payer = thread.map_or(0, |thread| thread.party.payer);
-        let may = self.tries_together(slot, now)
-            || !self.protector.is_tried(slot, now) && self.probations.admits_alone(payer, now);
-        if !may {
-            if let Some(thread) = self.tasks.get_mut(slot) {
-                thread.estimator.postpone_probation(now + PUT_OFF);
-            }
-            return false;
-        }
-        self.put_on_probation(slot, None, why, now);
-        for slot in self.tasks.slots() {
-            self.try_too(slot, now);
-        }
-        true
-    }
-
-    /// Puts the thread on probation, on these `terms` if they are not the usual ones.
-    pub(super) fn put_on_probation(
-        &mut self,
-        slot: Slot,
-        terms: Option<Terms>,
-        why: Why,
-        now: Instant,
-    ) {
-        let Some(thread) = self.tasks.get_mut(slot) else {
-            return;
-        };
-        thread.estimator.begin_probation(terms, now);
-        let over = TimerEvent::ProbationOver(thread.task.id);
-        let until = self.probations.extend(now + PROBATION);
-        self.timers.set(until, over);
-        self.consider(slot, Some(why));
-    }
-
-    /// A player and its display server must both get to run, or neither shows its rhythm: while one
-    /// thread is on probation, others that starve join it, if a clock is heard in their process.
-    pub(super) fn try_too(&mut self, slot: Slot, now: Instant) {
-        if now >= self.probations.until() || !self.may_be_tried(slot) {
-            return;
-        }
-        let thread = self.tasks.get(slot);
-        let why = thread.and_then(|thread| thread.estimator.starves_too(now));
-        if let Some(why) = why.filter(|_| self.tries_together(slot, now)) {
-            self.put_on_probation(slot, None, why, now);
-        }
-    }
-
-    /// True if the threads of its process go on probation together: a clock is heard in it, and its
-    /// threads are not protected or protection does not help.
-    fn tries_together(&self, slot: Slot, now: Instant) -> bool {
-        let needs = !self.settings.means.raises || self.protector.of(slot).is_in_vain();
-        let Some(thread) = self.tasks.get(slot).filter(|_| needs) else {
-            return false;
-        };
-        let process = self.tasks.of_process(thread.task.pid);
-        is_clocked(process.map(|(_, thread)| &thread.estimator), now)
-    }
-
-    /// Puts a new thread on probation if its process is on probation. A program begins one thread
-    /// after the other, and each would have to starve first.
-    pub(super) fn join_probation(&mut self, slot: Slot, now: Instant) {
-        if now >= self.probations.until() {
-            return;
-        }
-        let Some(pid) = self.tasks.get(slot).map(|thread| thread.task.pid) else {
-            return;
-        };
-        let is_on_probation = || {
-            let mut process = self.tasks.of_process(pid);
-            process.any(|(_, thread)| thread.estimator.is_on_probation())
-        };
-        let may = self.may_be_tried(slot) && is_on_probation() && self.tries_together(slot, now);
-        if may {
-            self.put_on_probation(slot, None, Why::JoinsProbation, now);
-        }
-    }
-
-    /// Looks at the CPU time of a thread without a rhythm: it may starve without a burst.
-    fn look_whether_it_starves(&mut self, task: TaskId, now: Instant, cpu_time: &mut dyn CpuTime) {
-        let Some(slot) = self.tasks.find(task) else {
-            return;
-        };
-        let Some(thread) = self.tasks.get_mut(slot) else {
-            return;
-        };
-        if thread.estimator.is_locked() {
-            self.timers
-                .set(now + LOOK_RARELY, TimerEvent::Starves(task));
-            return;
-        }
-        let Some(executed) = cpu_time.executed(task) else {
-            return;
-        };
-        let (next, why) = thread.estimator.look(now, executed);
-        // A crowd is looked at more rarely, because each look is a system call.
-        let next = now + next.since(now);
-        self.timers.set(next, TimerEvent::Starves(task));
-        if let Some(why) = why.filter(|_| self.may_be_tried(slot)) {
-            self.begin_probation(slot, why, now);
-        }
-    }
-
-    fn end_probation(&mut self, task: TaskId, now: Instant) {
-        let until = self.probations.until();
-        let Some(slot) = self.tasks.find(task) else {
-            return;
-        };
-        let Some(thread) = self.tasks.get_mut(slot) else {
-            return;
-        };
-        match thread.estimator.end_probation(now, until) {
-            ProbationEnd::NotYet(end) => self.timers.set(end, TimerEvent::ProbationOver(task)),
-            ProbationEnd::InVain => self.withdraw(slot, Why::ProbationOver, now),
-            ProbationEnd::NotOnProbation => {}
-        }
     }
 
     /// Looks at all pipelines, if it is time to.

@@ -7,7 +7,7 @@
 pub(crate) mod table;
 
 use onbeat_decide::predictor::PredictorKind;
-use onbeat_model::{Bandwidth, Burst, Instant, Mark, Rhythm, Span, Task};
+use onbeat_model::{Bandwidth, Burst, Instant, Mark, Rhythm, Task};
 
 use crate::estimation::declared::MarkEffect;
 use crate::estimation::{AnalysisOutcome, BurstEffect, Estimator};
@@ -58,11 +58,6 @@ impl TrackedThread {
     pub(crate) fn ceiling(&self, ceiling: Option<Bandwidth>) -> Option<Bandwidth> {
         let cap = self.treatment.and_then(|treatment| treatment.cap);
         ceiling.into_iter().chain(cap).min()
-    }
-
-    /// The period that is expected of it, as far as its treatment is known.
-    pub(crate) fn expected_period(&self) -> Option<Span> {
-        self.treatment.and_then(|treatment| treatment.period)
     }
 
     pub(crate) fn forget_treatment(&mut self) {

@@ -67,13 +67,6 @@ impl TaskTable {
             .filter(move |(_, thread)| thread.task.pid == pid)
     }
 
-    /// True if this is the number of a thread of the process.
-    pub(crate) fn is_of_process(&self, tid: u32, pid: u32) -> bool {
-        let slot = self.find_number(tid).filter(|_| tid != 0);
-        slot.and_then(|slot| self.get(slot))
-            .is_some_and(|thread| thread.task.pid == pid)
-    }
-
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &TrackedThread)> {
         let threads = self.threads.iter().enumerate();
         threads.filter_map(|(slot, thread)| Some((slot, thread.as_deref()?)))

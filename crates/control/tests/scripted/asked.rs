@@ -1,7 +1,7 @@
 //! Requests to the loop from outside, while it keeps others on the beat.
 
 use onbeat_control::{Settings, What, Why};
-use onbeat_model::{Bandwidth, Instant, Name, Refusal, Reservation, Span, Task, TaskId};
+use onbeat_model::{Bandwidth, Instant, Name, Refusal, Reservation, Task, TaskId};
 
 use crate::kernel::{Asked, Kernel};
 use crate::world::{Ran, Script, at_ms, ms, play_asking};
@@ -272,64 +272,6 @@ fn nobody_gives_way_to_a_wish_beyond_its_owners_quota() {
     assert!(gave_way.is_empty(), "{gave_way:?}");
     let other = held_at(&ran, 8, at_ms(9900)).unwrap();
     assert!(other.bandwidth() > Bandwidth::from_cpus(0.45), "{other}");
-}
-
-#[test]
-fn a_trial_that_was_asked_for_ends_with_nothing_for_a_thread_without_rhythm() {
-    let mut script = Script::default();
-    script.tracked(7, "idler", Instant::ZERO);
-    script.random(7, ms(200), (Instant::ZERO, at_ms(12_000)));
-    let mut tried = false;
-    let share = Bandwidth::from_cpus(0.5);
-    let ran = play_asking(
-        script,
-        Kernel::with_cpus(2),
-        Settings::default(),
-        |loop_, now| {
-            if once(at_ms(1000), now, &mut tried) {
-                loop_.try_out(Task { pid: 1, ..task(7) }, share, ms(10), now);
-            }
-        },
-    );
-    let given = held_at(&ran, 7, at_ms(1100)).unwrap();
-    assert_eq!(given.period(), ms(10));
-    assert!(
-        (0.5..0.51).contains(&given.bandwidth().as_cpus()),
-        "{given}"
-    );
-    assert!(ran.kernel.held.is_empty());
-    let released = ran
-        .of(7)
-        .into_iter()
-        .find(|entry| entry.what == What::Released);
-    let after = released.unwrap().at.since(at_ms(1000));
-    assert!((ms(3000)..Span::from_secs(7)).contains(&after), "{after}");
-}
-
-#[test]
-fn what_one_probation_was_asked_to_give_the_next_one_does_not() {
-    let mut script = Script::default();
-    script.tracked(7, "player", Instant::ZERO);
-    script.periodic(7, ms(40), (at_ms(100), at_ms(5000)), |_| ms(8));
-    script.starved(7, (at_ms(20_000), at_ms(22_000)));
-    let mut tried = false;
-    let share = Bandwidth::from_cpus(0.5);
-    let ran = play_asking(
-        script,
-        Kernel::with_cpus(2),
-        Settings::default(),
-        |loop_, now| {
-            if once(at_ms(50), now, &mut tried) {
-                loop_.try_out(Task { pid: 1, ..task(7) }, share, ms(10), now);
-            }
-        },
-    );
-    let of = ran.of(7);
-    assert_eq!(of[0].new.unwrap().period(), ms(10), "{:?}", of[0]);
-    assert!(matches!(of[1].why, Why::Found { .. }), "{:?}", of[1]);
-    let starves = of.iter().find(|e| matches!(e.why, Why::Starves { .. }));
-    let given = starves.unwrap().new.unwrap();
-    assert_eq!(given.period(), Span::from_ms(20), "{given}");
 }
 
 #[test]

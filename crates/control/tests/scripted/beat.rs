@@ -2,8 +2,8 @@
 //! and letting go.
 
 use crate::kernel::{Asked, Kernel};
-use crate::world::{BUSY, Noise, Script, at_ms, ms, play};
-use onbeat_control::{Settings, State, Treatment, What, Why};
+use crate::world::{Noise, Script, at_ms, ms, play};
+use onbeat_control::{Settings, State, What, Why};
 use onbeat_model::{Event, Instant, Said, Span, TaskId};
 
 fn film() -> Script {
@@ -311,99 +311,6 @@ fn a_start_that_took_long_is_soon_forgotten() {
 }
 
 #[test]
-fn a_starved_thread_is_given_a_trial_and_is_kept_if_it_shows_a_rhythm_then() {
-    let mut script = Script::default();
-    script.starved(7, (at_ms(0), at_ms(1000)));
-    script.periodic(7, ms(40), (at_ms(1120), at_ms(8000)), |_| ms(10));
-    let ran = of_film(script);
-    let of = ran.of(7);
-    assert!(matches!(of[0].why, Why::Starves { .. }), "{:?}", of[0]);
-    assert!(of[0].at <= at_ms(500), "{:?}", of[0]);
-    assert!(matches!(of[1].why, Why::Found { .. }), "{:?}", of[1]);
-    assert_eq!(ran.report.threads[0].state, State::Kept);
-}
-
-#[test]
-fn a_starved_thread_of_which_a_period_is_expected_has_that_period_on_probation() {
-    for expected in [None, Some(ms(5))] {
-        let mut script = Script::default();
-        script.starved(7, (at_ms(0), at_ms(1000)));
-        let settings = Settings {
-            treat: Box::new(move |_| Treatment {
-                period: expected,
-                ..Treatment::default()
-            }),
-            ..Settings::default()
-        };
-        let ran = play(script, Kernel::with_cpus(2), settings);
-        let given = ran.of(7)[0].new.unwrap();
-        assert_eq!(given.period(), expected.unwrap_or(ms(20)), "{given}");
-    }
-}
-
-#[test]
-fn a_starved_thread_that_shows_no_rhythm_on_probation_is_given_back_and_left_alone_for_long() {
-    let mut script = Script::default();
-    script.starved(7, (at_ms(0), at_ms(8000)));
-    let ran = of_film(script);
-    let of = ran.of(7);
-    let whats: Vec<What> = of.iter().map(|e| e.what).collect();
-    assert_eq!(whats, [What::Reserved, What::Released]);
-    assert_eq!(of[1].why, Why::ProbationOver);
-    assert_eq!((ran.report.threads.len(), ran.report.left_alone), (0, 1));
-}
-
-#[test]
-fn who_starves_a_little_beside_a_starving_thread_joins_it_on_probation() {
-    let little = |script: &mut Script| {
-        let mut noise = Noise(1);
-        let mut woke = at_ms(0);
-        while woke < at_ms(2500) {
-            let waited = ms(5) + noise.up_to(ms(10));
-            script.late_burst(8, woke, waited, ms(3));
-            woke = woke + waited + ms(4) + noise.up_to(ms(50));
-        }
-    };
-    let mut script = Script::default();
-    script.starved(7, (at_ms(0), at_ms(3000)));
-    little(&mut script);
-    let ran = of_film(script);
-    assert!(matches!(ran.of(7)[0].why, Why::Starves { .. }));
-    assert!(matches!(ran.of(8)[0].why, Why::Starves { .. }));
-    // It takes half a second to hear that there is a clock in the process.
-    assert!(ran.of(8)[0].at <= at_ms(600), "{:?}", ran.of(8)[0]);
-    let mut alone = Script::default();
-    little(&mut alone);
-    assert_eq!(of_film(alone).reserves(8), []);
-}
-
-#[test]
-fn without_trials_a_starved_thread_is_never_touched() {
-    let mut script = Script::default();
-    script.starved(7, (at_ms(0), at_ms(5000)));
-    let settings = Settings {
-        probation: false,
-        ..Settings::default()
-    };
-    let ran = play(script, Kernel::with_cpus(2), settings);
-    assert_eq!(ran.reserves(7), []);
-}
-
-#[test]
-fn a_thread_that_never_blocks_as_it_hardly_runs_is_given_a_trial() {
-    let mut script = film();
-    script.tracked(BUSY.tid, "behind", at_ms(1000));
-    let ran = of_film(script);
-    let of = ran.of(BUSY.tid);
-    assert!(matches!(of[0].why, Why::NeverBlocks { .. }), "{:?}", of[0]);
-    assert!(of[0].at <= at_ms(3000), "{:?}", of[0]);
-    assert_eq!(
-        (of[1].what, &of[1].why),
-        (What::Released, &Why::ProbationOver)
-    );
-}
-
-#[test]
 fn a_thread_is_looked_after_by_one_timer_however_often_its_rate_changes() {
     let mut script = Script::default();
     for change in 0..20 {
@@ -418,22 +325,4 @@ fn a_thread_is_looked_after_by_one_timer_however_often_its_rate_changes() {
         .filter(|entry| matches!(entry.why, Why::RateChanged { .. }));
     assert!(changes.count() >= 10);
     assert!(ran.kernel.looks <= 40, "{}", ran.kernel.looks);
-}
-
-#[test]
-fn a_thread_on_probation_counts_a_tenth_of_one_with_a_rhythm() {
-    let mut script = Script::default();
-    for tid in [1, 2] {
-        script.tracked(tid, "player", at_ms(0));
-        script.periodic(tid, ms(40), (at_ms(0), at_ms(4000)), |_| ms(24));
-    }
-    script.tracked(3, "starved", at_ms(0));
-    script.starved(3, (at_ms(2000), at_ms(4000)));
-    let ran = play(script, Kernel::with_cpus(1), Settings::default());
-    let [player, _, starved] = [1, 2, 3].map(|tid| {
-        let (_, last) = *ran.reserves(tid).last().unwrap();
-        last.bandwidth().as_cpus()
-    });
-    let share = starved / player;
-    assert!((0.09..0.11).contains(&share), "{starved} and {player}");
 }

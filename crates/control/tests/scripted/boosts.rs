@@ -131,11 +131,7 @@ fn a_flood_by_a_thread_that_never_blocks_is_worth_nothing() {
         let at = woke + Span::from_us(100) * n;
         script.says(7, Said::MissedDeadline, at, (woke, at.since(woke)));
     }
-    let settings = Settings {
-        probation: false,
-        ..Settings::default()
-    };
-    let ran = play(script, Kernel::with_cpus(2), settings);
+    let ran = play_here(script);
     assert_eq!(asked_boosts(&ran), 0);
     assert_eq!((ran.boosts.len(), ran.report.boosted), (0, 0));
 }

@@ -1,8 +1,6 @@
-//! Whether a clock is behind what looks periodic, and which threads are on probation, and for how
-//! long, while no clock is heard.
+//! Whether a clock is behind what looks periodic.
 
-use onbeat_control::{What, Why};
-use onbeat_model::{Event, Instant, Span, TaskId};
+use onbeat_model::{Event, TaskId};
 
 use crate::beat::of_film;
 use crate::pipelines::burst;
@@ -65,70 +63,4 @@ fn a_shell_that_starts_one_command_after_the_other_has_no_clock() {
     };
     assert_eq!(shell(true), 0);
     assert_eq!(shell(false), 0);
-}
-
-/// When each of the threads was on probation, from its first reservation to its release.
-fn probations(script: Script, tids: [u32; 2]) -> Vec<(Instant, Instant)> {
-    let ran = of_film(script);
-    let mut probations = Vec::new();
-    for tid in tids {
-        let mut began = None;
-        for entry in ran.of(tid) {
-            match (entry.what, &entry.why) {
-                (What::Reserved, _) => began = Some(entry.at),
-                (What::Released, Why::ProbationOver) => {
-                    probations.extend(began.take().map(|at| (at, entry.at)));
-                }
-                _ => {}
-            }
-        }
-    }
-    probations.sort();
-    probations
-}
-
-#[test]
-fn starving_threads_without_a_clock_are_tried_one_at_a_time_and_ever_more_rarely() {
-    let mut script = Script::default();
-    script.tracked(DECODER, "transcoder", at_ms(0));
-    script.tracked(ENCODER, "transcoder", at_ms(0));
-    script.starved_by(DECODER, ENCODER, (at_ms(0), at_ms(60_000)));
-    script.starved_by(ENCODER, DECODER, (at_ms(0), at_ms(60_000)));
-    let probations = probations(script, [DECODER, ENCODER]);
-    assert!(probations.len() >= 2, "{probations:?}");
-    for pair in probations.windows(2) {
-        let pause = pair[1].0.since(pair[0].1);
-        assert!(pause >= ms(5000), "{probations:?}");
-    }
-    let tried: Span = probations.iter().map(|&(from, to)| to.since(from)).sum();
-    assert!(tried <= ms(15_000), "{probations:?}");
-}
-
-#[test]
-fn starving_threads_of_a_process_with_a_clock_are_tried_together() {
-    let mut script = Script::default();
-    script.tracked(DECODER, "player", at_ms(0));
-    script.tracked(ENCODER, "player", at_ms(0));
-    script.starved_by(DECODER, 0, (at_ms(0), at_ms(4000)));
-    script.starved_by(ENCODER, DECODER, (at_ms(0), at_ms(4000)));
-    let probations = probations(script, [DECODER, ENCODER]);
-    assert!(probations.len() >= 2, "{probations:?}");
-    assert!(probations[1].0 < probations[0].1, "{probations:?}");
-}
-
-#[test]
-fn a_thread_that_a_process_on_probation_begins_is_on_probation_from_its_first_instruction() {
-    let mut script = Script::default();
-    script.tracked(DECODER, "player", at_ms(0));
-    script.starved_by(DECODER, 0, (at_ms(0), at_ms(4000)));
-    script.tracked(ENCODER, "player", at_ms(900));
-    let ran = of_film(script);
-    assert_eq!(ran.of(ENCODER)[0].why, Why::JoinsProbation);
-    assert!(ran.of(ENCODER)[0].at <= at_ms(920));
-    let mut alone = Script::default();
-    alone.tracked(DECODER, "transcoder", at_ms(0));
-    alone.tracked(9, "transcoder", at_ms(0));
-    alone.starved_by(DECODER, 9, (at_ms(0), at_ms(4000)));
-    alone.tracked(ENCODER, "transcoder", at_ms(900));
-    assert!(of_film(alone).of(ENCODER).is_empty());
 }

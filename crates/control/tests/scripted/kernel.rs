@@ -51,23 +51,23 @@ pub(crate) struct Kernel {
     pub(crate) clock: Clock,
 }
 
-/// How long threads wait for a CPU, which depends on whether they have a reservation.
+/// How long threads wait for a CPU, which depends on whether they are raised.
 pub(crate) struct Waits {
-    reserved: RefCell<BTreeSet<TaskId>>,
-    /// The time for a burst with or without a reservation that wakes at that time.
-    of: Box<dyn Fn(bool, Instant) -> Span>,
+    raised: RefCell<BTreeSet<TaskId>>,
+    /// The time for a burst of one that is raised or not.
+    of: Box<dyn Fn(bool) -> Span>,
 }
 
 impl Waits {
-    pub(crate) fn new(of: impl Fn(bool, Instant) -> Span + 'static) -> Rc<Self> {
+    pub(crate) fn new(of: impl Fn(bool) -> Span + 'static) -> Rc<Self> {
         Rc::new(Self {
-            reserved: RefCell::default(),
+            raised: RefCell::default(),
             of: Box::new(of),
         })
     }
 
-    pub(crate) fn of(&self, task: TaskId, woke: Instant) -> Span {
-        (self.of)(self.reserved.borrow().contains(&task), woke)
+    pub(crate) fn of(&self, task: TaskId) -> Span {
+        (self.of)(self.raised.borrow().contains(&task))
     }
 }
 
@@ -137,9 +137,6 @@ impl Actuator for Kernel {
         }
         self.boosted.remove(&task);
         self.held.insert(task, reservation);
-        if let Some(waits) = &self.waits {
-            waits.reserved.borrow_mut().insert(task);
-        }
         self.most_held = self.most_held.max(self.sum());
         Ok(())
     }
@@ -160,6 +157,9 @@ impl Actuator for Kernel {
         self.boost_answers.pop_front().unwrap_or(Ok(()))?;
         self.boosted.remove(&task);
         self.boosted.extend(boost.map(|boost| (task, boost)));
+        if let Some(waits) = &self.waits {
+            *waits.raised.borrow_mut() = self.boosted.keys().copied().collect();
+        }
         Ok(())
     }
 
@@ -169,9 +169,6 @@ impl Actuator for Kernel {
             return Err(refusal);
         }
         self.held.remove(&task);
-        if let Some(waits) = &self.waits {
-            waits.reserved.borrow_mut().remove(&task);
-        }
         Ok(())
     }
 

@@ -5,7 +5,7 @@ mod asked;
 mod beat;
 mod boosts;
 mod clock;
-mod harm;
+mod guard;
 mod kernel;
 mod looking;
 mod owed;

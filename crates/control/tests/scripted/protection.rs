@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use onbeat_control::{AllowedMeans, BoostWhat, BoostWhy, Party, Settings, What, Why};
 use onbeat_decide::account::Account;
-use onbeat_model::{Bandwidth, Burst, Event, Instant, Refusal, Span, TaskId};
+use onbeat_model::{Event, Instant, Refusal, Span, TaskId};
 
 use crate::kernel::{Asked, Kernel};
 use crate::pipelines::burst;
@@ -265,107 +265,4 @@ fn nobody_is_protected_unless_the_settings_say_so() {
     let ran = play(script, Kernel::with_cpus(2), Settings::default());
     let is_boost = |asked: &Asked| matches!(asked, Asked::Boost(TaskId { .. }, Some(_)));
     assert!(!ran.kernel.asked.iter().any(|(_, asked)| is_boost(asked)));
-}
-
-/// A job every 40 ms from 0 until `until`: `usual` ms, and from `from` on each fourth 32 ms, for
-/// which a budget is not enough, so that it ends 10 ms late.
-fn runs_out(until: u64, from: u64, usual: u64) -> Script {
-    runs_out_but(until, from, usual, 0..0)
-}
-
-/// The same, but `without` a budget during these ms.
-fn runs_out_but(until: u64, from: u64, usual: u64, without: Range<u64>) -> Script {
-    let mut script = Script::default();
-    script.tracked(WORKER, "worker", at_ms(0));
-    let mut blocked = at_ms(0);
-    for (n, at) in (0..until).step_by(40).enumerate() {
-        let is_long = at >= from && n % 4 == 0;
-        let executed = if is_long { 32 } else { usual };
-        let is_stopped = is_long && !without.contains(&at);
-        let took = if is_stopped { 50 } else { executed };
-        let woke = at_ms(at).max(blocked + ms(1));
-        blocked = woke + ms(took);
-        script.event(Event::Burst(Burst {
-            woke,
-            blocked,
-            exhausted: is_stopped,
-            ..Burst::alone(
-                TaskId::recorded(WORKER),
-                woke + Span::from_us(10),
-                ms(executed),
-            )
-        }));
-    }
-    script
-}
-
-#[test]
-fn a_thread_that_its_own_budget_makes_late_goes_without_for_a_while_and_longer_each_time() {
-    let ran = play_here(runs_out_but(60_000, 2000, 8, 2900..22_700));
-    let stood_down: Vec<_> = ran
-        .of(WORKER)
-        .into_iter()
-        .filter_map(|entry| match entry.why {
-            Why::HeldBack { pause, .. } => Some((entry.what, entry.at, pause)),
-            _ => None,
-        })
-        .collect();
-    let pauses: Vec<_> = stood_down.iter().map(|&(_, _, pause)| pause).collect();
-    assert_eq!(pauses, [ms(20_000), ms(40_000)], "{stood_down:?}");
-    assert!(stood_down.iter().all(|&(what, ..)| what == What::Released));
-    let (_, first, pause) = stood_down[0];
-    assert!(first <= at_ms(4000), "{first:?}");
-    // It is served as its application's other threads meanwhile.
-    let times = raised(&ran, WORKER);
-    let during = times
-        .iter()
-        .any(|&(since, until)| since <= first + ms(300) && until >= first + pause);
-    assert!(during, "{times:?}");
-    let again = ran.reserves(WORKER).into_iter().find(|(at, _)| *at > first);
-    assert!(
-        again.is_some_and(|(at, _)| at >= first + pause),
-        "{again:?}"
-    );
-}
-
-fn is_held_back(ran: &Ran) -> bool {
-    let is_it = |why: &Why| matches!(why, Why::HeldBack { .. });
-    ran.of(WORKER).iter().any(|entry| is_it(&entry.why))
-}
-
-#[test]
-fn a_thread_whose_jobs_are_much_alike_keeps_its_reservation_however_late_it_is() {
-    // Its budget may be raised as far as it goes.
-    let mut settings = settings();
-    settings.allocation.per_task = Bandwidth::ONE;
-    let script = runs_out(10_000, 2000, 14);
-    assert!(!is_held_back(&play(script, Kernel::with_cpus(2), settings)));
-}
-
-#[test]
-fn where_nothing_else_is_done_for_a_thread_it_keeps_the_reservation_that_makes_it_late() {
-    let settings = Settings::default();
-    let ran = play(runs_out(10_000, 2000, 8), Kernel::with_cpus(2), settings);
-    assert!(!is_held_back(&ran));
-}
-
-#[test]
-fn a_thread_goes_without_a_reservation_that_may_not_be_as_large_as_it_needs() {
-    // By a quota of its owner's, and by a cap of each thread.
-    let late_with = |quota: f64, per_task: f64| {
-        let mut kernel = Kernel::with_cpus(2);
-        kernel.quotas.insert(WORKER, Bandwidth::from_cpus(quota));
-        let mut settings = settings();
-        settings.allocation.per_task = Bandwidth::from_cpus(per_task);
-        play(runs_out(10_000, 2000, 14), kernel, settings)
-    };
-    for (quota, per_task) in [(0.2, 1.0), (2.0, 0.2)] {
-        let ran = late_with(quota, per_task);
-        let entries = ran.of(WORKER).into_iter();
-        let mut without = entries.filter(|entry| matches!(entry.why, Why::HeldBack { .. }));
-        let first = without.next().unwrap();
-        assert_eq!(first.what, What::Released);
-        assert!(first.at <= at_ms(3000), "{first:?}");
-    }
-    assert!(!is_held_back(&late_with(2.0, 1.0)));
 }

@@ -79,29 +79,6 @@ impl Script {
         }));
     }
 
-    /// A thread that hardly gets to run: each burst of 10 ms takes it some 45 to 90 ms, and it
-    /// sleeps no longer than 5 ms in between.
-    pub(crate) fn starved(&mut self, tid: u32, span: (Instant, Instant)) {
-        self.starved_by(tid, 0, span);
-    }
-
-    /// The same; `waker` wakes it.
-    pub(crate) fn starved_by(&mut self, tid: u32, waker: u32, (from, until): (Instant, Instant)) {
-        let mut noise = Noise(u64::from(tid) + 5);
-        let mut woke = from;
-        while woke < until {
-            let blocked = woke + ms(45) + noise.up_to(ms(45));
-            self.events.push(Event::Burst(Burst {
-                woke,
-                blocked,
-                preempted: 9,
-                waker,
-                ..Burst::alone(TaskId::recorded(tid), woke + ms(5), ms(10))
-            }));
-            woke = blocked + noise.up_to(ms(5));
-        }
-    }
-
     /// A job every `period` with a jitter of up to a hundredth of it, from `from` to `until`.
     pub(crate) fn periodic(
         &mut self,
@@ -232,7 +209,7 @@ impl Sensor for Scripted {
                 burst.blocked = burst.first_ran + burst.executed;
             }
             if let (Some(Event::Burst(burst)), Some(waits)) = (&mut event, &self.waits) {
-                let waited = waits.of(burst.task, burst.woke);
+                let waited = waits.of(burst.task);
                 burst.first_ran = burst.first_ran + waited;
                 burst.blocked = burst.blocked + waited;
             }

@@ -5,7 +5,6 @@ use std::fmt;
 use std::path::Path;
 
 use onbeat_control::Treatment;
-use onbeat_model::Bandwidth;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
@@ -111,8 +110,6 @@ struct Realtimekit {
     nice: Option<Spanned<i32>>,
     rttime: Option<Time>,
     without_polkit: Option<bool>,
-    share: Option<Spanned<Share>>,
-    period: Option<Time>,
 }
 
 /// `[[rule]]`: its name, the processes for which it holds, and how these are served.
@@ -142,7 +139,6 @@ struct ServedKeys {
     weight: Option<f64>,
     cap: Option<Share>,
     bandwidth: Option<Share>,
-    period: Option<Time>,
     predictor: Option<PredictorName>,
 }
 
@@ -161,7 +157,6 @@ enum RuleKey {
     Weight,
     Cap,
     Bandwidth,
-    Period,
     Predictor,
 }
 
@@ -198,7 +193,6 @@ impl<'de> Deserialize<'de> for RuleTable {
                         RuleKey::Weight => served.weight = keys.next_value()?,
                         RuleKey::Cap => served.cap = keys.next_value()?,
                         RuleKey::Bandwidth => served.bandwidth = keys.next_value()?,
-                        RuleKey::Period => served.period = keys.next_value()?,
                         RuleKey::Predictor => served.predictor = keys.next_value()?,
                     }
                 }
@@ -285,18 +279,6 @@ impl Realtimekit {
             limits.rttime = rttime.0;
         }
         limits.without_polkit = self.without_polkit.unwrap_or(limits.without_polkit);
-        if let Some(share) = self.share {
-            let place = at(share.span().start);
-            config.probation.share = share.into_inner().0;
-            if config.probation.share > Bandwidth::ONE {
-                return Err(
-                    place.wrong("a thread runs on one CPU: write at most \"100%\"".to_owned())
-                );
-            }
-        }
-        if let Some(period) = self.period {
-            config.probation.period = period.0;
-        }
         let serve = self.serve.unwrap_or(config.realtimekit.is_some());
         config.realtimekit = serve.then_some(limits);
         Ok(())
@@ -345,7 +327,6 @@ impl RuleTable {
                 weight,
                 cap: served.cap.map(|share| share.0),
                 predictor: served.predictor.map(|predictor| predictor.0),
-                period: served.period.map(|period| period.0),
             },
             bandwidth: served.bandwidth.map(|share| share.0),
             adopt: served.adopt,

@@ -26,7 +26,7 @@ use crate::rules::Rule;
 pub use error::{ConfigError, Place};
 use error::{unreadable, wrong};
 use file::{File, RulesFile};
-pub use settings::{Config, ProbationSettings};
+pub use settings::Config;
 pub use tables::{Budgets, LimitsTable, Prediction};
 use texts::texts_in;
 pub use values::{Share, Time};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use onbeat_kernel::cpus::online;
-use onbeat_model::{Bandwidth, Span};
+use onbeat_model::Bandwidth;
 
 use super::error::{ConfigError, Place};
 use super::tables::Budgets;
@@ -11,15 +11,6 @@ use crate::account;
 use crate::bus::PriorityLimits;
 use crate::quota::{Quota, Quotas};
 use crate::rules::Rules;
-
-/// The first reservation of a thread that asked for real-time priority.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ProbationSettings {
-    /// The share of a CPU.
-    pub share: Bandwidth,
-    /// In which period.
-    pub period: Span,
-}
 
 /// Everything that is configured.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,8 +23,6 @@ pub struct Config {
     pub(super) groups: Vec<(Place, String, Quota)>,
     /// The limits of RealtimeKit's clients; none if they are not served.
     pub realtimekit: Option<PriorityLimits>,
-    /// The first reservation of a thread that asked for real-time priority.
-    pub probation: ProbationSettings,
     /// Which programs are tracked by themselves.
     pub rules: Rules,
     /// Whether threads of the same user that work for tracked ones are found and tracked with
@@ -51,10 +40,6 @@ impl Default for Config {
             users: Vec::new(),
             groups: Vec::new(),
             realtimekit: Some(PriorityLimits::default()),
-            probation: ProbationSettings {
-                share: Bandwidth::from_cpus(0.5),
-                period: Span::from_ms(10),
-            },
             rules: Rules::default(),
             pipelines: true,
             always: false,

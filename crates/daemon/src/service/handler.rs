@@ -30,7 +30,7 @@ impl Handler {
         Self {
             missed_starts: MissedStarts::default(),
             reservations: Reservations::default(),
-            priorities: RealTimePriorities::new(priorities, config.probation),
+            priorities: RealTimePriorities::new(priorities),
             partners: PartnerUpkeep::new(),
             rule_scan: RuleScan::new(config),
             reloads: Vec::new(),
@@ -51,7 +51,6 @@ impl Handler {
         config: &Config,
         turn: &mut Turn<'_, S, A>,
     ) {
-        self.priorities.set_probation(config.probation);
         self.rule_scan.configure(config, turn);
     }
 

@@ -1,7 +1,7 @@
 //! The requests of RealtimeKit's clients. A thread gets at once what RealtimeKit would have given
-//! it, which stays under all that follows; is tracked; and is put on probation, in which its rhythm
-//! can show. If it has none, or the kernel refuses, it has what RealtimeKit would have given it.
-//! Where the kernel withholds real-time priorities, the reservation is all that it gets.
+//! it, which stays under all that follows, and is tracked: in need, it may have a reservation as
+//! any other thread. If it has none, it has what RealtimeKit would have given it. Where the kernel
+//! withholds real-time priorities, the reservation is all that it gets.
 //!
 //! One that has a reservation when it asks gets its priority when that is over: the priority below
 //! one cannot be known.
@@ -18,7 +18,6 @@ use super::partners;
 use super::tracking;
 use super::turn::Turn;
 use crate::account::Account;
-use crate::config::ProbationSettings;
 use crate::directory;
 use crate::fault::Fault;
 use crate::quota_actuator::BARRED;
@@ -45,23 +44,16 @@ pub(super) struct RealTimePriorities {
     raised_for: BTreeMap<TaskId, RaisedFor>,
     /// Tasks that are to lose their priority as soon as they have lost their reservation.
     lowering: BTreeSet<TaskId>,
-    probation: ProbationSettings,
 }
 
 impl RealTimePriorities {
-    pub(super) const fn new(priorities: Priorities, probation: ProbationSettings) -> Self {
+    pub(super) const fn new(priorities: Priorities) -> Self {
         Self {
             priorities,
             rising: BTreeMap::new(),
             raised_for: BTreeMap::new(),
             lowering: BTreeSet::new(),
-            probation,
         }
-    }
-
-    /// The first reservation of a task that asks from now on.
-    pub(super) const fn set_probation(&mut self, probation: ProbationSettings) {
-        self.probation = probation;
     }
 
     pub(super) fn prioritise<S: Sensor, A: Actuator>(
@@ -107,11 +99,11 @@ impl RealTimePriorities {
                 }
             }
         }
-        self.start_trial(given, target, &caller.account, turn)
+        self.look_after(given, target, &caller.account, turn)
     }
 
-    /// The task has its priority, or will: it is tracked, and gets a reservation on probation.
-    fn start_trial<S: Sensor, A: Actuator>(
+    /// The task has its priority, or will: it is tracked.
+    fn look_after<S: Sensor, A: Actuator>(
         &mut self,
         given: Given,
         target: &Target,
@@ -135,18 +127,14 @@ impl RealTimePriorities {
             // A task that cannot be tracked keeps its priority, as it would have under RealtimeKit.
             let tracked =
                 tracking::track_for(Holder::RealtimeKit, account, target, Follow::Threads, turn);
-            match tracked {
-                Ok(()) => {
-                    let ProbationSettings { share, period } = self.probation;
-                    turn.controller
-                        .try_out(target.task, share, period, turn.now);
-                }
-                Err(fault) if turn.publisher.may_write(account.uid, turn.now) => tracing::warn!(
+            if let Err(fault) = tracked
+                && turn.publisher.may_write(account.uid, turn.now)
+            {
+                tracing::warn!(
                     tid = task.tid,
                     comm = %target.task.comm,
                     "a thread with real-time priority cannot be tracked: {fault}"
-                ),
-                Err(_) => {}
+                );
             }
         }
         Ok(())
@@ -203,7 +191,7 @@ impl RealTimePriorities {
         }
         let entered = turn.registry.borrow_mut().ledger.enter(task, account);
         entered.map_err(|error| Fault::OverQuota(error.to_string()))?;
-        self.start_trial(given, &target, account, turn)
+        self.look_after(given, &target, account, turn)
     }
 
     /// The tasks that asked for a priority, also for the one that they had anyway.
@@ -319,8 +307,8 @@ fn tell_withheld<S: Sensor, A: Actuator>(task: TaskId, payer: u32, turn: &mut Tu
     if turn.publisher.may_write(payer, turn.now) {
         tracing::info!(
             tid = task.tid,
-            "thread {task}: the kernel gives no real-time priority in its control group; it has a \
-             reservation alone"
+            "thread {task}: the kernel gives no real-time priority in its control group; it has \
+             reservations alone"
         );
     }
 }

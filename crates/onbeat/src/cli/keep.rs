@@ -61,9 +61,6 @@ pub(crate) struct KeepOptions {
     )]
     pub(crate) pipelines: Pipelines,
 
-    /// Leave a thread without a reservation alone; it is late until its period is known
-    #[arg(long, help_heading = "Targets")]
-    pub(crate) no_probation: bool,
     /// Act also while no other program wants the CPUs
     ///
     /// LFS++'s setting. By default nothing is changed until a thread waits for a CPU that another

@@ -38,7 +38,7 @@ pub(crate) enum MeansChoice {
     /// those with a period
     #[default]
     Auto,
-    /// Reservations for those with a period, and a nice value for the rest
+    /// Reservations for those with a period, and nothing for the rest
     Reservations,
     /// A real-time priority within its account for all
     Priority,

@@ -37,7 +37,6 @@ fn a_rule_tracks_by_itself_and_reading_anew_takes_away_only_what_nobody_names_an
     let sleeper = machine.sleeper(ALICE);
     let mut alice = machine.client(ALICE);
     alice.done(&format!("reserve {} {TENTH}", sleeper.id()));
-    // That is no probation, which ends by itself.
     let thread = eventually("a reservation", || {
         let mut threads = tids(workload.id()).into_iter();
         let tid = threads.find(|&tid| is_reserved(tid))?;

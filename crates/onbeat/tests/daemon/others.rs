@@ -195,7 +195,7 @@ fn what_gamemode_gives_a_task_is_there_when_onbeat_has_given_back_what_it_had() 
         return;
     }
     let mut machine = Machine::bus();
-    // Enough for a probation and a reservation.
+    // Enough for a reservation.
     machine.configure("[quota]\nbandwidth = \"60%\"\n");
     machine.start();
     let _gamemode = gamemode(&machine);

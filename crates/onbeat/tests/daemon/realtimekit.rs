@@ -46,8 +46,8 @@ pub(crate) fn listed(client: &mut Client, tid: u32) -> Option<serde_json::Value>
     threads.into_iter().find(|one| one["thread"] == tid)
 }
 
-fn wait_for_the_probations_end(client: &mut Client, tid: u32) {
-    eventually("the end of the probation", || {
+fn is_watched(client: &mut Client, tid: u32) {
+    eventually("a thread without a reservation", || {
         let one = listed(client, tid)?;
         (one["state"] == "watched" && one["runtime-ns"] == 0).then_some(())
     });
@@ -186,9 +186,7 @@ fn a_thread_that_shows_no_rhythm_gets_what_realtimekit_would_have_given_it() {
     }
     let mut machine = Machine::new();
     let (_process, tid) = audio(&machine, "idle");
-    eventually("the end of the probation", || {
-        has_priority(tid, 10).then_some(())
-    });
+    eventually("its priority", || has_priority(tid, 10).then_some(()));
     assert_eq!(machine.end(libc::SIGTERM), Some(0));
     assert!(is_ordinary(tid), "{:?}", policy(tid));
 }
@@ -258,7 +256,7 @@ fn a_thread_that_asked_while_it_was_reserved_has_its_priority_after_a_crash() {
     assert!(is_reserved(tid));
     machine.end(libc::SIGKILL);
     machine.start();
-    wait_for_the_probations_end(&mut alice, tid);
+    is_watched(&mut alice, tid);
     assert!(has_priority(tid, 7), "{:?}", policy(tid));
     assert_eq!(machine.end(libc::SIGTERM), Some(0));
     assert!(is_ordinary(tid), "{:?}", policy(tid));
@@ -360,7 +358,7 @@ fn limits_and_errors_are_realtimekits() {
     alice.done(&format!("nice {u} {u} -3"));
     assert_eq!(Attributes::get(u).unwrap().nice(), Some(-3));
     alice.done(&format!("realtime {l} {l} 20"));
-    wait_for_the_probations_end(&mut alice, l);
+    is_watched(&mut alice, l);
     assert!(has_priority(l, 20), "{:?}", policy(l));
     root.done("reset");
     assert!(is_ordinary(u) && is_ordinary(l), "{}", machine.log());

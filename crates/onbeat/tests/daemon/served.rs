@@ -202,7 +202,7 @@ fn what_the_service_decides_by_itself_cannot_be_asked_of_it() {
     let machine = Machine::bus();
     for args in [
         ["run", "--service", "--cap=50%", "--", "sleep"],
-        ["run", "--no-probation", "--hard", "--", "sleep"],
+        ["run", "--always", "--hard", "--", "sleep"],
     ] {
         let output = said(alices(&machine, &args).arg("0"));
         assert_eq!(output.status.code(), Some(125));

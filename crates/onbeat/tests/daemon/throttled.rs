@@ -12,10 +12,8 @@ use crate::machine::{ALICE, Client, Machine, is_ordinary, is_reserved, policy};
 use crate::own_state::{onbeat, state_files};
 use crate::realtimekit::audio;
 
-/// Little enough that a thread that computes is held up most of the time, whatever it is found to
-/// need.
-const LITTLE: &str =
-    "[quota]\nbandwidth = \"6%\"\n[realtimekit]\nshare = \"5%\"\nperiod = \"1s\"\n";
+/// Little enough that a thread that computes is held up most of the time.
+const LITTLE: &str = "[quota]\nbandwidth = \"6%\"\n";
 /// There is one at a time of those who compute with real-time priority.
 static ONE: Mutex<()> = Mutex::new(());
 
@@ -44,15 +42,12 @@ impl Two {
         [self.audio.1, self.reserving]
     }
 
-    /// Waits until both are held up. Probation is over after some seconds: where the machine stood
-    /// still meanwhile, the program asks anew.
+    /// Waits until both are held up.
     fn are_held_up(&self, machine: &Machine) {
         let mut alice = machine.client(ALICE);
-        let (process, tid) = &self.audio;
+        let tid = self.audio.1;
+        alice.done(&format!("reserve {tid} 50000000 1000000000 1000000000"));
         eventually("two threads that are held up", || {
-            if !is_reserved(*tid) {
-                alice.ask(&format!("realtime {} {tid} 10", process.id()));
-            }
             is_held_up(self.tids()).then_some(())
         });
     }

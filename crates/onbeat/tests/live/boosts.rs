@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::compiled::compiled;
 use crate::guard::kill_with_guard;
-use crate::{Folder, Mortal, can_run, eventually, onbeat};
+use crate::{Folder, Mortal, RESERVES, can_run, eventually, onbeat};
 
 const DEFAULT: Attributes = Attributes {
     policy: Policy::Other(Fair {
@@ -35,7 +35,7 @@ fn has(process: &Mortal) -> Option<Attributes> {
 fn attach(folder: &Folder, criers: &[&Mortal]) -> Mortal {
     let mut attach = folder.keep("attach");
     let pids = criers.iter().map(|crier| crier.id().to_string());
-    Mortal::spawn(attach.args(["--no-probation", "--quiet"]).args(pids))
+    Mortal::spawn(attach.args(RESERVES).arg("--quiet").args(pids))
 }
 
 fn nice(process: &Mortal) -> i32 {

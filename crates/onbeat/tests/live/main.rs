@@ -13,12 +13,12 @@ mod copied;
 mod crashes;
 #[path = "../common/guard.rs"]
 mod guard;
-mod harm;
 #[path = "../in_time/mod.rs"]
 mod in_time;
 mod keeping;
 mod languages;
 mod looking;
+mod no_better;
 #[path = "../own_state/mod.rs"]
 mod own_state;
 #[path = "../pair/mod.rs"]
@@ -42,6 +42,9 @@ use serde_json::Value;
 
 /// How long something that must come may take on a stalled machine.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Options with which nothing but reservations is given.
+const RESERVES: [&str; 2] = ["--config", r#"enforcement.means="reservations""#];
 
 /// The traces of a test: onbeat's state, its log and its report.
 struct Folder(tempfile::TempDir);

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use onbeat_act::attributes::Attributes;
 
-use crate::{Folder, Mortal, can_run, eventually, scheduling, stderr, working, workload};
+use crate::{Folder, Mortal, RESERVES, can_run, eventually, scheduling, stderr, working, workload};
 
 /// Runs `program` under onbeat to its end, with a program beside it that onbeat has nothing to do
 /// with; gives onbeat's exit status.
@@ -72,7 +72,6 @@ fn a_program_begins_while_its_tracer_is_not_loaded_yet_unless_it_is_not_protecte
                     while read -r key rest; do echo \"$key\"; done < \"$file\"; \
                   done 2>/dev/null; true";
     let has_tracer = |options: &[&str]| printed(&folder, options, script).contains("prog_type");
-    assert!(has_tracer(&["--no-probation"]));
     assert!(has_tracer(&["--dry-run"]));
     // Where the program stalls, the tracer may be loaded before it looks.
     eventually("a program that began first", || {
@@ -93,7 +92,7 @@ fn a_program_goes_first_from_its_first_instruction_on() {
         after_name.split(' ').nth(37).map(str::to_owned)
     };
     assert_eq!(priority(&[]).as_deref(), Some("1"));
-    assert_eq!(priority(&["--no-probation"]).as_deref(), Some("0"));
+    assert_eq!(priority(&RESERVES).as_deref(), Some("0"));
     assert_eq!(folder.state_files(), 0);
 }
 
@@ -103,7 +102,7 @@ fn a_program_has_the_nice_value_that_onbeat_was_started_with() {
         return;
     }
     let folder = Folder::new();
-    for options in [&[][..], &["--no-probation"], &["--dry-run"]] {
+    for options in [&[][..], &RESERVES, &["--dry-run"]] {
         let run = folder.keep("run");
         let mut niced = Command::new("nice");
         niced.args(["-n", "5"]).arg(run.get_program());
@@ -178,7 +177,7 @@ fn five_hundred_threads_that_end_at_once_are_counted_to_the_last() {
     let workload = workload.to_str().expect("a path in text");
     let program = [workload, "crowd:500"];
     // Without protection the program waits for the tracer.
-    assert_eq!(status_of(&folder, &["--no-probation"], &program), Some(0));
+    assert_eq!(status_of(&folder, &RESERVES, &program), Some(0));
     let report = folder.report();
     let kept = report["threads"].as_array().map_or(0, Vec::len);
     let alone = report["left_alone"].as_u64();

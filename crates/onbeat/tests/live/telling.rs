@@ -5,12 +5,13 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::compiled::compiled;
-use crate::{Folder, Mortal, can_run, eventually};
+use crate::{Folder, Mortal, RESERVES, can_run, eventually};
 
 fn run(folder: &Folder, arguments: &[&str]) -> Command {
     let mut onbeat = folder.keep("run");
     onbeat
-        .args(["--no-probation", "--"])
+        .args(RESERVES)
+        .arg("--")
         .arg(compiled("marker", &folder.path("marker")))
         .args(arguments);
     onbeat

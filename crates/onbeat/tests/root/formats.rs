@@ -33,7 +33,6 @@ fn a_dry_run_logs_and_reports_the_fields_that_are_documented_and_changes_nothing
             .arg(beats.id().to_string())
             .stderr(Stdio::inherit()),
     );
-    // Before that, a thread that is starved may have got a reservation on probation.
     let entry = eventually("the reservation of a thread with a rhythm", || {
         let log = fs::read_to_string(path("log.jsonl")).ok()?;
         let mut entries = log

@@ -150,7 +150,7 @@ impl<'a> PreparedRun<'a> {
             options.tracer.choice().first() == Some(&tracer::TracerKind::Bpf) && bpf::is_likely()
         };
         let may_act = !options.dry_run
-            && !options.no_probation
+            && self.config.enforcement.means != MeansChoice::Reservations
             && self.config.enforcement.through != Through::Scx
             && (options.always || is_contended());
         may_act && options.also.is_empty() && can_join()
@@ -472,12 +472,11 @@ fn settings(
     let always = options.always || tracer != tracer::TracerKind::Bpf;
     // Where an interrupt cannot be told from a thread that wakes another one, a batch program seems
     // to have a clock; and a scheduler of onbeat's own gives reservations alone.
-    let raises = !options.no_probation
+    let raises = enforcement.means != MeansChoice::Reservations
         && tracer == tracer::TracerKind::Bpf
         && bpf::tells_wakers()
         && enforcement.through != Through::Scx;
     Settings {
-        probation: !options.no_probation,
         means: AllowedMeans {
             always,
             raises,

@@ -1,4 +1,4 @@
-//! A reservation that makes its thread wait: the loop finds out, and goes without it.
+//! Reservations that make their application wait: the guard finds out, and it goes without them.
 
 use onbeat_control::{AllocationSettings, Controller, Decision, Next, Settings, Why, drive};
 use onbeat_model::{Follow, Instant, Name, Sensor, Span, Task, TaskId};
@@ -24,8 +24,8 @@ impl Observer for Late {
 }
 
 /// Two programs with 40% of the one CPU in all, for which onbeat may reserve this share of it.
-/// Returns the times at which jobs ended late, and at which the loop found that a reservation does
-/// harm.
+/// Returns the times at which jobs ended late, and at which the guard found that an application is
+/// no better off with its reservation.
 fn late(total: f64) -> (Vec<Instant>, Vec<Instant>) {
     let tasks: Vec<Task> = [FIRST_TID, FIRST_TID + 1]
         .map(|tid| Task {
@@ -71,7 +71,7 @@ fn late(total: f64) -> (Vec<Instant>, Vec<Instant>) {
     let mut found = Vec::new();
     let Ok(()) = drive(&mut sensor, &mut controller, |_, controller| {
         let entries = controller.journal().filter_map(Decision::on_reservation);
-        let harms = entries.filter(|entry| matches!(entry.why, Why::WaitsLonger { .. }));
+        let harms = entries.filter(|entry| entry.why == Why::NoBetter);
         found.extend(harms.map(|entry| entry.at));
         Next::Continue
     });
@@ -90,11 +90,13 @@ fn programs_whose_budgets_are_too_small_go_without_and_are_in_time() {
         jobs.filter(|&&at| from <= at && at < until).count()
     };
     let harm = found[1];
-    assert!(harm < Instant::ZERO + Span::from_secs(5), "{harm:?}");
+    assert!(harm < Instant::ZERO + Span::from_secs(12), "{harm:?}");
     let (settled, again) = (harm + PERIOD * 3, harm + Span::from_secs(40));
     assert!(within(Instant::ZERO, harm) >= 100);
     assert_eq!(within(settled, again), 0);
-    assert!(within(again, found[3] + PERIOD * 3) <= 100);
+    // They are compared for some seconds again, the one after the other.
+    let compared = within(again, found[3] + PERIOD * 3);
+    assert!(compared <= 200, "{compared} {found:?}");
     assert_eq!(
         within(found[3] + PERIOD * 3, again + Span::from_secs(60)),
         0

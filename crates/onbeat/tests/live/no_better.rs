@@ -1,4 +1,4 @@
-//! A reservation that does harm.
+//! Reservations without which a program waits no longer.
 
 use std::process::Command;
 use std::thread::available_parallelism;
@@ -6,33 +6,20 @@ use std::thread::available_parallelism;
 use crate::{Folder, Mortal, can_run, eventually};
 
 #[test]
-fn a_hard_reservation_that_makes_uneven_jobs_late_is_released() {
-    let name = "a_hard_reservation_that_makes_uneven_jobs_late_is_released";
-    // Enough for each job but every eighth.
-    is_released(name, ["1", "8"], 50.0);
-}
-
-#[test]
 fn a_hard_reservation_that_a_cap_makes_too_small_for_each_job_is_released() {
     let name = "a_hard_reservation_that_a_cap_makes_too_small_for_each_job_is_released";
-    is_released(name, ["2", "2"], 10.0);
-}
-
-/// Runs a program with at most this share of one CPU. Its jobs come each 10 ms; the first time is
-/// what they take, the second what each eighth takes.
-fn is_released(name: &str, jobs_ms: [&str; 2], percent_of_one: f64) {
     if !can_run(name) {
         return;
     }
     let folder = Folder::new();
     let mut python = Command::new("python3");
-    python.args(["-c", include_str!("jobs.py")]).args(jobs_ms);
+    python.args(["-c", include_str!("jobs.py"), "2", "2"]);
     let program = Mortal::spawn(&mut python);
     let cpus = available_parallelism().map_or(1, usize::from) as f64;
     let mut attach = folder.keep("attach");
     attach
         .args(["--quiet", "--hard", "--cap"])
-        .arg(format!("{:.3}", percent_of_one / cpus))
+        .arg(format!("{:.3}", 10.0 / cpus))
         .arg(program.id().to_string());
     let mut onbeat = Mortal::spawn(&mut attach);
     let is_told = |what: &str, why: &str| {
@@ -42,7 +29,7 @@ fn is_released(name: &str, jobs_ms: [&str; 2], percent_of_one: f64) {
     };
     eventually("a reservation", || is_told("reserved", "").then_some(()));
     eventually("its release", || {
-        is_told("released", "jobs late: it goes without").then_some(())
+        is_told("released", "waits no longer without").then_some(())
     });
     onbeat.signal(libc::SIGTERM);
     assert_eq!(onbeat.status(), Some(0));
