@@ -495,18 +495,22 @@ __attribute__((noinline)) void onbeat_rethrow_at_(const struct onbeat_thrown *ca
 		 (uintptr_t)__builtin_frame_address(0));
 }
 
+/* How many protected sections are bodies of checked blocks. */
+static sig_atomic_t checked_blocks(const struct onbeat_thread *thread)
+{
+	sig_atomic_t checked = 0;
+
+	for (int i = 0; thread && i < thread->depth; i++)
+		checked += thread->frames[i].checked;
+	return checked;
+}
+
 __attribute__((noinline)) void onbeat_check(void)
 {
 	struct onbeat_thread *thread = onbeat_thread_if_any_();
 	const sig_atomic_t protections = onbeat_protections_;
-	int checked = 0;
 
-	if (!thread || !thread->pending)
-		return;
-	for (int i = 0; i < thread->depth; i++)
-		checked += thread->frames[i].checked;
-	/* Others are the program's own sections. */
-	if (protections != checked)
+	if (!thread || !thread->pending || protections != checked_blocks(thread))
 		return;
 	onbeat_protections_ = 0;
 	throw_pending(thread, (uintptr_t)__builtin_frame_address(0));
@@ -523,7 +527,7 @@ __attribute__((noinline)) void onbeat_within_enable_at_(const char *file, int li
 {
 	struct onbeat_thread *thread = onbeat_thread_if_any_();
 
-	if (onbeat_protections_ == 0) {
+	if (onbeat_protections_ == checked_blocks(thread)) {
 		onbeat_misuse_(file, line, "onbeat_within_enable without onbeat_within_disable");
 		return;
 	}

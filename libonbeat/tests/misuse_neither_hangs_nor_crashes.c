@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Thirty wrong programs. Each either does no harm and is answered, or is ended with the reason;
+ * none hangs, crashes or loses a violation.
+ */
+#include <onbeat/job.h>
+#include <onbeat/mdn.h>
+#include <onbeat/reserve.h>
+#include <onbeat/within.h>
+
+#include <limits.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "check.h"
+
+static jmp_buf outside;
+
+/* A checked block of `ns` that checks for ever, after `misuse`: its violation has to end it. */
+static void expire(int64_t ns, void (*misuse)(void))
+{
+	volatile int violated = 0;
+
+	onbeat_try_checked_rel (ns) {
+		misuse();
+		for (;;)
+			onbeat_check();
+	}
+	onbeat_handle
+		onbeat_when (onbeat_deadline_violation) {
+			violated++;
+		}
+	onbeat_end;
+	check(violated == 1);
+}
+
+static void nothing(void)
+{
+}
+
+static void checks_outside(void)
+{
+	for (int i = 0; i < 1000; i++)
+		onbeat_check();
+}
+
+static void takes_no_time_for_a_limit(void)
+{
+	expire(0, nothing);
+	expire(-1, nothing);
+	expire(INT64_MIN, nothing);
+}
+
+static void sets_a_deadline_in_the_past(void)
+{
+	volatile int violated = 0;
+
+	onbeat_try_checked_abs (INT64_MIN) {
+		onbeat_check();
+		check(0);
+	}
+	onbeat_handle
+		onbeat_when (onbeat_deadline_violation) {
+			violated++;
+		}
+	onbeat_end;
+	check(violated == 1);
+}
+
+static void never_expires(void)
+{
+	onbeat_try_checked_rel (INT64_MAX) {
+		onbeat_check();
+	}
+	onbeat_handle
+		onbeat_when (onbeat_exception) {
+			check(0);
+		}
+	onbeat_end;
+}
+
+static void block_all_signals(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+}
+
+/* No check can know of the violation then; the end of the block does. */
+static void blocks_all_signals(void)
+{
+	volatile int violated = 0;
+
+	onbeat_try_checked_rel (ONBEAT_MS(2)) {
+		block_all_signals();
+		compute_ns(ONBEAT_MS(4));
+	}
+	onbeat_handle
+		onbeat_when (onbeat_deadline_violation) {
+			violated++;
+		}
+	onbeat_end;
+	check(violated == 1);
+}
+
+static void blocks_all_signals_before(void)
+{
+	block_all_signals();
+	expire(ONBEAT_MS(2), nothing);
+}
+
+static void raise_all_signals(void)
+{
+	for (int number = SIGRTMIN; number <= SIGRTMAX; number++) {
+		struct sigaction now;
+
+		sigaction(number, NULL, &now);
+		if (now.sa_handler != SIG_DFL)
+			raise(number);
+	}
+}
+
+static void raises_the_librarys_signals(void)
+{
+	expire(ONBEAT_MS(20), raise_all_signals);
+}
+
+/* A program whose checked block does `how`, and which then has another one. */
+#define LEAVES(name, how)                                  \
+	static void name(void)                             \
+	{                                                  \
+		for (volatile int i = 0; i < 2; i++) {     \
+			setjmp(outside);                   \
+			onbeat_try_checked_rel (ONBEAT_S(100)) { \
+				how;                       \
+			}                                  \
+			onbeat_handle                      \
+			onbeat_end;                        \
+		}                                          \
+		expire(ONBEAT_MS(2), nothing);             \
+	}
+
+LEAVES(return_in_it, return)
+LEAVES(breaks, break)
+LEAVES(continues, continue)
+LEAVES(jumps, if (i++ < 3) longjmp(outside, 1))
+LEAVES(throws_what_nobody_takes, onbeat_throw_value(onbeat_exception, NULL))
+LEAVES(rethrows_what_was_not_caught, onbeat_rethrow())
+
+static void returns(void)
+{
+	return_in_it();
+	expire(ONBEAT_MS(2), nothing);
+}
+
+static void enables_too_often(void)
+{
+	expire(ONBEAT_MS(2), (onbeat_within_enable));
+}
+
+static void nest(int depth)
+{
+	onbeat_try_checked_rel (ONBEAT_S(100)) {
+		if (depth <= onbeat_max_depth())
+			nest(depth + 1);
+	}
+	onbeat_handle
+	onbeat_end;
+}
+
+static void nests_too_deep(void)
+{
+	nest(0);
+}
+
+static void disables_for_ever(void)
+{
+	volatile int handled = 0;
+
+	onbeat_try_checked_rel (ONBEAT_MS(2)) {
+		onbeat_within_disable();
+		compute_ns(ONBEAT_MS(4));
+	}
+	onbeat_handle
+		onbeat_when (onbeat_deadline_violation) {
+			handled++;
+		}
+	onbeat_end;
+	check(handled == 1);
+	expire(ONBEAT_MS(2), nothing);
+}
+
+static void fork_a_child(void)
+{
+	int status;
+	pid_t child = fork();
+
+	/* The child goes on to check in the block of its parent's, which has expired for it too. */
+	if (child)
+		check(waitpid(child, &status, 0) == child && status == 0);
+}
+
+static void forks_in_a_block(void)
+{
+	expire(ONBEAT_MS(20), fork_a_child);
+}
+
+static void *check_elsewhere(void *unused)
+{
+	compute_ns(ONBEAT_MS(5));
+	for (int i = 0; i < 1000; i++)
+		onbeat_check();
+	return unused;
+}
+
+static void check_in_a_thread(void)
+{
+	pthread_t thread;
+
+	check(pthread_create(&thread, NULL, check_elsewhere, NULL) == 0);
+	check(pthread_join(thread, NULL) == 0);
+}
+
+static void checks_for_another_thread(void)
+{
+	expire(ONBEAT_MS(2), check_in_a_thread);
+}
+
+static void check_in_handler(int number)
+{
+	(void)number;
+	onbeat_check();
+}
+
+static void alarm_now(void)
+{
+	signal(SIGALRM, check_in_handler);
+	compute_ns(ONBEAT_MS(4));
+	raise(SIGALRM);
+}
+
+static void checks_in_a_signal_handler(void)
+{
+	expire(ONBEAT_MS(2), alarm_now);
+}
+
+static void has_no_timers(void)
+{
+	const struct rlimit none = { 0, 0 };
+
+	check(setrlimit(RLIMIT_SIGPENDING, &none) == 0);
+	check(onbeat_within_prepare() < 0);
+}
+
+static void has_no_timers_and_goes_on(void)
+{
+	has_no_timers();
+	expire(ONBEAT_MS(2), nothing);
+}
+
+static void *no_reservation(int64_t runtime_ns, int64_t deadline_ns, int64_t period_ns)
+{
+	struct onbeat_reservation *none = (void *)&outside;
+
+	check(onbeat_reservation_create(&none, runtime_ns, deadline_ns, period_ns) == -EINVAL && !none);
+	check(*onbeat_reservation_reason());
+	return none;
+}
+
+static void reserves_nonsense(void)
+{
+	no_reservation(0, 1, 1);
+	no_reservation(-1, -1, -1);
+	no_reservation(2, 1, 3);
+	no_reservation(1, 3, 2);
+	no_reservation(INT64_MIN, INT64_MAX, INT64_MAX);
+	onbeat_reservation_destroy(no_reservation(0, 0, 0));
+}
+
+static struct onbeat_reservation *a_reservation(int64_t ns)
+{
+	struct onbeat_reservation *made;
+
+	check(onbeat_reservation_create(&made, ns, ns, ns) == 0);
+	return made;
+}
+
+/* Attaching it is refused by the kernel, or before. */
+static void reserves_all_time(void)
+{
+	struct onbeat_reservation *all = a_reservation(INT64_MAX);
+
+	check(onbeat_reservation_attach(all, 0) < 0 && *onbeat_reservation_reason());
+	onbeat_reservation_destroy(all);
+}
+
+static void attaches_what_is_not_there(void)
+{
+	struct onbeat_reservation *it = a_reservation(ONBEAT_MS(1));
+	static const pid_t none[] = { -1, INT_MIN, INT_MAX, 1 };
+
+	for (unsigned i = 0; i < sizeof(none) / sizeof(*none); i++) {
+		check(onbeat_reservation_attach(it, none[i]) == -ESRCH);
+		check(onbeat_reservation_detach(it, none[i]) == -ENOENT);
+		check(onbeat_reservation_attach_process(it, none[i]) < 0);
+		check(onbeat_reservation_detach_process(it, none[i]) == -ENOENT);
+		check(*onbeat_reservation_reason());
+	}
+	onbeat_reservation_destroy(it);
+}
+
+static void changes_to_nonsense(void)
+{
+	struct onbeat_reservation *it = a_reservation(ONBEAT_MS(1));
+	struct onbeat_reservation_state state;
+
+	check(onbeat_reservation_change(it, 2, 1, 1) == -EINVAL);
+	check(onbeat_reservation_set_hard(it, -7) == 0);
+	check(onbeat_reservation_query(it, &state) == 0);
+	check(state.period_ns == ONBEAT_MS(1) && state.threads == 0 && state.consumed_ns == 0);
+	onbeat_reservation_destroy(it);
+}
+
+static void detaches_in_the_child(void)
+{
+	struct onbeat_reservation *it = a_reservation(ONBEAT_MS(1));
+
+	fork_a_child();
+	check(onbeat_reservation_detach(it, 0) == -ENOENT);
+	onbeat_reservation_destroy(it);
+}
+
+static void asks_why_before_anything_failed(void)
+{
+	check(onbeat_reservation_reason());
+}
+
+static void marks_without_order(void)
+{
+	errno = 7;
+	for (int i = 0; i < 1000; i++) {
+		onbeat_job_end();
+		onbeat_job_begin();
+		onbeat_job_begin();
+		onbeat_realtime_start(-i, INT_MIN + i);
+		onbeat_realtime_finish_job();
+		onbeat_realtime_exit();
+		onbeat_realtime_exit();
+		onbeat_mdn();
+	}
+	check(errno == 7);
+}
+
+static void mark_in_handler(int number)
+{
+	(void)number;
+	onbeat_mdn();
+}
+
+static void marks_in_a_signal_handler(void)
+{
+	signal(SIGALRM, mark_in_handler);
+	raise(SIGALRM);
+	expire(ONBEAT_MS(2), marks_without_order);
+}
+
+static void marks_without_descriptors(void)
+{
+	const struct rlimit none = { 0, 0 };
+
+	check(setrlimit(RLIMIT_NOFILE, &none) == 0);
+	marks_without_order();
+}
+
+static void writes_figures_nowhere(void)
+{
+	check(onbeat_benchmark_write("/proc/none/table", "/proc/none/json") < 0);
+}
+
+/* What a debug build says; NULL for what is answered in the program. */
+static const struct {
+	void (*program)(void);
+	const char *words;
+} wrong[] = {
+	{ checks_outside, NULL },
+	{ takes_no_time_for_a_limit, NULL },
+	{ sets_a_deadline_in_the_past, NULL },
+	{ never_expires, NULL },
+	{ blocks_all_signals, NULL },
+	{ blocks_all_signals_before, NULL },
+	{ raises_the_librarys_signals, NULL },
+	{ returns, "left by return" },
+	{ breaks, "left by return, goto or break" },
+	{ continues, "left by continue" },
+	{ jumps, "left by longjmp" },
+	{ enables_too_often, "without onbeat_within_disable" },
+	{ throws_what_nobody_takes, "no block handles it" },
+	{ rethrows_what_was_not_caught, "rethrow" },
+	{ nests_too_deep, "nested deeper than" },
+	{ disables_for_ever, NULL },
+	{ forks_in_a_block, NULL },
+	{ checks_for_another_thread, NULL },
+	{ checks_in_a_signal_handler, NULL },
+	{ has_no_timers, NULL },
+	{ has_no_timers_and_goes_on, "timer" },
+	{ reserves_nonsense, NULL },
+	{ reserves_all_time, NULL },
+	{ attaches_what_is_not_there, NULL },
+	{ changes_to_nonsense, NULL },
+	{ detaches_in_the_child, NULL },
+	{ asks_why_before_anything_failed, NULL },
+	{ marks_without_order, NULL },
+	{ marks_in_a_signal_handler, NULL },
+	{ marks_without_descriptors, NULL },
+	{ writes_figures_nowhere, NULL },
+};
+
+int main(void)
+{
+	int failed = 0;
+
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		char text[1024];
+		ssize_t length;
+		int status, ends[2];
+		pid_t child;
+
+		check(pipe(ends) == 0);
+		child = fork();
+		check(child >= 0);
+		if (!child) {
+			const struct rlimit limit = { 20, 20 };
+
+			dup2(ends[1], STDERR_FILENO);
+			close(ends[0]);
+			close(ends[1]);
+			setrlimit(RLIMIT_CPU, &limit);
+			setenv("ONBEAT_DEBUG", "1", 1);
+			wrong[i].program();
+			_exit(0);
+		}
+		close(ends[1]);
+		length = read(ends[0], text, sizeof(text) - 1);
+		text[length < 0 ? 0 : length] = 0;
+		close(ends[0]);
+		check(waitpid(child, &status, 0) == child);
+		if (wrong[i].words ? !WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT || !strstr(text, wrong[i].words)
+				   : status != 0 || text[0]) {
+			fprintf(stderr, "wrong program %u: status %x, wanted '%s', read: %s\n", i, status,
+				wrong[i].words ? wrong[i].words : "", text);
+			failed = 1;
+		}
+	}
+	return failed;
+}
