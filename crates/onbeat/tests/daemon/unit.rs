@@ -50,10 +50,10 @@ fn systemd_takes_the_units() {
 }
 
 #[test]
-fn systemd_rates_the_exposure_of_each_unit_at_2_0_or_less() {
-    let test = "systemd_rates_the_exposure_of_each_unit_at_2_0_or_less";
+fn systemd_rates_the_exposure_of_each_unit_at_1_5_or_less() {
+    let test = "systemd_rates_the_exposure_of_each_unit_at_1_5_or_less";
     // In tenths.
-    let arguments = ["security", "--offline=true", "--threshold=20"];
+    let arguments = ["security", "--offline=true", "--threshold=15"];
     if let Some((is_content, said)) = analysed(test, &arguments) {
         assert!(is_content, "{said}");
         let rated = said.matches("Overall exposure level").count();
