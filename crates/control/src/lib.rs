@@ -34,12 +34,12 @@ mod slots;
 mod speed;
 mod task;
 mod timer;
-mod tuning;
 
 pub use drive::{CpuTime, Next, begin, drive};
 pub use dry_run::DryRun;
 pub use journal::Decision;
 pub use pipeline::Partner;
+pub use protection::FIRST;
 pub use protection::boost::{BoostEntry, BoostWhat, BoostWhy};
 pub use report::application::{Application, Means};
 pub use report::decision::{Entry, What};
@@ -57,4 +57,3 @@ pub use settings::{
     PipelineSettings, PowerSettings, Settings, SpeedRule, Treat, Treatment,
 };
 pub use speed::account::{AtSpeed, SpeedEntry, SpeedWhat, SpeedWhy};
-pub use tuning::protection::FIRST;

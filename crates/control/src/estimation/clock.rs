@@ -9,7 +9,19 @@ use onbeat_model::{Instant, Span};
 
 use super::Estimator;
 use crate::slots::Slot;
-use crate::tuning::clock::{CLOCK_PERIODS, PERIODS, QUARTER, THREADS, WAKER_PERIODS};
+
+/// A clock's wakeup counts in one period of this many: a thread that is late is awake when its
+/// timer expires, and half of a starved player's jobs are.
+const CLOCK_PERIODS: u64 = 2;
+/// The same for wakeups by another thread: the workers of a pool take turns at waking it.
+const WAKER_PERIODS: u64 = 4;
+/// Over how many periods wakeups are counted.
+const PERIODS: u64 = 16;
+/// The most threads that a chain of wakers is followed through: the longest in the recordings has
+/// five, and workers of a pool may all wake each other.
+const THREADS: usize = 64;
+/// The time over which an application's clock wakeups are counted, and between two reviews.
+pub(crate) const QUARTER: Span = Span::from_ms(250);
 
 /// The waker of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,11 @@ use onbeat_infer::period::{Beat, Tracker};
 use onbeat_model::{Burst, Demand, Instant, Job, Reservation, Rhythm, Span};
 
 use crate::Settings;
-use crate::tuning::lock::{GUESS, SAME_RATE};
+
+/// A period that is off by one part in this number was a guess.
+const GUESS: u64 = 100;
+/// Periods that differ by less than one part in this number are the same rate.
+const SAME_RATE: u64 = 20;
 
 pub(super) struct Lock {
     tracker: Tracker,

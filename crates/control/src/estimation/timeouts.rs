@@ -2,7 +2,14 @@
 
 use onbeat_model::Span;
 
-use crate::tuning::lock::{LONGEST_JOB, LONGEST_JOB_AT_LEAST, SILENT_AT_LEAST, SILENT_PERIODS};
+/// A thread that has not blocked for this many periods computes all the time.
+const LONGEST_JOB: u64 = 10;
+/// The same as a time, for short periods.
+const LONGEST_JOB_AT_LEAST: Span = Span::from_ms(400);
+/// The periods that a thread may be off its beat, or without an event.
+const SILENT_PERIODS: u64 = 12;
+/// The same as a time, for short periods.
+const SILENT_AT_LEAST: Span = Span::from_ms(1500);
 
 /// The longest time that a thread may compute without a pause.
 pub(super) fn longest_job(period: Span) -> Span {

@@ -12,8 +12,12 @@ use super::lock::{Lock, same_period};
 use super::schedule::Attempts;
 use super::timeouts::patience;
 use super::{AnalysisOutcome, Estimator};
-use crate::tuning::lock::{NEEDED_MOST, REJECTIONS};
 use crate::{Settings, Why};
+
+/// The analyses in a row that must disagree with a verified period: one in a hundred is a chance.
+const REJECTIONS: u32 = 3;
+/// The most analyses that must agree after a period that was a chance.
+const NEEDED_MOST: u32 = 4;
 
 /// How far a rhythm is trusted.
 #[derive(Clone, Copy, Debug, Default)]

@@ -8,9 +8,18 @@ use onbeat_decide::ladder::{ApplicationFacts, Rung, RungWhy};
 use onbeat_model::{Burst, Instant, Span};
 
 use crate::drive::CpuTime;
+use crate::estimation::clock::QUARTER;
 use crate::need::Need;
-use crate::tuning::clock::{IN_EACH_QUARTER, QUARTER};
-use crate::tuning::protection::{CAPACITY, KEEPS, UNPROVED};
+
+/// A process has a clock if it had this many clock wakeups in each of the last two quarters of a
+/// second: a transcoder beside hogs has one in half a second, a starved player ten.
+const IN_EACH_QUARTER: u32 = 2;
+/// An application keeps a beat for this long after its last period or clock.
+const KEEPS: Span = Span::from_secs(2);
+/// A periodic program shows its period in less. Without one, and with `CAPACITY` of a CPU in use,
+/// its clock does not count: build tools and copiers have one.
+const UNPROVED: Span = Span::from_secs(20);
+const CAPACITY: f64 = 0.9;
 
 /// All applications, by their first process.
 #[derive(Debug, Default)]

@@ -11,7 +11,13 @@ use crate::report::in_words;
 use crate::report::reason::{COMPARES, NO_BETTER};
 use crate::slots::Slot;
 use crate::timer::TimerEvent;
-use crate::tuning::protection::{LOOK_EVERY, REMEMBERED};
+
+/// The time between two looks at a thread that notified: its boost decays, and another program may
+/// have changed it.
+const LOOK_EVERY: Span = Span::from_ms(100);
+/// How long a thread's share of sleep is remembered after a notification, which honest threads send
+/// now and then.
+const REMEMBERED: Span = Span::from_secs(30);
 
 /// The change of a boost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -29,15 +29,33 @@ use onbeat_model::{Actuator, Boost, Burst, Instant, Refusal, Span, TaskId};
 use crate::Why;
 use crate::drive::CpuTime;
 use crate::enforcement::Enforcer;
+use crate::estimation::clock::QUARTER;
 use crate::pipeline::PipelineFinder;
 use crate::settings::AllowedMeans;
 use crate::slots::{BySlot, Slot};
 use crate::task::table::TaskTable;
 use crate::timer::{TimerEvent, TimerQueue};
-use crate::tuning::clock::QUARTER;
-use crate::tuning::protection::{COUNTED_EVERY, FIRST, GLANCE, PROTECTED};
 use application::{ProtectedApplication, ProtectedApplications};
 use boost::{BoostEntry, BoostWhat, BoostWhy, Notifiers, Pleading};
+
+/// The largest share of an ordinary thread. A slice below the kernel's 3 ms preempts a hog at its
+/// thread's wakeup (PREEMPT_SHORT, Linux 6.12).
+const PROTECTED: Boost = Boost {
+    levels: 20,
+    slice: Span::from_ms(1),
+    first: false,
+};
+/// What raises a thread where the kernel permits it. Of three threads that decode a film's first
+/// frame beside hogs with nice -20, all were on one CPU, and a hog had half of the other.
+pub const FIRST: Boost = Boost {
+    first: true,
+    ..PROTECTED
+};
+/// The least time between two looks at what raised threads have used.
+const COUNTED_EVERY: Span = Span::from_ms(5);
+/// The time between two looks at the nice values of an application that begins: its threads set
+/// values of their own, and wait behind all others until they are boosted again.
+const GLANCE: Span = Span::from_ms(50);
 
 /// All that is done for threads without a reservation.
 #[derive(Debug, Default)]
