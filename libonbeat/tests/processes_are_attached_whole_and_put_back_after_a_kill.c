@@ -91,6 +91,7 @@ int main(void)
 	pid_t other_second, killed;
 	pid_t other = start_two_threads(&other_second);
 	struct sched_param nothing = { 0 };
+	pthread_t thread;
 	int error = onbeat_reservation_attach_process(reservation, other);
 
 	if (error == -EPERM && !getenv("CI")) {
@@ -119,6 +120,14 @@ int main(void)
 	check(onbeat_reservation_detach(reservation, 0) == 0);
 	check(onbeat_reservation_attach_process(reservation, 0) == 0);
 	check(sched_getscheduler(0) == RESERVED);
+	/* A thread that is new is ordinary until it is called again. */
+	check(pthread_create(&thread, NULL, be_second, NULL) == 0);
+	while (!second)
+		usleep(1000);
+	check(sched_getscheduler(second) == SCHED_OTHER);
+	check(onbeat_reservation_attach_process(reservation, 0) == 0);
+	check(sched_getscheduler(second) == RESERVED);
+	check(onbeat_reservation_query(reservation, &state) == 0 && state.threads == 2);
 	check(onbeat_reservation_attach_process(reservation, other) == 0);
 	onbeat_reservation_destroy(reservation);
 	check(sched_getscheduler(0) == SCHED_OTHER);
