@@ -369,10 +369,15 @@ static void marks_in_a_signal_handler(void)
 
 static void marks_without_descriptors(void)
 {
-	const struct rlimit none = { 0, 0 };
+	const struct rlimit none = { 0, 100 }, some = { 100, 100 };
 
 	check(setrlimit(RLIMIT_NOFILE, &none) == 0);
 	marks_without_order();
+	/* Whether it may mark is not decided by that. */
+	check(onbeat_marking_ == 0);
+	check(setrlimit(RLIMIT_NOFILE, &some) == 0);
+	onbeat_mdn();
+	check(onbeat_marking_ != 0);
 }
 
 static void writes_figures_nowhere(void)

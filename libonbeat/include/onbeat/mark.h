@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The system call under <onbeat/job.h> and <onbeat/mdn.h>. The numbers are an interface: they do
- * not change.
+ * The system call under <onbeat/job.h> and <onbeat/mdn.h>. The numbers do not change.
  */
 #ifndef ONBEAT_MARK_H
 #define ONBEAT_MARK_H
@@ -41,10 +40,9 @@ extern int onbeat_marking_;
 __attribute__((weak, visibility("hidden"))) int onbeat_marking_;
 
 /*
- * Whether a mark does this process no harm. A filter of system calls that it was started with, such
- * as a container's or a sandbox's, may kill it for an unknown option, and the kernel does not tell
- * what a filter does: a child tries it. It sends no signal when it ends, and only a wait with
- * __WALL sees it.
+ * Whether a mark does this process no harm. A filter of system calls that it was started with may
+ * kill it for an unknown option, and the kernel does not tell what a filter does: a child tries it.
+ * It sends no signal when it ends, and only a wait with __WALL sees it.
  */
 static __attribute__((noinline, unused)) int onbeat_find_out_(void)
 {
@@ -56,6 +54,8 @@ static __attribute__((noinline, unused)) int onbeat_find_out_(void)
 
 	if (file >= 0)
 		close(file);
+	else if (errno == EMFILE || errno == ENFILE)
+		return 2; /* The next mark asks again. */
 	status[length < 0 ? 0 : length] = 0;
 	filter = strstr(status, "\nSeccomp:\t");
 	if (filter ? filter[10] == '0' : strstr(status, "\nCpus_allowed:") != NULL) {
