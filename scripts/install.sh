@@ -71,8 +71,7 @@ put_here() { # SOURCE PLACE
     echo "installed $2"
 }
 
-# What runs puts back what it changed. Its unit's alias, rtkit-daemon.service, would keep RealtimeKit's own unit from
-# starting once the unit is gone.
+# What runs puts back what it changed.
 end_service() {
     [ -z "$image" ] && [ "$service" = yes ] || return 0
     if command -v systemctl >/dev/null && systemctl cat onbeat.service >/dev/null 2>&1; then

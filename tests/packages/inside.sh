@@ -58,9 +58,8 @@ dpkg --verify onbeat onbeat-node libonbeat0 libonbeat-dev python3-onbeat | grep 
 step 'the service runs, and is started with the machine'
 eventually systemctl --quiet is-active onbeat || fail 'it does not run'
 [ "$(systemctl is-enabled onbeat)" = enabled ] || fail 'it is not started with the machine'
-[ "$(readlink /etc/systemd/system/rtkit-daemon.service)" = /usr/lib/systemd/system/onbeat.service ] ||
-    [ "$(readlink -f /etc/systemd/system/rtkit-daemon.service)" = "$(readlink -f /lib/systemd/system/onbeat.service)" ] ||
-    fail 'it does not stand in for RealtimeKit'
+[ ! -e /etc/systemd/system/rtkit-daemon.service ] || fail 'it stands in for RealtimeKit without being asked'
+grep -q 'systemctl disable --now onbeat' /tmp/apt || fail 'the installation does not say that the service runs'
 [ "$(systemctl show --property=Type --value onbeat)" = notify ] || fail 'it does not say when it is ready'
 # There are no manual pages in a fresh Debian.
 systemd-analyze verify onbeat.service 2>&1 | grep onbeat | grep -v "'man " && fail 'systemd finds something wrong with its unit'
@@ -179,7 +178,6 @@ kill "$reserved"
 ! systemctl --quiet is-active onbeat || fail 'the service runs without its package'
 ! systemctl --quiet is-active onbeat-node || fail 'onbeat-node runs without the service'
 [ -e /etc/onbeat/onbeat.toml ] || fail 'the configuration went before it was purged'
-[ ! -L /etc/systemd/system/rtkit-daemon.service ] || fail 'the alias hides the unit of RealtimeKit'
 
 step 'purge'
 # As if an onbeat from elsewhere, of root's own, were at work.
@@ -195,7 +193,7 @@ diff /tmp/before /tmp/after >/tmp/said || fail "not as before: $(head -n 20 /tmp
 ! systemctl --no-legend --failed | grep onbeat || fail 'a failed unit stayed'
 echo 'nothing stayed behind'
 
-step 'an installation from source stands in for RealtimeKit, and gives its place back when it is taken away'
+step 'RealtimeKit keeps its clients, and an installation from source serves them where it is masked'
 apt-get install -y -qq --no-install-recommends rtkit make >/tmp/apt 2>&1 || {
     cat /tmp/apt
     fail 'RealtimeKit and make cannot be installed'
@@ -210,6 +208,9 @@ serves() {
     as_alice busctl get-property "$kit" /org/freedesktop/RealtimeKit1 "$kit" MaxRealtimePriority &&
         busctl --no-pager status "$kit" | grep -x "Comm=$1"
 }
+eventually serves rtkit-daemon || fail 'it takes the clients of RealtimeKit without being asked'
+systemctl mask --now rtkit-daemon
+systemctl restart onbeat
 eventually serves onbeat || fail 'it does not stand in for RealtimeKit'
 sleep 1000 &
 client=$!
@@ -222,5 +223,6 @@ has_nice 0 || fail 'what a client had is not put back'
 kill "$client"
 ! systemctl --quiet is-active onbeat || fail 'the service runs without its files'
 [ ! -e /usr/local/bin/onbeat ] || fail 'the binary stayed'
+systemctl unmask rtkit-daemon
 eventually serves rtkit-daemon || fail 'RealtimeKit is not back'
 echo 'RealtimeKit is back'

@@ -1,6 +1,7 @@
 //! RealtimeKit's name on the bus: onbeat has it as long as its clients are to be served and no
 //! other service has it.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use zbus::blocking::Connection;
@@ -8,6 +9,9 @@ use zbus::fdo::{RequestNameFlags, RequestNameReply};
 
 use super::limits::{LimitsInForce, PriorityLimits};
 use super::names::REALTIMEKIT;
+
+/// Where an administrator's link stands for RealtimeKit's unit: `systemctl mask` makes one.
+const ITS_UNIT: &str = "/etc/systemd/system/rtkit-daemon.service";
 
 /// See the file's head.
 #[derive(Clone, Debug)]
@@ -65,6 +69,14 @@ impl NameOwner {
     /// Without any flag: the present owner is not replaced, and once it is gone the name is ours.
     /// Until then, why it is not.
     fn ask(&self) -> zbus::Result<Option<&'static str>> {
+        let bus = zbus::blocking::fdo::DBusProxy::new(&self.connection)?;
+        let names = bus.list_activatable_names()?;
+        if is_realtimekits(names.iter().map(|name| name.as_str()), Path::new(ITS_UNIT)) {
+            return Ok(Some(
+                "RealtimeKit is installed and serves them; to have onbeat do it: systemctl mask --now rtkit-daemon, then \
+                 systemctl restart onbeat",
+            ));
+        }
         let flags = std::iter::empty::<RequestNameFlags>().collect();
         let reply = self.connection.request_name_with_flags(REALTIMEKIT, flags);
         Ok(match reply? {
@@ -73,5 +85,30 @@ impl NameOwner {
             }
             _ => None,
         })
+    }
+}
+
+/// RealtimeKit is installed, and no administrator has taken its place away: who asked for it keeps
+/// it.
+fn is_realtimekits<'a>(mut activatable: impl Iterator<Item = &'a str>, unit: &Path) -> bool {
+    activatable.any(|name| name == REALTIMEKIT) && !unit.is_symlink()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn realtimekit_keeps_its_clients_unless_an_administrator_masks_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let unit = folder.path().join("rtkit-daemon.service");
+        let installed = ["org.freedesktop.systemd1", REALTIMEKIT];
+        assert!(is_realtimekits(installed.into_iter(), &unit));
+        assert!(!is_realtimekits(
+            ["org.freedesktop.systemd1"].into_iter(),
+            &unit
+        ));
+        std::os::unix::fs::symlink("/dev/null", &unit).unwrap();
+        assert!(!is_realtimekits(installed.into_iter(), &unit));
     }
 }
