@@ -115,6 +115,12 @@ fn reclaiming() -> Feature {
             "a reservation is a ceiling only with --hard",
             "",
         ),
+        Some(Err(error)) if error.raw_os_error() == Some(libc::EPERM) => Feature::new(
+            name,
+            Support::Partial,
+            "not known: no reservation can be tried",
+            "see CAP_SYS_NICE",
+        ),
         _ => Feature::new(
             name,
             Support::None,

@@ -60,7 +60,7 @@ pub enum Refusal {
     #[error("not permitted: {advice}")]
     NotPermitted { advice: String },
     /// An administrator or another program changed the task by hand, and wins.
-    #[error("another program changed this task's scheduling ({now}); onbeat leaves it alone")]
+    #[error("the task or another program changed its scheduling ({now}); onbeat leaves it alone")]
     TakenOver { now: String },
     #[error("the task is gone")]
     Gone,

@@ -1,7 +1,7 @@
 //! Files that commands write, and warnings about those that they read.
 
 use std::fmt::Display;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,14 @@ impl Output {
         self,
         write: impl FnOnce(BufWriter<File>) -> io::Result<()>,
     ) -> anyhow::Result<()> {
-        write(self.file).with_context(|| format!("cannot write {}", self.path.display()))
+        let Self { path, file } = self;
+        write(file).with_context(|| {
+            // Half of a file is none. A device stays.
+            if path.is_file() {
+                let _ = fs::remove_file(&path);
+            }
+            format!("cannot write {}", path.display())
+        })
     }
 }
 

@@ -8,10 +8,10 @@ use std::ops::ControlFlow;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use onbeat_act::task;
-use onbeat_control::Application;
-use onbeat_model::{Reservation, TaskId};
+use onbeat_control::{Application, TimeHistogram};
+use onbeat_model::{Reservation, Span, TaskId};
 use onbeat_top::{ServiceConnection, ServiceError, State, ThreadSnapshot, WantedThreads, harmless};
 use zbus::blocking::{Connection, connection};
 use zbus::zvariant::Value;
@@ -63,6 +63,8 @@ pub(crate) struct ClientSession {
     is_alone: bool,
     /// Each thread as it was last seen.
     seen: BTreeMap<TaskId, ThreadSnapshot>,
+    /// The response times of its jobs since.
+    times: BTreeMap<TaskId, TimeHistogram>,
     /// Each application that these work for, with its sums when it was last seen.
     applications: BTreeMap<u32, Application>,
     /// The threads without a reservation of which the user was told.
@@ -75,7 +77,8 @@ impl ClientSession {
     /// Connects to the system bus, or where DBUS_SYSTEM_BUS_ADDRESS says. Signals are to be blocked
     /// before: it starts threads.
     pub(crate) fn nothing_yet(quiet: bool) -> anyhow::Result<Self> {
-        let connection = connect()?;
+        let connection =
+            connect().context("without sudo the system service acts, and it cannot be reached")?;
         has_the_bus_numbers(&connection)?;
         Ok(Self {
             connection,
@@ -83,6 +86,7 @@ impl ClientSession {
             asked: Vec::new(),
             is_alone: false,
             seen: BTreeMap::new(),
+            times: BTreeMap::new(),
             applications: BTreeMap::new(),
             told: BTreeSet::new(),
             next_look: Instant::now(),
@@ -133,10 +137,17 @@ impl ClientSession {
 
     async fn look(&mut self) {
         self.follow_service().await;
-        if let Ok(snapshot) = self.monitor.see(&WantedThreads::default()).await {
+        let wanted = WantedThreads {
+            jobs_of: self.seen.keys().map(|thread| thread.tid).collect(),
+        };
+        if let Ok(snapshot) = self.monitor.see(&wanted).await {
             for seen in snapshot.threads {
                 if self.is_ours(&seen) {
                     self.tell(&seen);
+                    let times = self.times.entry(seen.task.id).or_default();
+                    seen.news
+                        .iter()
+                        .for_each(|done| times.record(done.response));
                     self.seen.insert(seen.task.id, seen);
                 }
             }
@@ -245,6 +256,12 @@ impl ClientSession {
     /// The applications that were kept on the beat, as they were last seen.
     pub(crate) fn applications(&self) -> impl Iterator<Item = &Application> {
         self.applications.values()
+    }
+
+    /// Half, 95% and all of the thread's jobs took no longer, as far as they were seen.
+    pub(crate) fn response_times(&self, thread: TaskId) -> [Option<Span>; 3] {
+        let times = self.times.get(&thread);
+        [0.5, 0.95, 1.0].map(|share| times?.quantile(share))
     }
 
     /// The threads of one that have a period, as they were last seen.

@@ -350,7 +350,7 @@ impl<A: Actuator> Enforcer<A> {
         let old = self.held(slot);
         self.change(books, slot, Enforcement::yield_to_other);
         let refusal = refusal.unwrap_or(Refusal::TakenOver {
-            now: "noticed by itself".to_owned(),
+            now: "it no longer has its reservation".to_owned(),
         });
         let decision = (What::TakenOver, Why::Refused(refusal));
         books.enter(slot, decision, (old, None));

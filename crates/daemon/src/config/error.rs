@@ -70,6 +70,11 @@ pub(super) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> ConfigError {
 pub(super) fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
     let start = error.span().map_or(0, |span| span.start);
     let message = error.message().trim().replace('\n', ", ");
+    let unquoted = "string values must be quoted, expected literal string";
+    let message = message.replace(
+        unquoted,
+        "expected a number, true or false, or a text in quotes",
+    );
     let says_what_to_do = message.contains("expected") || message.contains(": write");
     let problem = if says_what_to_do {
         message

@@ -171,7 +171,7 @@ pub(crate) struct AttachArgs {
     #[command(flatten)]
     pub(crate) service: ServiceOption,
     /// The processes, with all their threads
-    #[arg(required = true, value_name = "PID")]
+    #[arg(required = true, value_name = "PID", value_parser = values::process)]
     pub(crate) pids: Vec<u32>,
 }
 

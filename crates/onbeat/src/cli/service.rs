@@ -1,5 +1,6 @@
 //! Which process acts for `run`, `attach` and `reserve`: this one, or the system service.
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches};
 
@@ -22,8 +23,21 @@ pub(crate) struct ServiceOption {
 impl Cli {
     /// The command line. Ends the process where that cannot be understood, and after help.
     pub(crate) fn of_command_line() -> Self {
-        let matches = Self::command().get_matches();
-        Self::of_matches(&matches).unwrap_or_else(|error| error.exit())
+        let matches = Self::command().try_get_matches();
+        let parsed = matches.and_then(|matches| Self::of_matches(&matches));
+        parsed.unwrap_or_else(|error| {
+            let argument = match error.get(ContextKind::InvalidArg) {
+                Some(ContextValue::String(text)) if error.kind() == ErrorKind::UnknownArgument => {
+                    text
+                }
+                _ => error.exit(),
+            };
+            let _ = error.print();
+            if !argument.starts_with('-') && error.to_string().contains("-- <CMD>") {
+                eprintln!("\nonbeat: the program goes behind two dashes: -- {argument}");
+            }
+            std::process::exit(error.exit_code())
+        })
     }
 
     fn of_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {

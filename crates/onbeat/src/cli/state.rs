@@ -37,6 +37,7 @@ const VARIABLE: &str = "ONBEAT_STATE_DIR";
 
 fn or_default(given: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     given.or_else(StateFile::default_directory).context(
-        "there is no folder for the former scheduling of threads: name one in ONBEAT_STATE_DIR",
+        "without root's rights there is no folder that keeps how threads were scheduled before: use sudo, or name one with \
+         --state-dir or ONBEAT_STATE_DIR",
     )
 }

@@ -89,15 +89,24 @@ impl FromStr for Seeds {
     }
 }
 
-/// A share above 0% and up to 100%, with or without its sign.
+/// The number of a process.
+pub(super) fn process(text: &str) -> Result<u32, String> {
+    text.parse()
+        .map_err(|_| format!("'{text}' is not the number of a process: write $(pidof {text})"))
+}
+
+/// A share above 0% and up to 100%; below 1, with its sign.
 pub(super) fn percent(text: &str) -> Result<Bandwidth, String> {
     let advice =
         || format!("'{text}' is not a share: write per cent above 0 and up to 100, as in 85%");
-    let number: f64 = text
-        .trim_end_matches('%')
-        .trim_end()
-        .parse()
-        .map_err(|_| advice())?;
+    let bare = text.trim_end_matches('%').trim_end();
+    let number: f64 = bare.parse().map_err(|_| advice())?;
+    if number > 0.0 && number < 1.0 && bare == text {
+        let whole = number * 100.0;
+        return Err(format!(
+            "'{text}' could be {whole}% or {text}%: write the one that you mean"
+        ));
+    }
     if number > 0.0 && number <= 100.0 {
         Ok(Bandwidth::from_cpus(number / 100.0))
     } else {
@@ -159,7 +168,8 @@ mod tests {
     fn a_share_is_above_zero_and_at_most_all() {
         assert_eq!(percent("85%"), Ok(Bandwidth::from_cpus(0.85)));
         assert_eq!(percent("12.5"), Ok(Bandwidth::from_cpus(0.125)));
-        for wrong in ["", "%", "0", "-5%", "101%", "NaN", "inf"] {
+        assert_eq!(percent("0.6%"), Ok(Bandwidth::from_cpus(0.006)));
+        for wrong in ["", "%", "0", "0.6", "-5%", "101%", "NaN", "inf"] {
             assert!(percent(wrong).is_err(), "{wrong}");
         }
     }

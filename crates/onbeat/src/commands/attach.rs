@@ -13,7 +13,7 @@ use crate::signals::Signals;
 
 /// Tracks, keeps, gives back.
 pub(crate) fn run(args: &AttachArgs) -> anyhow::Result<ExitCode> {
-    if served::is_meant(&args.service, args.keep.quiet)? {
+    if served::is_meant(&args.service)? {
         return served::attach(args);
     }
     start(&args.pids, &args.keep, None)

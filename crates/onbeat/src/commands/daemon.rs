@@ -15,6 +15,7 @@ pub(crate) fn run(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
     let sources = Sources::new(args.config.clone(), args.rules.clone(), &state);
     if args.check {
         onbeat_daemon::read(&sources)?;
+        println!("the configuration has no mistake");
         return Ok(ExitCode::SUCCESS);
     }
     let options = ServiceOptions {

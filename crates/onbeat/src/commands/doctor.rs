@@ -105,7 +105,7 @@ fn write_for_people(output: &mut impl Write, examination: &Examination<'_>) -> i
     match examination.tracers.iter().find(works) {
         Some(tracer) => writeln!(
             output,
-            "`onbeat watch -- CMD` works as it is, with the tracer {}: it finds periods, and changes nothing.",
+            "`onbeat watch -- CMD` works as it is, with the {}: it finds periods, and changes nothing.",
             tracer.name
         ),
         None => Ok(()),

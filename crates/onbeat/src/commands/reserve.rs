@@ -15,7 +15,7 @@ use crate::signals::Signals;
 
 /// Reserves, starts the program, and waits for its end.
 pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
-    if served::is_meant(&args.service, false)? {
+    if served::is_meant(&args.service)? {
         return served::reserve(args);
     }
     let signals = Signals::block().context("cannot listen for signals")?;

@@ -17,7 +17,7 @@ use crate::signals::{ReceivedSignal, Signals};
 
 /// Starts, tracks, keeps; gives the program's exit status.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    if served::is_meant(&args.service, args.keep.quiet)? {
+    if served::is_meant(&args.service)? {
         return served::run(args);
     }
     start(&args.command, &args.keep, None)

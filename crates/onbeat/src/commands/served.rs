@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use onbeat_act::{may_reserve, task};
 use onbeat_control::Next;
-use onbeat_model::TaskId;
+use onbeat_model::{Span, TaskId};
 use onbeat_top::{Align, ThreadSnapshot};
 
 use super::run::ChildProgram;
@@ -32,7 +32,7 @@ const WHOM_AND_WHAT: [&str; 7] = [
 ];
 
 /// Whether the service is to do it: it is wanted, or this process may not.
-pub(super) fn is_meant(option: &ServiceOption, quiet: bool) -> anyhow::Result<bool> {
+pub(super) fn is_meant(option: &ServiceOption) -> anyhow::Result<bool> {
     if option.service {
         refuse_others(option)?;
         return Ok(true);
@@ -41,10 +41,7 @@ pub(super) fn is_meant(option: &ServiceOption, quiet: bool) -> anyhow::Result<bo
     if may_reserve() || option.given.iter().any(|flag| flag == "--dry-run") {
         return Ok(false);
     }
-    refuse_others(option).context("without CAP_SYS_NICE only the system service can do that")?;
-    if !quiet {
-        eprintln!("onbeat: no CAP_SYS_NICE: asking the system service");
-    }
+    refuse_others(option).context("without sudo the system service acts")?;
     Ok(true)
 }
 
@@ -53,7 +50,7 @@ fn refuse_others(option: &ServiceOption) -> anyhow::Result<()> {
     let others: Vec<&str> = others.filter(|f| !WHOM_AND_WHAT.contains(f)).collect();
     if !others.is_empty() {
         bail!(
-            "the service has its own settings (onbeat.toml) in place of {}: leave that out, or run onbeat as root",
+            "the service does not take {}: leave that out, or use sudo; its settings are in onbeat.toml",
             others.join(" and ")
         );
     }
@@ -160,6 +157,9 @@ fn close(held: &ClientSession, quiet: bool) {
         ("id", Align::Right),
         ("period", Align::Right),
         ("jobs", Align::Right),
+        ("p50", Align::Right),
+        ("p95", Align::Right),
+        ("max", Align::Right),
         ("missed", Align::Right),
         ("used", Align::Right),
         ("reserved", Align::Right),
@@ -174,13 +174,16 @@ fn close(held: &ClientSession, quiet: bool) {
             application.pid.to_string(),
             String::new(),
             application.jobs.to_string(),
+            String::new(),
+            String::new(),
+            String::new(),
             application.missed.to_string(),
             application.bandwidth_used.to_string(),
             application.bandwidth_reserved.to_string(),
             application.served(),
         ]);
         for seen in held.threads_of(application.pid) {
-            table.row(thread_row(seen));
+            table.row(thread_row(seen, held.response_times(seen.task.id)));
         }
     }
     if is_empty {
@@ -190,7 +193,8 @@ fn close(held: &ClientSession, quiet: bool) {
     }
 }
 
-fn thread_row(seen: &ThreadSnapshot) -> [String; 8] {
+fn thread_row(seen: &ThreadSnapshot, times: [Option<Span>; 3]) -> [String; 11] {
+    let [p50, p95, max] = times.map(|time| time.map_or("-".to_owned(), |time| time.to_string()));
     let held = seen
         .held
         .map_or("-".to_owned(), |h| h.bandwidth().to_string());
@@ -204,6 +208,9 @@ fn thread_row(seen: &ThreadSnapshot) -> [String; 8] {
         seen.task.id.to_string(),
         seen.period.map_or("-".to_owned(), |p| p.to_string()),
         seen.jobs.to_string(),
+        p50,
+        p95,
+        max,
         seen.missed.to_string(),
         String::new(),
         held,

@@ -9,10 +9,11 @@ use crate::{onbeat, stderr, stdout};
 fn a_wrong_command_line_is_told_with_status_2() {
     for (args, told) in [
         (vec!["run"], "<CMD>"),
-        (vec!["run", "true"], "unexpected argument"),
+        (vec!["run", "true"], "behind two dashes: -- true"),
+        (vec!["run", "--cap", "0.6", "--", "true"], "60% or 0.6%"),
         (vec!["run", "--cap", "0", "--", "true"], "as in 85%"),
         (vec!["attach"], "<PID>"),
-        (vec!["attach", "mplayer"], "invalid digit"),
+        (vec!["attach", "mplayer"], "$(pidof mplayer)"),
         (vec!["record", "-o", "x"], "required"),
         (vec!["record", "--", "true"], "--output"),
         (

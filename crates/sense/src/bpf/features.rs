@@ -13,15 +13,17 @@ use onbeat_kernel::proc::started_ticks;
 /// Tries each feature that the tracer needs.
 #[must_use]
 pub fn probe() -> Vec<Feature> {
-    vec![
-        type_information(),
-        ring_buffer(),
-        task_storage(),
-        wakers(),
-        timers(),
-        account(),
-        marks(),
-    ]
+    let ring_buffer = ring_buffer();
+    let mut rest = [task_storage(), wakers(), timers(), account(), marks()];
+    // Who may load no BPF program is told nothing of them by another kernel.
+    if ring_buffer.standing == Support::None {
+        let booting = rest.iter_mut().filter(|f| f.advice.starts_with("boot"));
+        booting.for_each(|feature| feature.advice = "see BPF ring buffer".to_owned());
+    }
+    [type_information(), ring_buffer]
+        .into_iter()
+        .chain(rest)
+        .collect()
 }
 
 /// A feature that is there in full or else only `otherwise`: what either means, and what to do.

@@ -151,6 +151,8 @@ impl<'a> PreparedRun<'a> {
         };
         let may_act = !options.dry_run
             && self.config.enforcement.means != MeansChoice::Reservations
+            // What can refuse a run is tried before its program begins.
+            && self.config.power.is_none()
             && self.config.enforcement.through != Through::Scx
             && (options.always || is_contended());
         may_act && options.also.is_empty() && can_join()
@@ -338,13 +340,17 @@ impl Keeper<'_> {
         let told = tell(&mut controller, log, history, metrics, quiet);
         drop(controller);
         let looked = self.prepared.view.take().map_or(Ok(()), LiveView::end);
-        self.close(&report, &time, meter)?;
+        let closed = self.close(&report, &time, meter);
         outcome.context("tracing broke off")?;
         looked.context("cannot use the terminal")?;
-        match write_failed.or(told.err()) {
-            Some(error) => Err(error).context("cannot write the log"),
-            None => Ok(began),
+        let told = write_failed.or(told.err()).map_or(Ok(()), Err);
+        // What was run has its own status, whatever became of the files.
+        for failure in [closed, told.context("cannot write the log")] {
+            if let Err(error) = failure {
+                eprintln!("onbeat: {error:#}");
+            }
         }
+        Ok(began)
     }
 
     fn close(

@@ -100,10 +100,14 @@ fn plan(
     let Some(rhythm) = thread.rhythm else {
         return Err("it has no period, so there is nothing to reserve for".into());
     };
-    let demands: Vec<Span> = thread.jobs.iter().map(|job| job.demand.as_span()).collect();
-    let budget = least_budget(&demands, may_miss).unwrap_or_default();
-    let runtime = budget.max(capacity.shortest_runtime);
+    let all: Vec<Span> = thread.jobs.iter().map(|job| job.demand.as_span()).collect();
     let period = rhythm.period;
+    let budget = |demands| least_budget(demands, may_miss).unwrap_or_default();
+    // A program begins with more work than it has later, or loads what it needs.
+    let halves = [&all[..], &all[all.len() / 2..]];
+    let fits = halves.into_iter().find(|demands| budget(demands) <= period);
+    let demands = fits.unwrap_or(&all);
+    let runtime = budget(demands).max(capacity.shortest_runtime);
     if period < capacity.shortest_period || period > capacity.longest_period {
         return Err(format!(
             "its period of {period} is not one that the kernel takes: those are {} to {}",
@@ -118,7 +122,7 @@ fn plan(
     })?;
     let task = &thread.task;
     let is_first = task.id.tid == task.pid;
-    let mut sorted = demands.clone();
+    let mut sorted = demands.to_vec();
     sorted.sort_unstable();
     Ok(PlanLine {
         file: file.display().to_string(),
@@ -128,7 +132,7 @@ fn plan(
         period_ns: period,
         bandwidth: reservation.bandwidth(),
         jobs: demands.len(),
-        missed: missed(&demands, runtime),
+        missed: missed(demands, runtime),
         chrt: chrt_for_thread(task.id.tid, &reservation),
         planned: PlannedThread {
             tid: task.id.tid,
