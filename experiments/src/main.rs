@@ -19,6 +19,7 @@ mod mdn;
 mod mdn_main_loop;
 mod media;
 mod notification_latency;
+mod period_accuracy;
 mod period_detection;
 mod player_deadlines;
 mod plot;
@@ -113,6 +114,8 @@ enum Experiment {
     ServerPeriod(server_period::Args),
     /// Global EDF against partitioned EDF, up to the admission bound
     SeveralCpus(several_cpus::Args),
+    /// The error of the period against the Cramer-Rao bound, over jitter, outliers and missing jobs
+    PeriodAccuracy,
     /// How long a player must be watched until its rate is found (LFS++, Fig. 11 and 12)
     PeriodDetection,
     /// Programs that change their rate: how soon the reservation follows, and which jobs are late
@@ -195,6 +198,7 @@ fn start(machine: &Machine, experiment: Experiment) -> anyhow::Result<()> {
         Experiment::Predictors(args) => predictors::run(machine, &args),
         Experiment::MissesAgainstBandwidth(args) => bandwidth::run(machine, &args),
         Experiment::Demands(args) => demands::run(machine, &args),
+        Experiment::PeriodAccuracy => period_accuracy::run(machine),
         Experiment::PeriodDetection => period_detection::run(machine),
         Experiment::WakeupsVsSyscalls(args) => wakeups_vs_syscalls::run(machine, &args),
         Experiment::FrequencySwitch(args) => frequency_switch::run(machine, &args),

@@ -16,6 +16,9 @@ use super::trains::Train;
 /// Bursts that are kept: 24 bytes and 0.3 us an analysis for each.
 const CAPACITY: usize = 1024;
 
+/// A line through all wakeups may scatter by this much more: it has more of them.
+const MORE: f64 = 1.3;
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AnalyserConfig {
     /// The probability, per analysis, that a thread without any rhythm is called periodic.
@@ -221,8 +224,7 @@ impl Look<'_> {
         self.proof_of(seen)
     }
 
-    /// The shortest fraction of the period found that has a proof, or the period itself, along the
-    /// line nearest to all wakeups.
+    /// The shortest fraction of the period found that has a proof, or the period itself.
     fn proof_of(&mut self, mut seen: FoundBeat) -> Option<Proved> {
         if seen.points != Points::OfTimers {
             self.train.points(self.bursts, self.origin);
@@ -234,7 +236,7 @@ impl Look<'_> {
                 }
             } else if seen.points == Points::All
                 && let Some(line) = fit::robust_line(&found.nearest(at), &mut Vec::new())
-                && line.jitter < found.jitter
+                && line.jitter < MORE * found.jitter
                 && line.has_period(found.period)
             {
                 seen.found.line = line;

@@ -9,8 +9,8 @@
 use super::FEWEST;
 use super::fit::FittedLine;
 
-/// Lateness with a smaller kurtosis than this has edges: spread evenly it is 1.8, normal 3.
-const EDGED: f64 = 2.7;
+/// Lateness with a smaller kurtosis has edges: half way from 1.8 (spread evenly) to 3 (normal).
+const EDGED: f64 = 2.4;
 
 /// The middle of the narrowest band around `beats`, if their lateness behind `line` has edges;
 /// otherwise `line`. The beats ascend.

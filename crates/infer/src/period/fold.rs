@@ -11,9 +11,9 @@
 //! where peaks may fall together, has less, too. So one figure compares a period with its
 //! fractions. Gregory and Loredo (Astrophysical Journal 398, 1992) have this test for pulsars.
 //!
-//! A thread of a pool may serve every other beat, now the even ones and now the odd ones. Twice the
-//! period then has more evidence for as long as it serves the same ones, but a reservation must be
-//! there at both. So that is not held against the shorter one, where both take their turn.
+//! A thread of a pool may serve every other beat, now the even and now the odd ones. Twice the
+//! period has more evidence while it serves the same ones, but a reservation must be there at both:
+//! that is not held against the shorter one, where both take their turn.
 
 use super::false_alarm::divergence;
 use super::fit::{self, FittedLine};
@@ -63,10 +63,9 @@ fn ln_gamma(mut x: f64) -> f64 {
 }
 
 impl Fold {
-    /// The fraction of `period`, in nanoseconds, that has as much evidence as it, as the line
-    /// through its releases; none if no line has most of its beats met. Half the period need not
-    /// tell whether a release is at an even or an odd beat. `at` are the wakeups, ascending, at
-    /// least two.
+    /// The fraction of `period`, in nanoseconds, that has as much evidence among the wakeups `at`,
+    /// as the line through its releases; none if none has most of its beats met. Half of the
+    /// period need not tell whether a release is at an even or an odd beat.
     pub(super) fn fraction(&mut self, at: &[f64], period: f64) -> Option<FittedLine> {
         let mut most = self.evidence(at, period).left;
         let mut best = None;
@@ -108,9 +107,8 @@ impl Fold {
         let odd = met.iter().filter(|&beat| beat & 1 == 1).count();
         let few = odd.min(met.len() - odd);
         let is_few = |beat: i64| (beat & 1 == 1) == (odd == few);
-        let threes = met.windows(3);
-        let between = threes.filter(|beats| beats[2] - beats[0] == 2 && is_few(beats[1]));
-        let in_turn = few - between.count();
+        let is_between = |w: &&[i64]| w[2] - w[0] == 2 && is_few(w[1]);
+        let in_turn = few - met.windows(3).filter(is_between).count();
         let turns = (at[at.len() - 1] - at[0]) / period;
         let all = met.len() as f64;
         let serves_both =
