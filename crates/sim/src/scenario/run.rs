@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use onbeat_control::{
-    Controller, Decision, EstimationSettings, Next, PowerSettings, Settings, drive,
+    AllowedMeans, Controller, Decision, EstimationSettings, Next, PowerSettings, Settings, drive,
 };
 use onbeat_lfspp::reference::{self, ReferenceController};
 use onbeat_model::{Follow, Instant, Sensor, Span, Task, TaskId};
@@ -207,8 +207,8 @@ impl<'a> ScenarioRun<'a> {
         } else {
             None
         };
-        let (mut sensor, mut actuator) =
-            seams(machine, self.scenario.cpus.count, ladder, self.ends());
+        let (mut sensor, actuator) = seams(machine, self.scenario.cpus.count, ladder, self.ends());
+        let mut actuator = actuator.boosting();
         if onbeat.is_hard {
             actuator = actuator.hard();
         }
@@ -218,6 +218,10 @@ impl<'a> ScenarioRun<'a> {
                 predictor: onbeat.predictor,
                 parameters: onbeat.parameters,
                 ..EstimationSettings::default()
+            },
+            means: AllowedMeans {
+                raises: true,
+                ..AllowedMeans::default()
             },
             power: onbeat.sets_speed.then(PowerSettings::default),
             ..Settings::default()
