@@ -52,7 +52,7 @@ class Marks(unittest.TestCase):
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )
         self.addCleanup(end, program)
-        heard = lambda: log.exists() and "it says where its jobs are" in log.read_text()
+        heard = lambda: log.exists() and "it marks its jobs" in log.read_text()
         eventually("a decision because of its marks", heard)
         program.stdin.close()
         program.wait()

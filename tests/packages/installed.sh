@@ -26,7 +26,7 @@ expected() { # PREFIX POLICIES SERVICE [OUTSIDE]
     echo "$1/share/zsh/site-functions/_onbeat"
     echo "$1/share/fish/vendor_completions.d/onbeat.fish"
     for file in libonbeat.a libonbeat.so libonbeat.so.0 pkgconfig/onbeat.pc; do echo "$1/lib/$file"; done
-    (cd libonbeat/include && find onbeat -name '*.h') | sed "s|^|$1/include/|"
+    (cd libonbeat/include && find onbeat -name '*.h' -o -name '*.hpp') | sed "s|^|$1/include/|"
     (cd libonbeat/man && ls) | sed "s|.*\(.\)$|$1/share/man/man\1/&|"
     if [ "$3" = yes ]; then
         echo "$1/lib/systemd/system/onbeat.service"

@@ -22,7 +22,7 @@ for task in a-0:3505 b-1:8220 c-2:100000; do
     check "under onbeat at most 1% of the jobs of task ${task%-*} are late: $late per mille" "$late" -le 10
     # The log has all jobs, onbeat those since it has found the period.
     told=$(sed 's/{"tid"/\n&/g' /results/report.json |
-        sed -n "s/.*\"comm\":\"${task%-*}\".*\"missed\":\([0-9]*\),\"reserved_after_ns.*/\1/p")
+        sed -n "s/.*\"comm\":\"${task%-*}\".*\"missed\":\([0-9]*\),\"counted_from_ns.*/\1/p")
     logged=$(awk '$8 < 0' "/results/onbeat/log-${task%:*}.log" | wc -l)
     check "onbeat tells no miss of ${task%-*} that its log has not: $told of $logged" "$told" -le "$logged"
 done

@@ -100,6 +100,7 @@ impl WatchedThreads {
             }
         }
         line.end();
+        heard.history.count_all();
         Ok(heard)
     }
 

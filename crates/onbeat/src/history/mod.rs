@@ -98,12 +98,17 @@ impl RunHistory {
     pub(crate) fn of(recording: &Recording) -> Self {
         let mut history = Self::default();
         history.hear(&recording.events);
-        let threads = history.threads.threads();
+        history.count_all();
+        history
+    }
+
+    /// Counts all jobs of a history that no loop counted.
+    pub(crate) fn count_all(&mut self) {
+        let threads = self.threads.threads();
         let jobs: Vec<Job> = threads
             .flat_map(|thread| jobs_of(thread.heard().1))
             .collect();
-        jobs.into_iter().for_each(|job| history.threads.count(job));
-        history
+        jobs.into_iter().for_each(|job| self.threads.count(job));
     }
 
     /// Where the loop is to send each job that it counts.

@@ -28,7 +28,6 @@ const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus C
   <type>system</type>
   <listen>unix:path=@BUS@</listen>
   <auth>EXTERNAL</auth>
-  <servicedir>@FOLDER@</servicedir>
   <policy context="default">
     <allow user="*"/>
     <allow own="*"/>
@@ -37,9 +36,6 @@ const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus C
   </policy>
 </busconfig>
 "#;
-
-/// The files that let clients of RealtimeKit have it started: it is there already.
-const SERVICE: &str = "[D-BUS Service]\nName=org.freedesktop.RealtimeKit1\nExec=/bin/false\n";
 
 /// The configuration for a machine without polkit, beside what a test says.
 pub(crate) const WITHOUT_POLKIT: &str = "onbeat.d/00-without-polkit.toml";
@@ -61,12 +57,8 @@ impl Machine {
         std::fs::set_permissions(folder.path(), all).expect("it is our own");
         let socket = folder.path().join("bus");
         let configuration = folder.path().join("bus.conf");
-        let text = BUS
-            .replace("@BUS@", &socket.to_string_lossy())
-            .replace("@FOLDER@", &folder.path().to_string_lossy());
+        let text = BUS.replace("@BUS@", &socket.to_string_lossy());
         std::fs::write(&configuration, text).expect("there is room for a file");
-        std::fs::write(folder.path().join("kit.service"), SERVICE)
-            .expect("there is room for a file");
         // There is no polkit here to say who may have a priority, unless a test brings it.
         std::fs::create_dir(folder.path().join("onbeat.d")).expect("there is room for a folder");
         let all = "[realtimekit]\nwithout-polkit = true\n";

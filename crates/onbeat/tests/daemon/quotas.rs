@@ -198,7 +198,7 @@ fn who_needs_more_than_his_quota_is_never_held_to_it_and_goes_without_now_and_th
     }
     let log = machine.log();
     assert!(
-        log.contains("its owner has used more than a quota gives"),
+        log.contains("its owner has used more than the quota"),
         "{log}"
     );
 }

@@ -208,7 +208,7 @@ fn what_the_service_decides_by_itself_cannot_be_asked_of_it() {
         assert_eq!(output.status.code(), Some(125));
         let told = stderr(&output);
         assert!(
-            told.contains("onbeat.toml") && told.contains("root"),
+            told.contains("onbeat.toml") && told.contains("sudo"),
             "{told}"
         );
     }
