@@ -41,11 +41,11 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
 
 fn events(bytes: Vec<u8>, collected: &mut Collected) -> Result<(), Error> {
     let is_pipe = bytes.get(8..16) == Some(&PIPE_HEADER[..]);
-    let source = Cursor::new(if is_pipe {
-        without_formats(&bytes)
-    } else {
-        bytes
-    });
+    let bytes = match is_pipe {
+        true => without_formats(&bytes),
+        false => has_all_its_sections(&bytes).map(|()| bytes),
+    };
+    let source = Cursor::new(bytes.ok_or(Error::FeatureSectionTooSmall)?);
     let PerfFileReader {
         mut perf_file,
         mut record_iter,
@@ -82,22 +82,78 @@ fn events(bytes: Vec<u8>, collected: &mut Collected) -> Result<(), Error> {
     Ok(())
 }
 
-/// Data from a pipe without the formats of the events, which stand between two records.
-fn without_formats(bytes: &[u8]) -> Vec<u8> {
-    const TRACING_DATA: u32 = 66;
-    let (mut kept, mut at) = (bytes.get(..16).unwrap_or_default().to_vec(), 16);
-    let number = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-    while let (Some(kind), Some(size)) = (number(at), number(at + 4)) {
-        let record = (size >> 16).max(8) as usize;
-        let rest = bytes.get(at..).unwrap_or_default();
-        if kind == TRACING_DATA {
-            at += number(at + 8).unwrap_or_default() as usize;
-        } else {
-            kept.extend(&rest[..record.min(rest.len())]);
+/// The number of the section that names the events.
+const EVENT_DESC: usize = 12;
+
+/// Data from a pipe without the formats of the events, which stand between two records; none if it
+/// describes more events than it has.
+fn without_formats(bytes: &[u8]) -> Option<Vec<u8>> {
+    const TRACING_DATA: usize = 66;
+    const FEATURE: usize = 80;
+    let (mut kept, mut at) = (bytes.get(..16)?.to_vec(), 16);
+    while let (Some(kind), Some(size)) = (half(bytes, at), half(bytes, at + 4)) {
+        let end = at + (size >> 16).max(8);
+        let record = bytes.get(at..end.min(bytes.len()))?;
+        if kind == FEATURE && word(record, 8) == Some(EVENT_DESC) {
+            describes_what_it_has(record.get(16..)?)?;
         }
-        at += record;
+        at = end;
+        if kind == TRACING_DATA {
+            at += half(record, 8).unwrap_or_default();
+        } else {
+            kept.extend(record);
+        }
     }
-    kept
+    Some(kept)
+}
+
+/// Some if each section of a file lies in it, and one names the events. Memory is set aside by
+/// their sizes.
+fn has_all_its_sections(bytes: &[u8]) -> Option<()> {
+    let section = |at: usize| {
+        let (begin, size) = (word(bytes, at)?, word(bytes, at + 8)?);
+        bytes.get(begin..begin.checked_add(size)?)
+    };
+    for at in [24, 40, 56] {
+        section(at)?;
+    }
+    let features = bytes.get(72..104)?;
+    let has = |number: usize| {
+        features
+            .get(number / 8)
+            .is_some_and(|byte| byte >> (number % 8) & 1 == 1)
+    };
+    let mut place = word(bytes, 40)?.checked_add(word(bytes, 48)?)?;
+    for feature in (0..features.len() * 8).filter(|&number| has(number)) {
+        let section = section(place)?;
+        place += 16;
+        if feature == EVENT_DESC {
+            describes_what_it_has(section)?;
+        }
+    }
+    has(EVENT_DESC).then_some(())
+}
+
+/// Some if this section has all the events that it counts, and they have all their numbers.
+fn describes_what_it_has(section: &[u8]) -> Option<()> {
+    let (events, attribute) = (half(section, 0)?, half(section, 4)?);
+    let mut at = 8;
+    for _ in 0..events {
+        at += attribute;
+        at += 8 + half(section, at + 4)? + 8 * half(section, at)?;
+        section.get(..at)?;
+    }
+    Some(())
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<usize> {
+    let number = bytes.get(at..at + 4)?.try_into().ok()?;
+    usize::try_from(u32::from_le_bytes(number)).ok()
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<usize> {
+    let number = bytes.get(at..at.checked_add(8)?)?.try_into().ok()?;
+    usize::try_from(u64::from_le_bytes(number)).ok()
 }
 
 /// The content of the event `name` with these bytes.
