@@ -250,8 +250,9 @@ fn may_be_moved(task: TaskId) -> bool {
         let mut names = types.split(|byte| *byte == 0);
         names.any(|name| name == b"sched_rt_can_attach")
     });
-    /// A second, in clock ticks: what moves a process does so within milliseconds, beside load too.
-    const BEGIN: u64 = 100;
+    /// In clock ticks of 10 ms: with a nice value, what moves a process does so within tens of
+    /// milliseconds beside load, too; and a graph of sound is late in this time.
+    const BEGIN: u64 = 30;
     let began = task::leader(task).unwrap_or(task).started_ticks;
     *REAL_TIME_GROUPS && clock::ticks_at(clock::now()).saturating_sub(began) < BEGIN
 }

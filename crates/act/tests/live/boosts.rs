@@ -48,7 +48,7 @@ fn ordinary(process: Process) -> Process {
 
 /// No longer at its beginning, when it might be moved into a control group.
 fn settled(process: Process) -> Process {
-    std::thread::sleep(Duration::from_millis(1_010));
+    std::thread::sleep(Duration::from_millis(310));
     ordinary(process)
 }
 
