@@ -24,7 +24,7 @@ if len(sys.argv) > 2:
         *lines, rest = re.split(rb"[\r\n]", rest + data)
         times += [now for line in lines if regex.search(line)]
 else:
-    times = [float(word) for word in re.findall(r"(?<!\S)-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?!\S)", sys.stdin.read())]
+    times = [float(word) for word in re.findall(r"(?<!\S)-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?!\S)", sys.stdin.read())]
 if not times:
     sys.exit("no events")
 times = sorted(t for t in times if t <= min(times) + seconds * 1000)
