@@ -3,7 +3,7 @@
 
 use std::io::{Cursor, Read};
 
-use linux_perf_data::linux_perf_event_reader::EventRecord;
+use linux_perf_data::linux_perf_event_reader::{EventRecord, RecordType};
 use linux_perf_data::{Error, PerfFileReader, PerfFileRecord};
 use onbeat_model::{Instant, Name};
 
@@ -57,6 +57,10 @@ fn events(bytes: Vec<u8>, collected: &mut Collected) -> Result<(), Error> {
         let PerfFileRecord::EventRecord { attr_index, record } = record else {
             continue;
         };
+        // The crate panics at some others that are broken.
+        if !matches!(record.record_type, RecordType::SAMPLE | RecordType::LOST) {
+            continue;
+        }
         match record.parse()? {
             EventRecord::Lost(lost) => collected.lost(lost.count),
             EventRecord::Sample(sample) => {
