@@ -250,11 +250,11 @@ fn may_be_moved(task: TaskId) -> bool {
         let mut names = types.split(|byte| *byte == 0);
         names.any(|name| name == b"sched_rt_can_attach")
     });
-    /// In clock ticks of 10 ms: with a nice value, what moves a process does so within tens of
-    /// milliseconds beside load, too; and a graph of sound is late in this time.
-    const BEGIN: u64 = 30;
-    let began = task::leader(task).unwrap_or(task).started_ticks;
-    *REAL_TIME_GROUPS && clock::ticks_at(clock::now()).saturating_sub(began) < BEGIN
+    /// In clock ticks of 10 ms: what moves a process does so at once, and sound is late meanwhile.
+    const NEW: u64 = 30;
+    let begins = |it: TaskId| clock::ticks_at(clock::now()).saturating_sub(it.started_ticks) < NEW;
+    // A process is as old as its oldest thread, and nothing is read for those that are not new.
+    begins(task) && task::leader(task).is_none_or(begins) && *REAL_TIME_GROUPS
 }
 
 fn is_urgent_or_default(now: Attributes) -> bool {
