@@ -179,8 +179,8 @@ impl MarkedJobs {
     /// The declared period, and the one that the marked jobs have, if they differ.
     #[must_use]
     pub fn contradiction(&self) -> Option<(Span, Span)> {
-        let both = self.declared.filter(is_served).zip(self.seen());
-        both.filter(|(declared, seen)| declared.abs_diff(*seen).ratio(*seen) > ALIKE)
+        let (declared, seen) = (self.declared.filter(is_served)?, self.seen()?);
+        (declared.abs_diff(seen).ratio(seen) > ALIKE).then_some((declared, seen))
     }
 
     fn seen(&self) -> Option<Span> {
