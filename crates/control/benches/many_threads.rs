@@ -3,7 +3,7 @@
 //!
 //! Between two turns the threads themselves run, and leave nothing of the loop's in the processor's
 //! caches: here a walk through more memory than these hold, which is not counted. To fetch a thread
-//! is most of the cost, and falls with the jobs of one that are heard together.
+//! is most of the cost.
 
 #[path = "../tests/crowd/mod.rs"]
 mod crowd;

@@ -40,12 +40,10 @@ impl AnalysisQueue {
         queue.push_back(task);
     }
 
-    /// The next thread to analyse, if it needs no verification or `verifications` are left.
-    pub(crate) fn next(&mut self, verifications: &mut usize) -> Option<TaskId> {
-        self.first.pop_front().or_else(|| {
-            *verifications = verifications.checked_sub(1)?;
-            self.verifications.pop_front()
-        })
+    /// The next thread to analyse.
+    pub(crate) fn next(&mut self) -> Option<TaskId> {
+        let first = self.first.pop_front();
+        first.or_else(|| self.verifications.pop_front())
     }
 }
 

@@ -253,9 +253,8 @@ impl<A: Actuator> Controller<A> {
 
     /// Analyses as many threads as a turn may. Those without a rhythm come first.
     fn analyse_some(&mut self, now: Instant) {
-        let mut verifications = ANALYSES_PER_TURN;
         for _ in 0..ANALYSES_PER_TURN {
-            let Some(task) = self.analyses.next(&mut verifications) else {
+            let Some(task) = self.analyses.next() else {
                 break;
             };
             self.analyse(task, now);
