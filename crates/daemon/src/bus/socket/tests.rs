@@ -27,7 +27,7 @@ fn options(count: usize) -> HashMap<String, Value<'static>> {
 }
 
 #[test]
-fn a_message_that_is_skipped_is_skipped_told_and_never_held() {
+fn a_message_that_is_too_long_is_skipped_told_and_never_held() {
     let long = call("Track", &(7_u32, options(100_000)));
     let many = call("Look", &(0_u64, vec![1_u32; 100_000], 0_u32));
     let short = call("Track", &(7_u32, options(1)));
@@ -86,7 +86,7 @@ fn what_was_read_before_belongs_to_the_message() {
 }
 
 #[test]
-fn a_signal_that_is_skipped_and_a_call_that_wants_no_answer_are_told_to_nobody() {
+fn a_signal_that_is_too_long_and_a_call_that_wants_no_answer_are_told_to_nobody() {
     let signal = Message::signal("/", "org.example.Any", "Any").unwrap();
     let signal = signal.build(&vec![1_u32; 10_000]).unwrap();
     let call = Message::method_call("/", "Any").unwrap();
