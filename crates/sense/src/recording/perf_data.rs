@@ -13,7 +13,7 @@ use super::{Format, ReadError, Recording};
 use crate::switch_event::{Mention, Raw, SchedEvent, UNTOLD, WakeupKind, is_ready};
 
 /// The size of the header of data from a pipe.
-const PIPE_HEADER: [u8; 8] = 16_u64.to_le_bytes();
+const PIPE_HEADER: u64 = 16;
 
 /// Reads a whole recording.
 pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
@@ -40,7 +40,7 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
 }
 
 fn events(bytes: Vec<u8>, collected: &mut Collected) -> Result<(), Error> {
-    let is_pipe = bytes.get(8..16) == Some(&PIPE_HEADER[..]);
+    let is_pipe = word(&bytes, 8) == Some(PIPE_HEADER);
     let bytes = match is_pipe {
         true => without_formats(&bytes),
         false => has_all_its_sections(&bytes).map(|()| bytes),
@@ -87,23 +87,23 @@ fn events(bytes: Vec<u8>, collected: &mut Collected) -> Result<(), Error> {
 }
 
 /// The number of the section that names the events.
-const EVENT_DESC: usize = 12;
+const EVENT_DESC: u64 = 12;
 
 /// Data from a pipe without the formats of the events, which stand between two records; none if it
 /// describes more events than it has.
 fn without_formats(bytes: &[u8]) -> Option<Vec<u8>> {
-    const TRACING_DATA: usize = 66;
-    const FEATURE: usize = 80;
+    const TRACING_DATA: u32 = 66;
+    const FEATURE: u32 = 80;
     let (mut kept, mut at) = (bytes.get(..16)?.to_vec(), 16);
     while let (Some(kind), Some(size)) = (half(bytes, at), half(bytes, at + 4)) {
-        let end = at + (size >> 16).max(8);
+        let end = at + (size >> 16).max(8) as usize;
         let record = bytes.get(at..end.min(bytes.len()))?;
         if kind == FEATURE && word(record, 8) == Some(EVENT_DESC) {
             describes_what_it_has(record.get(16..)?)?;
         }
         at = end;
         if kind == TRACING_DATA {
-            at += half(record, 8).unwrap_or_default();
+            at += half(record, 8).unwrap_or_default() as usize;
         } else {
             kept.extend(record);
         }
@@ -114,23 +114,20 @@ fn without_formats(bytes: &[u8]) -> Option<Vec<u8>> {
 /// Some if each section of a file lies in it, and one names the events. Memory is set aside by
 /// their sizes.
 fn has_all_its_sections(bytes: &[u8]) -> Option<()> {
+    let place = |at| usize::try_from(word(bytes, at)?).ok();
     let section = |at: usize| {
-        let (begin, size) = (word(bytes, at)?, word(bytes, at + 8)?);
+        let (begin, size) = (place(at)?, place(at + 8)?);
         bytes.get(begin..begin.checked_add(size)?)
     };
-    for at in [24, 40, 56] {
-        section(at)?;
-    }
-    let features = bytes.get(72..104)?;
-    let has = |number: usize| {
-        features
-            .get(number / 8)
-            .is_some_and(|byte| byte >> (number % 8) & 1 == 1)
-    };
-    let mut place = word(bytes, 40)?.checked_add(word(bytes, 48)?)?;
-    for feature in (0..features.len() * 8).filter(|&number| has(number)) {
-        let section = section(place)?;
-        place += 16;
+    [24, 40, 56]
+        .into_iter()
+        .try_for_each(|at| section(at).map(drop))?;
+    let flags = |number: u64| word(bytes, 72 + number as usize / 64 * 8);
+    let has = |number| flags(number).is_some_and(|flags| flags >> (number % 64) & 1 == 1);
+    let mut entry = place(40)?.checked_add(place(48)?)?;
+    for feature in (0..256).filter(|&number| has(number)) {
+        let section = section(entry)?;
+        entry += 16;
         if feature == EVENT_DESC {
             describes_what_it_has(section)?;
         }
@@ -140,32 +137,32 @@ fn has_all_its_sections(bytes: &[u8]) -> Option<()> {
 
 /// Some if this section has all the events that it counts, and they have all their numbers.
 fn describes_what_it_has(section: &[u8]) -> Option<()> {
-    let (events, attribute) = (half(section, 0)?, half(section, 4)?);
+    let size = |at| Some(half(section, at)? as usize);
+    let (events, attribute) = (size(0)?, size(4)?);
     let mut at = 8;
     for _ in 0..events {
         at += attribute;
-        at += 8 + half(section, at + 4)? + 8 * half(section, at)?;
+        at += 8 + size(at + 4)? + 8 * size(at)?;
         section.get(..at)?;
     }
     Some(())
 }
 
-fn half(bytes: &[u8], at: usize) -> Option<usize> {
-    let number = bytes.get(at..at + 4)?.try_into().ok()?;
-    usize::try_from(u32::from_le_bytes(number)).ok()
+fn half(bytes: &[u8], at: usize) -> Option<u32> {
+    let number = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
+    Some(u32::from_le_bytes(number))
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<usize> {
+fn word(bytes: &[u8], at: usize) -> Option<u64> {
     let number = bytes.get(at..at.checked_add(8)?)?.try_into().ok()?;
-    usize::try_from(u64::from_le_bytes(number)).ok()
+    Some(u64::from_le_bytes(number))
 }
 
 /// The content of the event `name` with these bytes.
 fn said(name: &str, raw: &[u8], current: u32) -> Option<SchedEvent> {
-    let tid = |at: usize| Some(u32::from_le_bytes(raw.get(at..at + 4)?.try_into().ok()?));
     let thread = |comm: usize, number| {
         let name = raw.get(comm..comm + 16)?.split(|&byte| byte == 0).next()?;
-        let (tid, comm) = (tid(number)?, Name::new(name));
+        let (tid, comm) = (half(raw, number)?, Name::new(name));
         Some(Mention { tid, comm })
     };
     let wakeup = |kind| {
@@ -180,13 +177,15 @@ fn said(name: &str, raw: &[u8], current: u32) -> Option<SchedEvent> {
     match name.strip_prefix("sched:")?.split(['/', ':']).next()? {
         "sched_switch" => Some(SchedEvent::Switch {
             from: thread(8, 24)?,
-            ready: is_ready(i64::from_le_bytes(raw.get(32..40)?.try_into().ok()?)),
+            ready: is_ready(word(raw, 32)?.cast_signed()),
             to: thread(40, 56)?,
         }),
         "sched_waking" => wakeup(WakeupKind::Waking),
         "sched_wakeup" => wakeup(WakeupKind::Wakeup),
         "sched_wakeup_new" => wakeup(WakeupKind::New),
-        "sched_process_exit" => Some(SchedEvent::Exit { tid: tid(24)? }),
+        "sched_process_exit" => Some(SchedEvent::Exit {
+            tid: half(raw, 24)?,
+        }),
         _ => None,
     }
 }
