@@ -382,14 +382,19 @@ fn a_process_that_begins_may_be_moved_into_a_group_and_has_its_priority_soon() {
         return;
     };
     let (_directory, mut actuator) = actuator();
-    let process = Process::asleep();
-    let task = process.task();
-    // SAFETY: numbers only.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, task.tid, 0) };
     let boost = Some(Means::Priority.boost());
-    assert_eq!(actuator.boost(task, boost), Ok(()));
-    assert_eq!(group.admit(task.tid), Ok(()));
-    Means::Priority.begin(&mut actuator, task);
+    // On a busy machine the process may have been there for a while when it is boosted.
+    let process = (0..20)
+        .map(|_| Process::asleep())
+        .find(|process| {
+            let tid = process.task().tid;
+            // SAFETY: numbers only.
+            unsafe { libc::setpriority(libc::PRIO_PROCESS, tid, 0) };
+            assert_eq!(actuator.boost(process.task(), boost), Ok(()));
+            group.admit(tid) == Ok(())
+        })
+        .expect("one that could be moved");
+    Means::Priority.begin(&mut actuator, process.task());
 }
 
 /// A control group of its own.

@@ -1,11 +1,11 @@
 //! Who has something from the service cannot lend it to others.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::common::{Mortal, can_run, eventually};
-use crate::machine::{ALICE, Client, Machine, ROOT, is_ordinary, is_reserved, tids};
+use crate::machine::{ALICE, Client, Machine, ROOT, as_itself, is_ordinary, is_reserved, tids};
 
 /// Compiles lending.c to where users may read it.
 fn lending(machine: &Machine) -> PathBuf {
@@ -17,8 +17,16 @@ fn lending(machine: &Machine) -> PathBuf {
     program
 }
 
+/// Alice's, which computes.
+fn computing(machine: &Machine, program: &Path) -> Mortal {
+    as_itself(
+        Mortal::spawn(machine.command(ALICE, program).arg("spin")),
+        "lending",
+    )
+}
+
 /// A program of Alice's with a reservation of a ten-thousandth, which waits for what it is told.
-fn reserved(machine: &Machine, alice: &mut Client, program: &std::path::Path) -> Client {
+fn reserved(machine: &Machine, alice: &mut Client, program: &Path) -> Client {
     let waits = machine.speaker(machine.command(ALICE, program).arg("wait"));
     alice.done(&reserve(waits.id()));
     eventually("a reservation", || is_reserved(waits.id()).then_some(()));
@@ -44,7 +52,7 @@ fn a_program_that_computes_with_the_reservation_of_one_that_waits_for_it_ends_th
     let program = lending(&machine);
     let mut alice = machine.client(ALICE);
     let mut waits = reserved(&machine, &mut alice, &program);
-    let mut computes = Mortal::spawn(machine.command(ALICE, &program).arg("spin"));
+    let mut computes = computing(&machine, &program);
     waits.say(&computes.id().to_string());
     has_lost_it(waits.id());
     let has_ended = computes.0.try_wait().expect("it is our child").is_some();
@@ -97,7 +105,7 @@ fn programs_that_lend_a_little_each_get_no_more_together_than_their_user_may_use
             return;
         }
         assert_eq!(answer, "\"ok\"");
-        let computes = Mortal::spawn(machine.command(ALICE, &program).arg("spin"));
+        let computes = computing(&machine, &program);
         waits.say(&computes.id().to_string());
         has_lost_it(waits.id());
     }
