@@ -10,7 +10,7 @@
 //! A shorter slice makes a task wait for less and run for less at a time, at the same share (EEVDF,
 //! Linux 6.12). Older kernels ignore it.
 //!
-//! A boost that goes first is a real-time priority, because the kernel moves a waiting real-time
+//! A boost with a priority is a real-time one, because the kernel moves a waiting real-time
 //! task to a CPU where an ordinary one runs, and leaves ordinary tasks with the least nice value to
 //! wait for each other. Where the kernel refuses it, and for a process that has bounded by
 //! RLIMIT_RTTIME how long its real-time threads may compute, the boost is a nice value: over that
@@ -28,7 +28,6 @@ use onbeat_kernel::clock;
 use onbeat_model::{Boost, Refusal, TaskId};
 
 use crate::attributes::{self, Attributes, Fair, Policy, RealTime, kept_nice};
-use crate::own::BOOSTED;
 use crate::restore::StateFile;
 use crate::task;
 
@@ -41,11 +40,9 @@ const fn ordinary(nice: i32) -> Attributes {
 
 pub(crate) const DEFAULT: Attributes = ordinary(0);
 
-/// The scheduling of a task whose boost goes first.
-const FIRST: Attributes = Attributes {
-    policy: Policy::RoundRobin(RealTime { priority: BOOSTED }),
-    reset_on_fork: true,
-};
+const fn is_first(attributes: &Attributes) -> bool {
+    matches!(attributes.policy, Policy::RoundRobin(_))
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Boosts(HashMap<TaskId, BoostState>);
@@ -86,12 +83,12 @@ impl Boosts {
                 return Err(Refusal::NotOrdinary { now });
             }
         };
-        let goes_first = boost.first
+        let goes_first = boost.priority > 0
             && !refused_before
             && !limits_real_time(task.tid)
-            && (now == FIRST || !may_be_moved(task));
+            && (is_first(&now) || !may_be_moved(task));
         let mut wanted = if goes_first {
-            FIRST
+            first(boost.priority)
         } else {
             boosted(boost, before)
         };
@@ -106,7 +103,7 @@ impl Boosts {
             return Err(taken_over(now));
         }
         // A real-time priority hides the nice value, which is to be the task's own then.
-        let is_set = if goes_first && now != before {
+        let is_set = if goes_first && now != before && !is_first(&now) {
             before.set(task.tid).and_then(|()| wanted.set(task.tid))
         } else {
             wanted.set(task.tid)
@@ -201,7 +198,7 @@ impl Boosts {
                 match reniced {
                     Some(nice) if nice <= 0 => {
                         // Without the right to it, the task's own call would have failed.
-                        let was_checked = held.set == FIRST;
+                        let was_checked = is_first(&held.set);
                         if was_checked || nice == 0 || attributes::may_set_nice(task.tid, nice) {
                             held.before = ordinary(nice);
                         }
@@ -224,7 +221,7 @@ impl Boosts {
 impl Boosted {
     /// The nice value that the task was given meanwhile, if nothing else has changed.
     fn reniced(&self, tid: u32, now: Attributes) -> Option<i32> {
-        if self.set == FIRST && now == FIRST {
+        if is_first(&self.set) && now == self.set {
             return kept_nice(tid).ok();
         }
         now.nice().filter(|&nice| self.set.with_nice(nice) == now)
@@ -232,7 +229,7 @@ impl Boosted {
 
     /// It was, under a real-time priority, which hides that.
     fn is_reniced(&self, tid: u32) -> bool {
-        self.set == FIRST
+        is_first(&self.set)
             && kept_nice(tid).is_ok_and(|nice| self.before.nice().is_some_and(|own| own != nice))
     }
 }
@@ -260,6 +257,13 @@ fn may_be_moved(task: TaskId) -> bool {
 fn is_urgent_or_default(now: Attributes) -> bool {
     now.nice()
         .is_some_and(|nice| nice <= 0 && now == ordinary(nice))
+}
+
+const fn first(priority: u32) -> Attributes {
+    Attributes {
+        policy: Policy::RoundRobin(RealTime { priority }),
+        reset_on_fork: true,
+    }
 }
 
 fn boosted(boost: Boost, before: Attributes) -> Attributes {

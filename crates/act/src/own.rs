@@ -16,6 +16,8 @@ use std::cell::Cell;
 use std::time::Duration;
 use std::{io, thread};
 
+use onbeat_model::Boost;
+
 use crate::attributes::{Attributes, Fair, Policy, RealTime, kept_nice};
 
 /// How often it is looked whether the thread gives way. Ten turns of the loop, and as long as a
@@ -41,11 +43,8 @@ pub enum Precedence {
     Nice,
 }
 
-/// The real-time priority of a task whose boost says that it goes first.
-pub(crate) const BOOSTED: u32 = 1;
-
 /// The lowest that onbeat's own threads take: before every ordinary task and every boosted one.
-pub const LOWEST: u32 = BOOSTED + 1;
+pub const LOWEST: u32 = Boost::HIGHEST_PRIORITY + 1;
 
 /// The highest that there is: of the thread that looks at another one, for some microseconds.
 pub(crate) const HIGHEST: u32 = 99;

@@ -9,11 +9,11 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use onbeat_kernel::clock;
-use onbeat_model::{Instant, Reservation, Span};
+use onbeat_model::{Boost, Instant, Reservation, Span};
 
 use crate::attributes::{Attributes, Fair, Policy, RealTime};
 use crate::boosts::DEFAULT;
-use crate::own::{BOOSTED, HIGHEST, block_signals, real_time};
+use crate::own::{HIGHEST, block_signals, real_time};
 
 /// How often it looks: as often as boosts are counted.
 const EVERY: Duration = Duration::from_millis(5);
@@ -83,8 +83,12 @@ pub fn lower(tid: u32, loses: Loses) -> bool {
     let lowered = match (now.policy, loses) {
         // It is put back when the loop goes on.
         (Policy::Other(Fair { nice: ..0, .. }), Loses::Boost) => now.with_nice(0),
-        (Policy::RoundRobin(RealTime { priority: BOOSTED }), Loses::Boost)
-        | (Policy::RoundRobin(_) | Policy::Deadline(_), Loses::Lendable) => DEFAULT,
+        (Policy::RoundRobin(RealTime { priority }), Loses::Boost)
+            if priority <= Boost::HIGHEST_PRIORITY =>
+        {
+            DEFAULT
+        }
+        (Policy::RoundRobin(_) | Policy::Deadline(_), Loses::Lendable) => DEFAULT,
         _ => return true,
     };
     !now.reset_on_fork || lowered.set(tid).is_ok()

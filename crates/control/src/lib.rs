@@ -39,7 +39,7 @@ pub use drive::{CpuTime, Next, begin, drive};
 pub use dry_run::DryRun;
 pub use journal::Decision;
 pub use pipeline::Partner;
-pub use protection::FIRST;
+pub use protection::RAISED;
 pub use protection::boost::{BoostEntry, BoostWhat, BoostWhy};
 pub use report::application::{Application, Means};
 pub use report::decision::{Entry, What};

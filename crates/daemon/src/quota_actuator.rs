@@ -254,7 +254,7 @@ impl<A: Actuator> Actuator for QuotaActuator<A> {
         let may_go_first = registry.ledger.account(task).is_some_and(is_exempt);
         drop(registry);
         let boost = boost.map(|boost| Boost {
-            first: boost.first && may_go_first,
+            priority: if may_go_first { boost.priority } else { 0 },
             ..boost
         });
         let answer = self.inner.boost(task, boost);

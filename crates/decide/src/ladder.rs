@@ -8,7 +8,9 @@
 //! | needs, and the [guard](crate::guard) leaves no means | any | ordinary |
 //! | needs, and the guard leaves all | keeps a period, and never yields | reserved, if it fits |
 //! | needs, and its account is used up | any other | ordinary |
-//! | needs | any other | raised |
+//! | needs | any other | raised, at its application's [`priority`] |
+
+use onbeat_model::{Boost, Span};
 
 /// What is known of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,9 +98,36 @@ pub const fn next(application: ApplicationFacts, member: MemberFacts) -> (Rung, 
     }
 }
 
+/// The real-time priority of an application's raised members, by the shortest period that one of
+/// them keeps: the shorter, the higher (rate-monotonic), and the lowest without a period.
+///
+/// A level is a factor of two, because there are few levels, with usual periods (1, 2.7, 5.3, 10,
+/// 16.7, 20, 33, 40 ms) well inside one: an estimate that varies changes nothing.
+#[must_use]
+pub fn priority(shortest: Option<Span>) -> u32 {
+    const LONGEST: Span = Span::from_ms(96);
+    let periods = shortest.map_or(0, |period| LONGEST.as_ns() / period.as_ns().max(1));
+    let level = periods.checked_ilog2().map_or(1, |doubled| doubled + 2);
+    level.min(Boost::HIGHEST_PRIORITY)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_shorter_the_period_the_higher_is_the_priority() {
+        let us = [
+            50, 1000, 2670, 5330, 10_000, 16_700, 20_000, 33_400, 40_000, 75_000, 2_000_000,
+        ];
+        let priorities = us.map(|us| priority(Some(Span::from_us(us))));
+        assert_eq!(priorities, [8, 8, 7, 6, 5, 4, 4, 3, 3, 2, 1]);
+        assert_eq!(priority(None), 1);
+        for near in [0.9, 1.1] {
+            let near = us.map(|us| priority(Some(Span::from_us(us).scale(near))));
+            assert_eq!(near[1..], priorities[1..]);
+        }
+    }
 
     #[test]
     fn each_row_of_the_table_holds() {

@@ -15,22 +15,27 @@ pub struct Boost {
     /// share.
     #[serde(rename = "slice_ns")]
     pub slice: Span,
-    /// It goes before all ordinary tasks, on any CPU (`SCHED_RR` of the lowest priority), where the
-    /// kernel permits that and no limit of its own says how long it may. The giver bounds for how
+    /// The priority of `SCHED_RR`, before all ordinary tasks on any CPU, where the kernel permits
+    /// that and no limit of the task's own says how long it may; 0: none. The giver bounds for how
     /// much CPU time.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub first: bool,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub priority: u32,
+}
+
+impl Boost {
+    /// The highest that a boost has: below what most programs that ask for one have.
+    pub const HIGHEST_PRIORITY: u32 = 8;
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-const fn is_false(value: &bool) -> bool {
-    !*value
+const fn is_zero(value: &u32) -> bool {
+    *value == 0
 }
 
 impl fmt::Display for Boost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.first {
-            return f.write_str("before all ordinary tasks");
+        if self.priority > 0 {
+            return write!(f, "real-time priority {}", self.priority);
         }
         write!(f, "{} nice levels, slices of {}", self.levels, self.slice)
     }

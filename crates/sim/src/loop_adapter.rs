@@ -13,7 +13,7 @@ use onbeat_model::{
     Refusal, Reservation, Sensor, Span, Speed, Speeds, Standing, Task, TaskId,
 };
 
-use crate::policy::linux::{Class, DeadlineClass, Fair, Linux};
+use crate::policy::linux::{Class, DeadlineClass, Fair, Fixed, Linux, Order};
 use crate::{Machine, Observer, TaskIndex};
 
 /// The events of a tracer, until the loop asks for them.
@@ -104,6 +104,7 @@ pub struct SimulatedActuator<O> {
     before: BTreeMap<TaskId, Class>,
     /// The former classes of boosted tasks; none if none may be boosted.
     boosted: Option<BTreeMap<TaskId, Class>>,
+    gives_priorities: bool,
     is_hard: bool,
     capacity: Capacity,
     speeds: Option<Speeds>,
@@ -124,6 +125,7 @@ pub fn seams<O: Observer>(
         machine: Rc::clone(&machine),
         before: BTreeMap::new(),
         boosted: None,
+        gives_priorities: false,
         is_hard: false,
         // The kernel's limits.
         capacity: Capacity {
@@ -225,6 +227,13 @@ impl<O: Observer> SimulatedActuator<O> {
         self
     }
 
+    /// The same, which boosts by real-time priorities.
+    #[must_use]
+    pub fn boosting_by_priority(mut self) -> Self {
+        self.gives_priorities = true;
+        self.boosting()
+    }
+
     fn unboost(&mut self, task: TaskId) -> Option<Class> {
         self.boosted.as_mut()?.remove(&task)
     }
@@ -287,11 +296,17 @@ impl<O: Observer> Actuator for SimulatedActuator<O> {
             let before = self.unboost(task);
             return before.map_or(Ok(()), |before| self.set(task, before).map(drop));
         };
-        let fair = Fair {
-            slice: boost.slice,
-            ..Fair::nice(-i8::try_from(boost.levels).unwrap_or(i8::MAX))
+        let class = match u8::try_from(boost.priority) {
+            Ok(priority @ 1..) if self.gives_priorities => Class::Fixed(Fixed {
+                priority,
+                order: Order::RoundRobin,
+            }),
+            _ => Class::Fair(Fair {
+                slice: boost.slice,
+                ..Fair::nice(-i8::try_from(boost.levels).unwrap_or(i8::MAX))
+            }),
         };
-        let before = self.set(task, Class::Fair(fair))?;
+        let before = self.set(task, class)?;
         if let Some(boosted) = &mut self.boosted {
             boosted.entry(task).or_insert(before);
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime, kept_nice};
 use onbeat_act::restore::{Outcome, restore};
+use onbeat_act::watcher::{self, Loses};
 use onbeat_model::{Actuator, Boost, Refusal, Span, TaskId};
 
 use crate::common::{Bandwidth, Process, actuator, can_run, release, reserve, scheduling, small};
@@ -22,23 +23,31 @@ const fn boost(levels: u8) -> Option<Boost> {
     Some(Boost {
         levels,
         slice: Span::from_us(700),
-        first: false,
+        priority: 0,
     })
 }
 
 /// A boost that goes before all ordinary tasks.
 const fn first() -> Option<Boost> {
+    of_priority(1)
+}
+
+const fn of_priority(priority: u32) -> Option<Boost> {
     Some(Boost {
         levels: 20,
         slice: Span::from_us(700),
-        first: true,
+        priority,
     })
 }
 
-const FIRST: Attributes = Attributes {
-    policy: Policy::RoundRobin(RealTime { priority: 1 }),
-    reset_on_fork: true,
-};
+const FIRST: Attributes = with_priority(1);
+
+const fn with_priority(priority: u32) -> Attributes {
+    Attributes {
+        policy: Policy::RoundRobin(RealTime { priority }),
+        reset_on_fork: true,
+    }
+}
 
 /// With the default scheduling, whatever the test itself was started with.
 fn ordinary(process: Process) -> Process {
@@ -90,7 +99,7 @@ fn a_slice_that_is_the_machines_own_is_not_taken_for_somebody_elses_change() {
         let wanted = Some(Boost {
             levels: 2,
             slice,
-            first: false,
+            priority: 0,
         });
         for _ in 0..2 {
             assert_eq!(actuator.boost(task, wanted), Ok(()), "{slice}");
@@ -404,6 +413,38 @@ fn who_renices_itself_while_it_goes_first_keeps_that() {
     let wins = matches!(answer, Err(Refusal::TakenOver { .. }));
     assert!(wins, "{answer:?}");
     assert_eq!(scheduling(humble.task()), with(5, 0, false));
+}
+
+#[test]
+fn each_priority_of_a_boost_is_given_and_taken_back_also_after_a_crash() {
+    if !can_run("each_priority_of_a_boost_is_given_and_taken_back_also_after_a_crash") {
+        return;
+    }
+    let [given, crashed, lowered] =
+        [Process::busy(), Process::busy(), Process::asleep()].map(settled);
+    let (directory, mut actuator) = actuator();
+    for priority in [1, Boost::HIGHEST_PRIORITY, 3] {
+        assert_eq!(actuator.boost(given.task(), of_priority(priority)), Ok(()));
+        assert_eq!(scheduling(given.task()), with_priority(priority));
+        with_priority(priority).set(lowered.pid()).unwrap();
+        assert!(watcher::lower(lowered.pid(), Loses::Boost));
+        assert_eq!(scheduling(lowered.task()), DEFAULT, "{priority}");
+    }
+    assert_eq!(actuator.boost(given.task(), None), Ok(()));
+    assert_eq!(scheduling(given.task()), DEFAULT);
+    let others = with_priority(Boost::HIGHEST_PRIORITY + 1);
+    others.set(lowered.pid()).unwrap();
+    assert!(watcher::lower(lowered.pid(), Loses::Boost));
+    assert_eq!(scheduling(lowered.task()), others, "no boost has it");
+    for priority in [2, 7] {
+        assert_eq!(
+            actuator.boost(crashed.task(), of_priority(priority)),
+            Ok(())
+        );
+    }
+    let report = restore(directory.path(), true).unwrap();
+    assert_eq!(report.tasks, [(crashed.task(), Outcome::Restored)]);
+    assert_eq!(scheduling(crashed.task()), DEFAULT);
 }
 
 #[test]

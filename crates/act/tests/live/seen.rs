@@ -40,11 +40,11 @@ impl Means {
         }
     }
 
-    const fn boost(self) -> Boost {
+    fn boost(self) -> Boost {
         Boost {
             levels: 20,
             slice: Span::from_us(700),
-            first: matches!(self, Self::Priority),
+            priority: u32::from(self == Self::Priority),
         }
     }
 
@@ -55,7 +55,7 @@ impl Means {
             _ => eventually("a boost", || {
                 actuator.boost(task, Some(self.boost())).ok()?;
                 let is_first = matches!(scheduling(task).policy, Policy::RoundRobin(_));
-                (is_first == self.boost().first).then_some(())
+                (is_first == (self.boost().priority > 0)).then_some(())
             }),
         }
     }

@@ -78,6 +78,11 @@ impl ProtectedApplications {
             .any(|application| application.need.is_there(now))
     }
 
+    /// Their threads are about to be asked for their periods.
+    pub(super) fn forget_periods(&mut self) {
+        self.all.values_mut().for_each(|it| it.beat.period = None);
+    }
+
     /// Those whose need ended since this was last called.
     pub(super) fn take_satisfied(&mut self, now: Instant) -> Vec<u32> {
         let ended = self.all.iter_mut().filter_map(|(&number, application)| {
@@ -187,6 +192,8 @@ struct Size {
 #[derive(Debug)]
 struct Beat {
     clock: Clock,
+    /// The shortest period that one of its threads keeps, at the last review.
+    period: Option<Span>,
     /// Time of the last period of one of its threads, or of its beginning.
     proved: Instant,
     keeps_until: Instant,
@@ -248,6 +255,7 @@ impl ProtectedApplication {
             grant: Grant::default(),
             beat: Beat {
                 clock: Clock::default(),
+                period: None,
                 proved: began,
                 keeps_until: Instant::ZERO,
             },
@@ -299,8 +307,15 @@ impl ProtectedApplication {
         self.rung = self.rung.max(rung);
     }
 
-    /// One of its threads has a period.
-    pub(super) fn prove(&mut self, now: Instant) {
+    /// The shortest period that one of its threads keeps.
+    pub(super) const fn period(&self) -> Option<Span> {
+        self.beat.period
+    }
+
+    /// One of its threads keeps this period.
+    pub(super) fn prove(&mut self, period: Span, now: Instant) {
+        let shortest = self.beat.period.map_or(period, |other| other.min(period));
+        self.beat.period = Some(shortest);
         self.beat.proved = now;
         self.beat.keeps_until = now + KEEPS;
     }

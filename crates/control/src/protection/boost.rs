@@ -40,6 +40,8 @@ pub enum BoostWhy {
     MissedDeadline,
     /// Its application waits for CPUs that others use.
     Waits,
+    /// Its application's shortest period is another one, which gives the priority.
+    Period,
     /// Nobody else wants its application's CPUs any more.
     NoNeed,
     /// Its application has used up its account.
@@ -73,6 +75,7 @@ impl fmt::Display for BoostWhy {
         match self {
             Self::MissedDeadline => f.write_str("it says that it missed a deadline"),
             Self::Waits => f.write_str("its application waits for CPUs that others use"),
+            Self::Period => f.write_str("by the shortest period in its application"),
             Self::NoNeed => f.write_str("nobody else wants its CPUs"),
             Self::UsedUp => f.write_str("its application has used up what it may use above others"),
             Self::Compares => f.write_str(COMPARES),

@@ -38,18 +38,14 @@ use crate::timer::{TimerEvent, TimerQueue};
 use application::{ProtectedApplication, ProtectedApplications};
 use boost::{BoostEntry, BoostWhat, BoostWhy, Notifiers, Pleading};
 
-/// The largest share of an ordinary thread. A slice below the kernel's 3 ms preempts a hog at its
-/// thread's wakeup (PREEMPT_SHORT, Linux 6.12).
-const PROTECTED: Boost = Boost {
+/// What raises a thread whose application keeps no period. A priority where the kernel permits it:
+/// of three threads that decode a film's first frame beside hogs with nice -20, all were on one
+/// CPU, and a hog had half of the other. If not, the largest share of an ordinary thread; a slice
+/// below the kernel's 3 ms preempts a hog at its thread's wakeup (PREEMPT_SHORT, Linux 6.12).
+pub const RAISED: Boost = Boost {
     levels: 20,
     slice: Span::from_ms(1),
-    first: false,
-};
-/// What raises a thread where the kernel permits it. Of three threads that decode a film's first
-/// frame beside hogs with nice -20, all were on one CPU, and a hog had half of the other.
-pub const FIRST: Boost = Boost {
-    first: true,
-    ..PROTECTED
+    priority: 1,
 };
 /// The least time between two looks at what raised threads have used.
 const COUNTED_EVERY: Span = Span::from_ms(5);
@@ -348,14 +344,16 @@ impl Protector {
     fn look<A: Actuator>(&mut self, around: &LoopParts<'_, A>, over: Span) {
         let now = around.now;
         self.looked = now;
+        self.applications.forget_periods();
         for (slot, thread) in around.tasks.iter() {
             let application = self.threads.get(slot).application;
             let application = application.and_then(|it| self.applications.get_mut(it));
+            let rhythm = thread.estimator.rhythm();
             if let Some(application) = application
-                && thread.estimator.is_locked()
+                && let Some(rhythm) = rhythm.filter(|_| thread.estimator.is_locked())
                 && !around.pipelines.role(slot).is_partner()
             {
-                application.prove(now);
+                application.prove(rhythm.period, now);
             }
         }
         let cpus = f64::from(around.enforcer.capacity().cpus);
@@ -410,7 +408,8 @@ impl Protector {
     }
 
     /// Looks at the scheduling of the raised threads that ran since the last glance: one may have
-    /// set a nice value, or a limit on how long it may have a priority.
+    /// set a nice value, or a limit on how long it may have a priority. And its application's
+    /// shortest period may be another one.
     fn glance<A: Actuator>(&mut self, around: &mut LoopParts<'_, A>) {
         let tasks = around.tasks;
         for (slot, thread) in tasks.iter() {
@@ -418,10 +417,22 @@ impl Protector {
             let ProtectionState::InForce { boost } = self.of(slot).state else {
                 continue;
             };
-            if (ran || boost.first) && around.enforcer.boost(thread.task.id, Some(boost)).is_err() {
-                self.threads.get_mut(slot).state = ProtectionState::Declined;
-                let (what, why) = (BoostWhat::BoostEnded, BoostWhy::Changed);
-                self.enter_change(thread.task, what, why, (Some(boost), None), around.now);
+            let new = self.boost(slot, around.means);
+            if !ran && boost.priority == 0 && new == boost {
+                continue;
+            }
+            let is_set = around.enforcer.boost(thread.task.id, Some(new)).is_ok();
+            let (state, what, why) = if is_set {
+                let state = ProtectionState::InForce { boost: new };
+                (state, BoostWhat::BoostChanged, BoostWhy::Period)
+            } else {
+                let state = ProtectionState::Declined;
+                (state, BoostWhat::BoostEnded, BoostWhy::Changed)
+            };
+            self.threads.get_mut(slot).state = state;
+            if !is_set || new != boost {
+                let change = (Some(boost), is_set.then_some(new));
+                self.enter_change(thread.task, what, why, change, around.now);
             }
         }
     }
@@ -469,6 +480,17 @@ impl Protector {
         }
     }
 
+    /// What raises the thread in `slot`.
+    fn boost(&self, slot: Slot, means: AllowedMeans) -> Boost {
+        let period = self.application(slot).and_then(|it| it.period());
+        let priority = if means.priority {
+            ladder::priority(period)
+        } else {
+            0
+        };
+        Boost { priority, ..RAISED }
+    }
+
     fn raise<A: Actuator>(&mut self, around: &mut LoopParts<'_, A>, slot: Slot) {
         let now = around.now;
         let Some(thread) = around.tasks.get(slot) else {
@@ -477,11 +499,7 @@ impl Protector {
         if !matches!(self.of(slot).state, ProtectionState::None) {
             return;
         }
-        let boost = if around.means.priority {
-            FIRST
-        } else {
-            PROTECTED
-        };
+        let boost = self.boost(slot, around.means);
         let boosted = around.enforcer.boost(thread.task.id, Some(boost));
         let protection = self.threads.get_mut(slot);
         if let Err(refusal) = boosted {

@@ -71,7 +71,7 @@ impl Ordinary {
             .round()
             .min(MOST_LEVELS);
         (levels >= 1.0).then_some(Boost {
-            first: false,
+            priority: 0,
             levels: levels as u8,
             slice: SLICE,
         })

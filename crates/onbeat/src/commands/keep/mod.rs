@@ -15,7 +15,7 @@ use onbeat_act::kernel;
 use onbeat_act::restore::StateFile;
 use onbeat_act::{DeadlineActuator, DeadlineOptions, own, task};
 use onbeat_control::{
-    AllowedMeans, Controller, DryRun, Entry, FIRST, Next, Party, PipelineSettings, Report,
+    AllowedMeans, Controller, DryRun, Entry, Next, Party, PipelineSettings, RAISED, Report,
     Settings, SpeedEntry, drive,
 };
 use onbeat_kernel::cpus;
@@ -167,7 +167,7 @@ impl<'a> PreparedRun<'a> {
             return Ok(false);
         };
         let mut actuator = live_actuator(self.options)?;
-        let is_protected = actuator.boost(task, Some(FIRST)).is_ok();
+        let is_protected = actuator.boost(task, Some(RAISED)).is_ok();
         self.protected = Some((task, actuator));
         Ok(is_protected)
     }
