@@ -49,8 +49,8 @@ struct Figures {
     others: f64,
     /// The share of the deadlines that those missed that cry.
     missed: f64,
-    /// How many threads were boosted.
-    boosted: u64,
+    /// How many threads were raised.
+    raised: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -107,7 +107,7 @@ fn figures((hogs, criers): (usize, usize), folder: &Path, seconds: u64) -> anyho
         share: criers.iter().map(|log| log.share(window)).sum(),
         others: hogs.iter().map(|log| log.share(window)).sum(),
         missed: missed / criers.len() as f64,
-        boosted: report["boosted"].as_u64().unwrap_or_default(),
+        raised: report["protected"].as_u64().unwrap_or_default(),
     })
 }
 
@@ -122,7 +122,7 @@ fn table(rows: &[Row]) -> Table {
             ("crying", percent(row.crying.others, 1)),
             ("missed silent", percent(row.silent.missed, 1)),
             ("crying", percent(row.crying.missed, 1)),
-            ("boosted", row.crying.boosted.to_string()),
+            ("raised", row.crying.raised.to_string()),
         ]
     })
 }

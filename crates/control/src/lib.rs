@@ -40,7 +40,7 @@ pub use dry_run::DryRun;
 pub use journal::Decision;
 pub use pipeline::Partner;
 pub use protection::RAISED;
-pub use protection::boost::{BoostEntry, BoostWhat, BoostWhy};
+pub use protection::boost::{BoostEntry, BoostWhat};
 pub use report::application::{Application, Means};
 pub use report::decision::{Entry, What};
 pub use report::exited::Sums;

@@ -14,6 +14,15 @@ pub(crate) struct Need {
     until: Instant,
 }
 
+/// What a member of an application tells.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Sign {
+    /// It waited for another program.
+    Waited(Span),
+    /// It says so: if it waited at all, that is need. Its account bounds what a liar gets.
+    MissedDeadline,
+}
+
 /// Waits are added up for this time: a few periods of most programs.
 const WINDOW: Span = Span::from_ms(100);
 /// The sum that is need: a hog has a CPU for 3 ms or more at a time, the work of a system that is
@@ -32,14 +41,20 @@ impl Need {
         now < self.until
     }
 
-    /// A member waited for another program. True if need begins with it.
-    pub(crate) fn waited(&mut self, waited: Span, at: Instant) -> bool {
+    /// A member shows need. True if that begins with it.
+    pub(crate) fn sign(&mut self, sign: Sign, at: Instant) -> bool {
         if at.since(self.window) > WINDOW {
             self.window = at;
             self.waited = Span::ZERO;
         }
-        self.waited += waited;
-        if self.waited < ENOUGH {
+        let is_enough = match sign {
+            Sign::Waited(waited) => {
+                self.waited += waited;
+                self.waited >= ENOUGH
+            }
+            Sign::MissedDeadline => !self.waited.is_zero(),
+        };
+        if !is_enough {
             return false;
         }
         let begins = !self.is_there(at);
@@ -76,17 +91,27 @@ mod tests {
     #[test]
     fn one_turn_of_a_hog_is_need_and_a_short_wait_now_and_then_is_not() {
         let mut need = Need::default();
-        assert!(need.waited(Span::from_ms(4), at(10)));
+        assert!(need.sign(Sign::Waited(Span::from_ms(4)), at(10)));
         let mut need = Need::default();
         for ms in (0..10_000).step_by(60) {
-            assert!(!need.waited(Span::from_us(1400), at(ms)));
+            assert!(!need.sign(Sign::Waited(Span::from_us(1400)), at(ms)));
         }
+    }
+
+    #[test]
+    fn a_missed_deadline_is_need_if_its_program_waited_at_all() {
+        let mut need = Need::default();
+        assert!(!need.sign(Sign::MissedDeadline, at(0)));
+        assert!(!need.sign(Sign::Waited(Span::from_ms(1)), at(10)));
+        assert!(!need.sign(Sign::MissedDeadline, at(200)), "long ago");
+        assert!(!need.sign(Sign::Waited(Span::from_ms(1)), at(210)));
+        assert!(need.sign(Sign::MissedDeadline, at(220)));
     }
 
     #[test]
     fn need_lasts_while_others_want_the_cpus() {
         let mut need = Need::default();
-        need.waited(Span::from_ms(4), at(0));
+        need.sign(Sign::Waited(Span::from_ms(4)), at(0));
         for ms in (250..5000).step_by(250) {
             need.contended(0.0, 0.8, at(ms));
         }

@@ -13,8 +13,6 @@ pub(crate) enum TimerEvent {
     Retry(TaskId),
     GiveBack(TaskId),
     Sample(TaskId),
-    /// Look at a thread that notified of a missed deadline.
-    Boost(TaskId),
     /// Review which threads are protected.
     Protection,
     /// Try whether the kernel has more room.

@@ -24,19 +24,20 @@ mod application;
 pub(crate) mod boost;
 
 use onbeat_decide::ladder::{self, MemberFacts, Rung, RungWhy};
-use onbeat_model::{Actuator, Boost, Burst, Instant, Refusal, Span, TaskId};
+use onbeat_model::{Actuator, Boost, Burst, Instant, Span, Task, TaskId};
 
 use crate::Why;
 use crate::drive::CpuTime;
 use crate::enforcement::Enforcer;
 use crate::estimation::clock::QUARTER;
+use crate::need::Sign;
 use crate::pipeline::PipelineFinder;
 use crate::settings::AllowedMeans;
 use crate::slots::{BySlot, Slot};
 use crate::task::table::TaskTable;
 use crate::timer::{TimerEvent, TimerQueue};
 use application::{ProtectedApplication, ProtectedApplications};
-use boost::{BoostEntry, BoostWhat, BoostWhy, Notifiers, Pleading};
+use boost::{BoostEntry, BoostWhat};
 
 /// What raises a thread whose application keeps no period. A priority where the kernel permits it:
 /// of three threads that decode a film's first frame beside hogs with nice -20, all were on one
@@ -58,7 +59,6 @@ const GLANCE: Span = Span::from_ms(50);
 pub(crate) struct Protector {
     applications: ProtectedApplications,
     threads: BySlot<Protection>,
-    boosts: Notifiers,
     /// Time of the last review of all applications, and of the next one of any kind.
     looked: Instant,
     next: Instant,
@@ -99,8 +99,6 @@ pub(crate) struct Protection {
     state: ProtectionState,
     account: ChargedTime,
     was_in_force: bool,
-    /// Its notifications of missed deadlines while it had no reservation.
-    pleading: Option<Box<Pleading>>,
 }
 
 /// See the file's head.
@@ -108,16 +106,10 @@ pub(crate) struct Protection {
 enum ProtectionState {
     #[default]
     None,
-    InForce {
-        boost: Boost,
-    },
-    Suspended {
-        until: Instant,
-    },
-    /// The actuator refused, or the thread had a nice value or policy of its own.
-    Refused,
-    /// The thread, or a person, set a nice value above 0 or another policy meanwhile.
-    Declined,
+    InForce(Boost),
+    /// Until then, or for good: the actuator refused, or it, another program or a person decides
+    /// about its scheduling.
+    Off(Option<Instant>),
 }
 
 /// A thread's CPU time that is charged to its application. A burst is charged at its end. A long
@@ -148,7 +140,7 @@ impl ChargedTime {
 
 impl Protection {
     pub(crate) const fn is_in_force(&self) -> bool {
-        matches!(self.state, ProtectionState::InForce { .. })
+        matches!(self.state, ProtectionState::InForce(_))
     }
 
     /// It was in force once.
@@ -157,7 +149,7 @@ impl Protection {
     }
 
     fn resumes(&mut self, now: Instant) {
-        if matches!(self.state, ProtectionState::Suspended { until } if until <= now) {
+        if matches!(self.state, ProtectionState::Off(Some(until)) if until <= now) {
             self.state = ProtectionState::None;
         }
     }
@@ -176,7 +168,6 @@ impl Protector {
 
     /// The thread in `slot` is no more.
     pub(crate) fn forget(&mut self, slot: Slot) {
-        self.stop_pleading(slot);
         let thread = self.threads.take(slot);
         if let Some(application) = thread.application {
             self.applications.leave(application, thread.is_process);
@@ -224,18 +215,17 @@ impl Protector {
         self.applications.begins_in_need(now);
     }
 
-    /// A thread waited for another program's. Returns its application if that is need, which
-    /// begins.
-    pub(crate) fn waited<A: Actuator>(
+    /// A thread waited for another program's, or says that it missed a deadline. Returns its
+    /// application if that is need, which begins.
+    pub(crate) fn sign<A: Actuator>(
         &mut self,
         around: &mut LoopParts<'_, A>,
         slot: Slot,
-        waited: Span,
+        sign: Sign,
     ) -> Option<u32> {
         let number = self.of(slot).application?;
         let application = self.applications.get_mut(number)?;
-        let begins = application.need().waited(waited, around.now);
-        if !begins {
+        if !application.need().sign(sign, around.now) {
             return None;
         }
         self.idle.0 = None;
@@ -253,8 +243,7 @@ impl Protector {
         };
         match application.guarded() {
             _ if !always && !application.needs(now) => Err(Why::NoNeed),
-            Some(RungWhy::Compares) => Err(Why::Compares),
-            Some(_) => Err(Why::NoBetter),
+            Some(why) => Err(words(why)),
             None => Ok(()),
         }
     }
@@ -281,15 +270,12 @@ impl Protector {
 
     /// Charges a burst to its application, and counts a wakeup by an interrupt.
     pub(crate) fn burst(&mut self, slot: Slot, burst: &Burst) {
-        if self.applications.is_empty() && self.boosts.is_empty() {
+        if self.applications.is_empty() {
             return;
         }
         let thread = self.threads.get_mut(slot);
         let application = thread.application;
         let application = application.and_then(|it| self.applications.get_mut(it));
-        if let Some(pleading) = &mut thread.pleading {
-            pleading.burst(burst.woke, burst.blocked);
-        }
         if let Some(application) = application {
             let is_raised = thread.is_in_force();
             application.charge(thread.account.burst(burst), is_raised, burst.blocked);
@@ -414,7 +400,7 @@ impl Protector {
         let tasks = around.tasks;
         for (slot, thread) in tasks.iter() {
             let ran = thread.estimator.last_heard() + GLANCE * 2 >= around.now;
-            let ProtectionState::InForce { boost } = self.of(slot).state else {
+            let ProtectionState::InForce(boost) = self.of(slot).state else {
                 continue;
             };
             let new = self.boost(slot, around.means);
@@ -423,11 +409,11 @@ impl Protector {
             }
             let is_set = around.enforcer.boost(thread.task.id, Some(new)).is_ok();
             let (state, what, why) = if is_set {
-                let state = ProtectionState::InForce { boost: new };
-                (state, BoostWhat::BoostChanged, BoostWhy::Period)
+                let state = ProtectionState::InForce(new);
+                (state, BoostWhat::BoostChanged, Why::ShortestPeriod)
             } else {
-                let state = ProtectionState::Declined;
-                (state, BoostWhat::BoostEnded, BoostWhy::Changed)
+                let state = ProtectionState::Off(None);
+                (state, BoostWhat::BoostEnded, Why::Changed)
             };
             self.threads.get_mut(slot).state = state;
             if !is_set || new != boost {
@@ -453,14 +439,11 @@ impl Protector {
         protection.resumes(now);
         let server = around.enforcer.server(slot);
         let role = around.pipelines.role(slot);
-        let is_others = match protection.state {
-            ProtectionState::None | ProtectionState::InForce { .. } => {
-                server.is_over() || thread.unheard || role.is_partner() && role.stage().is_none()
-            }
-            _ => true,
-        };
         let member = MemberFacts {
-            is_others,
+            is_others: matches!(protection.state, ProtectionState::Off(_))
+                || server.is_over()
+                || thread.unheard
+                || role.is_partner() && role.stage().is_none(),
             is_granted: server.fixed().is_some(),
             is_regular: !server.is_clean(),
         };
@@ -472,10 +455,9 @@ impl Protector {
         let facts = application.facts(around.means.always, now);
         match ladder::next(facts, member) {
             (Rung::Raised, _) if around.means.raises => self.raise(around, slot),
-            (Rung::Ordinary, RungWhy::UsedUp) => self.unprotect(around, slot, BoostWhy::UsedUp),
-            (Rung::Ordinary, RungWhy::NoNeed) => self.unprotect(around, slot, BoostWhy::NoNeed),
-            (Rung::Ordinary, RungWhy::Compares) => self.unprotect(around, slot, BoostWhy::Compares),
-            (Rung::Ordinary, RungWhy::NoBetter) => self.unprotect(around, slot, BoostWhy::NoBetter),
+            (Rung::Ordinary, why) if why != RungWhy::DecidedByOthers => {
+                self.unprotect(around, slot, words(why));
+            }
             _ => {}
         }
     }
@@ -503,13 +485,10 @@ impl Protector {
         let boosted = around.enforcer.boost(thread.task.id, Some(boost));
         let protection = self.threads.get_mut(slot);
         if let Err(refusal) = boosted {
-            protection.state = match refusal.retry_at() {
-                Some(until) => ProtectionState::Suspended { until },
-                None => ProtectionState::Refused,
-            };
+            protection.state = ProtectionState::Off(refusal.retry_at());
             return;
         }
-        protection.state = ProtectionState::InForce { boost };
+        protection.state = ProtectionState::InForce(boost);
         if !std::mem::replace(&mut self.has_raised, true) {
             self.review_at(around, now + COUNTED_EVERY);
         }
@@ -517,34 +496,21 @@ impl Protector {
         let before = std::mem::replace(&mut protection.was_in_force, true);
         self.protected += u64::from(!before);
         let change = (None, Some(boost));
-        self.enter_change(
-            thread.task,
-            BoostWhat::Boosted,
-            BoostWhy::Waits,
-            change,
-            now,
-        );
+        self.enter_change(thread.task, BoostWhat::Boosted, Why::Waits, change, now);
     }
 
-    /// Ends all boosts of a thread whose user has used too much, until then; or for good, of a
-    /// thread that gets a priority by another way.
+    /// Ends the protection of a thread until then, or for good.
     pub(crate) fn give_up<A: Actuator>(
         &mut self,
         around: &mut LoopParts<'_, A>,
         slot: Slot,
-        (why, until): (BoostWhy, Option<Instant>),
-    ) -> Option<Refusal> {
-        let refusal = self.end_boost(around, slot, why.clone());
+        (why, until): (Why, Option<Instant>),
+    ) {
         self.unprotect(around, slot, why);
         let state = &mut self.threads.get_mut(slot).state;
-        *state = match (*state, until) {
-            (ProtectionState::None, Some(until)) => ProtectionState::Suspended { until },
-            (ProtectionState::None | ProtectionState::Suspended { .. }, None) => {
-                ProtectionState::Refused
-            }
-            (state, _) => state,
-        };
-        refusal
+        if matches!(state, ProtectionState::None) || until.is_none() {
+            *state = ProtectionState::Off(until);
+        }
     }
 
     /// Ends the thread's protection.
@@ -552,42 +518,71 @@ impl Protector {
         &mut self,
         around: &mut LoopParts<'_, A>,
         slot: Slot,
-        why: BoostWhy,
+        why: Why,
     ) {
-        let protection = self.threads.get_mut(slot);
-        let ProtectionState::InForce { boost: old, .. } = protection.state else {
+        let ProtectionState::InForce(old) = self.of(slot).state else {
             return;
         };
         let Some(thread) = around.tasks.get(slot) else {
             return;
         };
-        let pleading = protection.pleading.as_ref();
-        let boost = pleading.and_then(|pleading| pleading.in_force());
-        protection.state = match around.enforcer.boost(thread.task.id, boost) {
+        let given_back = around.enforcer.boost(thread.task.id, None);
+        self.threads.get_mut(slot).state = match given_back {
             Ok(()) => ProtectionState::None,
-            Err(_) => ProtectionState::Declined,
+            Err(_) => ProtectionState::Off(None),
         };
-        self.enter_change(
-            thread.task,
-            BoostWhat::BoostEnded,
-            why,
-            (Some(old), None),
-            around.now,
-        );
+        let change = (Some(old), None);
+        self.enter_change(thread.task, BoostWhat::BoostEnded, why, change, around.now);
     }
 
     /// Notes that a reservation has taken the boost's place, or boosts again if it was refused.
     pub(crate) fn replaced<A: Actuator>(&mut self, around: &mut LoopParts<'_, A>, slot: Slot) {
         let protection = self.threads.get_mut(slot);
-        let ProtectionState::InForce { boost, .. } = protection.state else {
+        let ProtectionState::InForce(boost) = protection.state else {
             return;
         };
         protection.state = ProtectionState::None;
         if around.enforcer.held(slot).is_none() {
             self.put(around, slot);
         } else if let Some(thread) = around.tasks.get(slot) {
-            let (what, why) = (BoostWhat::BoostEnded, BoostWhy::Reserved);
+            let (what, why) = (BoostWhat::BoostEnded, Why::ReservedInstead);
             self.enter_change(thread.task, what, why, (Some(boost), None), around.now);
         }
+    }
+
+    fn enter_change(
+        &mut self,
+        task: Task,
+        what: BoostWhat,
+        why: Why,
+        (old_boost, new_boost): (Option<Boost>, Option<Boost>),
+        at: Instant,
+    ) {
+        self.log.push(BoostEntry {
+            at,
+            task,
+            what,
+            why,
+            old_boost,
+            new_boost,
+        });
+    }
+
+    /// The changes of boosts since this was last called.
+    pub(crate) fn drain(&mut self) -> std::vec::Drain<'_, BoostEntry> {
+        self.log.drain(..)
+    }
+}
+
+/// The reason for a rung, for the log.
+const fn words(why: RungWhy) -> Why {
+    match why {
+        RungWhy::NoNeed => Why::NoNeed,
+        RungWhy::UsedUp => Why::UsedUp,
+        RungWhy::Compares => Why::Compares,
+        RungWhy::NoBetter => Why::NoBetter,
+        RungWhy::Waits => Why::Waits,
+        RungWhy::Granted | RungWhy::Regular => Why::ReservedInstead,
+        RungWhy::DecidedByOthers => Why::Changed,
     }
 }

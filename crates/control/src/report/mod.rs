@@ -146,8 +146,6 @@ pub struct Report {
     pub earlier: Sums,
     /// Threads that never had a period.
     pub left_alone: u64,
-    /// Threads without a reservation that were boosted because they notified missed deadlines.
-    pub boosted: u64,
     /// Threads that were raised while they had no reservation.
     pub protected: u64,
     pub lost_events: u64,

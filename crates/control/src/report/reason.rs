@@ -8,12 +8,6 @@ use onbeat_model::{Refusal, Span, Speed};
 
 use crate::Stage;
 
-/// The guard's reasons, for reservations and for boosts.
-pub(crate) const COMPARES: &str =
-    "its application waits for CPUs all the same: it goes without for a moment, to compare";
-pub(crate) const NO_BETTER: &str =
-    "its application waits no longer without: it goes without for a while";
-
 /// The reason for an entry in the journal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Why {
@@ -53,12 +47,24 @@ pub enum Why {
     Compares,
     /// Its application waits no longer without: it goes without for a while.
     NoBetter,
+    /// Its application has used up its account.
+    UsedUp,
+    /// Its application's shortest period is another one, which gives the priority.
+    ShortestPeriod,
+    /// It is not raised, because it has a reservation.
+    ReservedInstead,
+    /// It gets a priority that it asked for.
+    AsksForPriority,
+    /// Its scheduling was changed by itself or by another program.
+    Changed,
     /// A job ran out of budget.
     Exhausted,
     /// It calls `sched_yield()`.
     Yields,
     /// It has used more than it holds, and its owner more than a quota gives.
     OverQuota,
+    /// Its user has used more than a quota gives.
+    UserOverQuota,
     /// It keeps another period now.
     RateChanged {
         /// The period until now.
@@ -153,8 +159,20 @@ impl fmt::Display for Why {
             Self::Demand { job } => write!(f, "its jobs take {job}"),
             Self::Waits => f.write_str("its application waits for CPUs that others use"),
             Self::NoNeed => f.write_str("nobody else wants its CPUs"),
-            Self::Compares => f.write_str(COMPARES),
-            Self::NoBetter => f.write_str(NO_BETTER),
+            Self::Compares => f.write_str(
+                "its application waits for CPUs all the same: it goes without for a moment, to compare",
+            ),
+            Self::NoBetter => f.write_str(
+                "its application waits no longer without: it goes without for a while",
+            ),
+            Self::UsedUp => f.write_str("its application has used up what it may use above others"),
+            Self::ShortestPeriod => f.write_str("by the shortest period in its application"),
+            Self::ReservedInstead => f.write_str("it has a reservation instead"),
+            Self::AsksForPriority => {
+                f.write_str("it asked for a real-time priority, and gets that")
+            }
+            Self::Changed => f.write_str("it or another program set its nice value"),
+            Self::UserOverQuota => f.write_str("its user has used more than the quota gives"),
             Self::Exhausted => f.write_str("a job ran out of budget"),
             Self::Yields => f.write_str(
                 "it calls sched_yield(): that gives up the rest of a reservation's budget, so it goes without",

@@ -10,7 +10,7 @@ mod reviews;
 use onbeat_decide::predictor::PredictorKind;
 use onbeat_decide::supervisor::Request;
 use onbeat_model::{
-    Actuator, Burst, Event, Instant, Mark, Name, Refusal, Reservation, Said, Span, Task, TaskId,
+    Actuator, Burst, Event, Instant, Mark, Name, Reservation, Said, Span, Task, TaskId,
 };
 
 use crate::allocation;
@@ -19,6 +19,7 @@ use crate::drive::CpuTime;
 use crate::enforcement::{Books, Effects, Enforcer};
 use crate::estimation::declared::MarkEffect;
 use crate::estimation::{AnalysisOutcome, AnalysisQueue, BurstEffect, Part, clock};
+use crate::need::Sign;
 use crate::pipeline::PipelineFinder;
 use crate::protection::{LoopParts, Protector};
 use crate::report::exited::RunRecords;
@@ -27,7 +28,7 @@ use crate::speed::{Renewal, SpeedGovernor};
 use crate::task::TrackedThread;
 use crate::task::table::TaskTable;
 use crate::timer::{TimerEvent, TimerQueue};
-use crate::{BoostWhy, Entry, Settings, What, Why};
+use crate::{Entry, Settings, What, Why};
 
 /// The most analyses of one turn. One of 1,000 bursts takes 0.4 ms (`experiments/period-bench`), so
 /// 16 take a third of the loop's pause.
@@ -224,9 +225,7 @@ impl<A: Actuator> Controller<A> {
             self.records.log.enter(&mut thread.account, entry);
         }
         if mark.said == Said::MissedDeadline {
-            let (protector, mut around) = self.protecting(mark.at);
-            let refusal = protector.plead(&mut around, slot, mark);
-            self.yield_if(slot, refusal, mark.at);
+            self.sign(slot, Sign::MissedDeadline, mark.at);
         }
     }
 
@@ -347,8 +346,13 @@ impl<A: Actuator> Controller<A> {
         if of_its_own.map(|(_, thread)| thread.application()) == application {
             return;
         }
+        self.sign(slot, Sign::Waited(waited), at);
+    }
+
+    /// A thread shows need.
+    fn sign(&mut self, slot: Slot, sign: Sign, at: Instant) {
         let (protector, mut around) = self.protecting(at);
-        let needing = protector.waited(&mut around, slot, waited);
+        let needing = protector.sign(&mut around, slot, sign);
         for slot in self.members(needing) {
             self.consider(slot, Some(Why::Waits));
         }
@@ -457,12 +461,9 @@ impl<A: Actuator> Controller<A> {
         (&mut self.protector, around)
     }
 
-    /// Ends all that protects or boosts the thread.
-    fn unprotect(&mut self, slot: Slot, why: &BoostWhy, now: Instant) {
+    fn unprotect(&mut self, slot: Slot, why: Why, now: Instant) {
         let (protector, mut around) = self.protecting(now);
-        protector.unprotect(&mut around, slot, why.clone());
-        let refusal = protector.end_boost(&mut around, slot, why.clone());
-        self.yield_if(slot, refusal, now);
+        protector.unprotect(&mut around, slot, why);
     }
 
     /// Tells the other parts about an enforcement.
@@ -521,15 +522,6 @@ impl<A: Actuator> Controller<A> {
         self.enforce(slot, now, |enforcer, books| {
             enforcer.withdraw(books, slot, why)
         });
-    }
-
-    /// Yields to another program that changed the thread, if there was such a refusal.
-    fn yield_if(&mut self, slot: Slot, refusal: Option<Refusal>, now: Instant) {
-        if refusal.is_some() {
-            self.enforce(slot, now, |enforcer, books| {
-                enforcer.yield_to_other(books, slot, refusal)
-            });
-        }
     }
 
     fn slot_of(&mut self, task: TaskId, at: Instant) -> Slot {

@@ -20,7 +20,7 @@ use crate::report::{Report, ServedBy, ThreadReport};
 use crate::slots::Slot;
 use crate::speed::SpeedGovernor;
 use crate::timer::TimerEvent;
-use crate::{BoostWhy, Decision, Party, Settings, State, View, What, Why, WorksFor};
+use crate::{Decision, Party, Settings, State, View, What, Why, WorksFor};
 
 impl<A: Actuator> Controller<A> {
     /// The decisions since this was last called. Those that the caller does not take are dropped.
@@ -138,7 +138,10 @@ impl<A: Actuator> Controller<A> {
             self.enforcer.fix(slot, fixed_before);
             match (fixed_before, &refusal) {
                 (_, Refusal::TakenOver { .. }) => {
-                    self.yield_if(slot, Some(refusal.clone()), now);
+                    let refusal = Some(refusal.clone());
+                    self.enforce(slot, now, |enforcer, books| {
+                        enforcer.yield_to_other(books, slot, refusal)
+                    });
                 }
                 (_, Refusal::Gone) => {
                     self.enforce(slot, now, |enforcer, books| enforcer.let_go(books, slot));
@@ -195,7 +198,7 @@ impl<A: Actuator> Controller<A> {
             thread.stop_listening();
         }
         self.withdraw(slot, Why::Untracked, now);
-        self.unprotect(slot, &BoostWhy::Untracked, now);
+        self.unprotect(slot, Why::Untracked, now);
         self.dismiss(slot, now);
         // It may settle and be tracked again, and then is no partner.
         if let Some(slot) = self.tasks.find(task) {
@@ -219,12 +222,11 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         let why = match until {
-            Some(_) => BoostWhy::OverQuota,
-            None => BoostWhy::AsksForPriority,
+            Some(_) => Why::UserOverQuota,
+            None => Why::AsksForPriority,
         };
         let (protector, mut around) = self.protecting(now);
-        let refusal = protector.give_up(&mut around, slot, (why, until));
-        self.yield_if(slot, refusal, now);
+        protector.give_up(&mut around, slot, (why, until));
     }
 
     /// Reads the capacity again: CPUs may have come or gone.
@@ -259,7 +261,7 @@ impl<A: Actuator> Controller<A> {
             let report = self.report_of(slot, false, now);
             let is_partner = self.pipelines.role(slot).is_partner();
             self.withdraw(slot, Why::Finished, now);
-            self.unprotect(slot, &BoostWhy::Finished, now);
+            self.unprotect(slot, Why::Finished, now);
             match report {
                 Some(report) => threads.push(report),
                 None => left_alone += u64::from(!is_partner),
@@ -274,7 +276,6 @@ impl<A: Actuator> Controller<A> {
             earlier,
             left_alone,
             lost_events: self.records.lost,
-            boosted: self.protector.boosted(),
             protected: self.protector.protected(),
             speeds: governor.map_or_else(Vec::new, |governor| {
                 governor.finish(&mut self.enforcer, now)

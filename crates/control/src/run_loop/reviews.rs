@@ -39,14 +39,6 @@ impl<A: Actuator> Controller<A> {
             TimerEvent::Sample(task) => {
                 self.sample(task, now, cpu_time.executed(task));
             }
-            TimerEvent::Boost(task) => {
-                let executed = cpu_time.executed(task);
-                if let Some(slot) = self.tasks.find(task) {
-                    let (protector, mut around) = self.protecting(now);
-                    let refusal = protector.look_at_boost(&mut around, slot, executed);
-                    self.yield_if(slot, refusal, now);
-                }
-            }
             TimerEvent::Protection => {
                 let (protector, mut around) = self.protecting(now);
                 protector.review(&mut around, cpu_time);

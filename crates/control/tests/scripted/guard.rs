@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use onbeat_control::{AllowedMeans, BoostWhy, Settings};
+use onbeat_control::{AllowedMeans, Settings, Why};
 use onbeat_model::{Instant, Span};
 
 use crate::kernel::{Kernel, Waits};
@@ -44,8 +44,8 @@ fn waiting(until: u64, mean: impl Fn(bool) -> Span + 'static) -> Ran {
 }
 
 /// When it went without its means, and why.
-fn went_without(ran: &Ran) -> Vec<(Instant, BoostWhy)> {
-    let guards = |why: &BoostWhy| matches!(why, BoostWhy::Compares | BoostWhy::NoBetter);
+fn went_without(ran: &Ran) -> Vec<(Instant, Why)> {
+    let guards = |why: &Why| matches!(why, Why::Compares | Why::NoBetter);
     let boosts = ran.boosts.iter().filter(|entry| guards(&entry.why));
     boosts.map(|entry| (entry.at, entry.why.clone())).collect()
 }
@@ -61,12 +61,7 @@ fn raised_after(ran: &Ran, at: Instant) -> Instant {
 fn an_application_that_waits_no_longer_without_means_goes_without_for_a_while() {
     let ran = waiting(60_000, |is_raised| if is_raised { ms(9) } else { ms(1) });
     let all = went_without(&ran);
-    let [
-        (compared, BoostWhy::Compares),
-        (stopped, BoostWhy::NoBetter),
-        ..,
-    ] = all[..]
-    else {
+    let [(compared, Why::Compares), (stopped, Why::NoBetter), ..] = all[..] else {
         panic!("{all:?}");
     };
     assert!(
@@ -88,7 +83,7 @@ fn an_application_that_waits_no_longer_without_means_goes_without_for_a_while() 
 fn one_that_waits_and_would_wait_longer_without_has_them_back_after_a_moment() {
     let ran = waiting(20_000, |is_raised| if is_raised { ms(6) } else { ms(30) });
     let all = went_without(&ran);
-    let [(compared, BoostWhy::Compares)] = all[..] else {
+    let [(compared, Why::Compares)] = all[..] else {
         panic!("{all:?}");
     };
     assert!(raised_after(&ran, compared) <= compared + ms(2100));

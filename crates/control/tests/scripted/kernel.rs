@@ -93,16 +93,6 @@ impl Kernel {
         }
     }
 
-    /// The times from each boost that it was asked for to the next one.
-    pub(crate) fn pauses_between_boosts(&self) -> Vec<Span> {
-        let is_boost = |asked: &&(Instant, Asked)| matches!(asked.1, Asked::Boost(_, Some(_)));
-        let asked: Vec<_> = self.asked.iter().filter(is_boost).collect();
-        asked
-            .windows(2)
-            .map(|two| two[1].0.since(two[0].0))
-            .collect()
-    }
-
     fn sum(&self) -> Bandwidth {
         self.held.values().map(Reservation::bandwidth).sum()
     }

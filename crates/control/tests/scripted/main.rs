@@ -3,7 +3,6 @@
 mod armed;
 mod asked;
 mod beat;
-mod boosts;
 mod clock;
 mod guard;
 mod kernel;

@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use onbeat_control::{AllowedMeans, BoostWhat, BoostWhy, Party, Settings, What, Why};
+use onbeat_control::{AllowedMeans, BoostWhat, Party, Settings, What, Why};
 use onbeat_decide::account::Account;
-use onbeat_model::{Event, Instant, Refusal, Span, TaskId};
+use onbeat_model::{Event, Instant, Refusal, Said, Span, TaskId};
 
 use crate::kernel::{Asked, Kernel};
 use crate::pipelines::burst;
@@ -148,6 +148,31 @@ fn who_waits_for_its_own_application_needs_nothing() {
     assert!(ran.reserves(PLAYER).is_empty());
 }
 
+/// Short waits and notifications of missed deadlines, each 50 ms; raised or not.
+fn says_that_it_is_late(waits: bool) -> bool {
+    let mut script = film(9000);
+    for at in (8000..9000).step_by(50) {
+        if waits {
+            script.event(Event::Waited {
+                at: at_ms(at),
+                task: TaskId::recorded(WORKER),
+                waited: ms(1),
+                behind: OTHERS,
+            });
+        }
+        let mark = (at_ms(at), ms(5));
+        script.says(WORKER, Said::MissedDeadline, at_ms(at + 2), mark);
+    }
+    let ran = play(script, Kernel::with_cpus(2), on_need());
+    !raised(&ran, WORKER).is_empty()
+}
+
+#[test]
+fn who_was_late_waits_for_less_until_that_is_need_and_not_for_nothing() {
+    assert!(says_that_it_is_late(true));
+    assert!(!says_that_it_is_late(false));
+}
+
 #[test]
 fn what_begins_beside_one_that_waits_is_raised_from_its_start() {
     let mut script = film(12_000);
@@ -174,7 +199,7 @@ fn an_application_without_a_beat_has_what_its_account_gives() {
         .boosts
         .iter()
         .filter(|entry| entry.what == BoostWhat::BoostEnded);
-    let used_up = ends.filter(|entry| entry.why == BoostWhy::UsedUp).count();
+    let used_up = ends.filter(|entry| entry.why == Why::UsedUp).count();
     assert!((1..10).contains(&used_up), "it does not flap: {used_up}");
 }
 

@@ -1,5 +1,5 @@
 //! The worth of a missed deadline notification: a raise of the budget, bounded, and nothing
-//! lasting. For threads without a budget, see [`ordinary`].
+//! lasting.
 //!
 //! After Banachowski, Wu and Brandt. From their Linux scheduler (sections 3.1.1 and 3.1.2): the
 //! raise is proportional to the *block ratio*, the running average of the share of its time that
@@ -13,8 +13,6 @@
 //! while, twice as long each time. If one did, the appeal goes on, and what it took is in the
 //! predictor's window by then. So a thread that cries wolf holds bandwidth that no job needs for
 //! [`JURY`] jobs of ever longer times: its share goes to zero.
-
-pub mod ordinary;
 
 use onbeat_model::{Instant, Span};
 

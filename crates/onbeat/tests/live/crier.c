@@ -1,8 +1,7 @@
 /*
  * A program without a rhythm that cries: crier sleeps|floods
- * "sleeps" computes a little, says that it was late, and sleeps for any time up to 20 ms; from
- * SIGUSR1 on it is as the other. "floods" says that it was late as often as it can, and never
- * blocks.
+ * "sleeps" computes a little, says that it was late, and sleeps for any time up to 20 ms. "floods"
+ * says that it was late as often as it can, and never blocks.
  */
 #define _GNU_SOURCE
 #include <onbeat/mdn.h>
@@ -13,24 +12,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t floods;
-
-static void flood(int signal)
-{
-	(void)signal;
-	floods = 1;
-}
-
 int main(int argc, char **argv)
 {
 	uint64_t random = 88172645463325252u;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	signal(SIGUSR1, flood);
 	/* Undo the nice value that the test was started with. */
 	setpriority(PRIO_PROCESS, 0, 0);
-	floods = argc > 1 && !strcmp(argv[1], "floods");
-	while (!floods) {
+	while (argc > 1 && !strcmp(argv[1], "sleeps")) {
 		for (volatile int turn = 0; turn < 100000; turn++)
 			;
 		onbeat_mdn();

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use onbeat_control::{BoostWhat, Controller, Decision, SpeedWhat, What};
+use onbeat_control::{Controller, Decision, SpeedWhat, What};
 use onbeat_metrics::Metrics;
 use onbeat_model::{Actuator, Instant, Task};
 use serde::Serialize;
@@ -38,9 +38,7 @@ pub(in crate::commands) fn tell<A: Actuator>(
                 matches!(entry.what, What::Refused | What::TakenOver)
                     .then(|| about(&entry.task, &entry.why))
             }
-            Decision::Boost(entry) => {
-                (entry.what == BoostWhat::BoostRefused).then(|| about(&entry.task, &entry.why))
-            }
+            Decision::Boost(_) => None,
             Decision::Speed(entry) => (entry.what == SpeedWhat::Refused).then(|| {
                 let speed = entry.new.map_or("as before".to_owned(), |s| s.to_string());
                 format!("CPU speed {speed}: {}", entry.why)
