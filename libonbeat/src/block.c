@@ -505,13 +505,23 @@ static sig_atomic_t checked_blocks(const struct onbeat_thread *thread)
 	return checked;
 }
 
+/*
+ * One check of so many reads the clock: the program may have blocked the signal, or taken it for
+ * itself.
+ */
+#define CHECKS 64
+
 __attribute__((noinline)) void onbeat_check(void)
 {
 	struct onbeat_thread *thread = onbeat_thread_if_any_();
 	const sig_atomic_t protections = onbeat_protections_;
+	int64_t delay_ns;
 
-	if (!thread || !thread->pending || protections != checked_blocks(thread))
+	if (!thread || (!thread->pending && ++thread->checks % CHECKS) ||
+	    protections != checked_blocks(thread))
 		return;
+	if (!thread->pending && expired(thread, &delay_ns))
+		thread->pending = 1;
 	onbeat_protections_ = 0;
 	throw_pending(thread, (uintptr_t)__builtin_frame_address(0));
 	onbeat_protections_ = protections;

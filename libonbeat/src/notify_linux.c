@@ -21,12 +21,7 @@ int onbeat_notify_install_(void)
 
 int onbeat_notify_thread_(struct onbeat_thread *thread)
 {
-	sigset_t ours;
-
 	(void)thread;
-	sigemptyset(&ours);
-	sigaddset(&ours, ONBEAT_SIGNAL);
-	pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
 	return 0;
 }
 

@@ -116,9 +116,6 @@ int onbeat_notify_thread_(struct onbeat_thread *thread)
 	sigset_t set;
 
 	sigemptyset(&set);
-	sigaddset(&set, ONBEAT_SIGNAL);
-	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-	sigemptyset(&set);
 	sigaddset(&set, routed);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	pthread_mutex_lock(&lock);

@@ -88,8 +88,10 @@ void onbeat_deadline_arm_(struct onbeat_thread *thread, int64_t expires_ns)
 
 	source->armed_ns = expires_ns;
 	source->uncertain = false;
-	if (expires_ns != INT64_MAX)
+	if (expires_ns != INT64_MAX) {
 		demand(open_timer(thread, source, CLOCK_MONOTONIC));
+		onbeat_unblock_();
+	}
 	if (source->has_timer)
 		set_timer(source, expires_ns);
 }
@@ -111,8 +113,10 @@ void onbeat_wcet_arm_(struct onbeat_thread *thread, int64_t expires_ns)
 
 	source->armed_ns = expires_ns;
 	source->uncertain = false;
-	if (expires_ns != INT64_MAX)
+	if (expires_ns != INT64_MAX) {
 		demand(onbeat_wcet_open_(thread));
+		onbeat_unblock_();
+	}
 	if (source->has_clock && !onbeat_perf_clock_set_(&source->clock, expires_ns)) {
 		/* The program has closed it: another one, or the timer. */
 		source->has_clock = false;

@@ -79,6 +79,7 @@ struct onbeat_thread {
 	const struct onbeat_thrown *caught; /* by the innermost handler that is being executed */
 	int depth;
 	int slot;
+	unsigned checks;
 	/*
 	 * While a block is `uncancelled`, at that depth, cancellation waits; and how it was before.
 	 */
@@ -155,6 +156,16 @@ void onbeat_misuse_(const char *file, int line, const char *what);
 
 /* benchmark.c */
 void onbeat_measured_(struct onbeat_site *site, int64_t duration_ns);
+
+/* The program may have blocked it, as libraries do in threads of their own. */
+static inline void onbeat_unblock_(void)
+{
+	sigset_t ours;
+
+	sigemptyset(&ours);
+	sigaddset(&ours, ONBEAT_SIGNAL);
+	pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
+}
 
 /* From here on the handler only notes that it came, until onbeat_leave_critical_. */
 static inline void onbeat_enter_critical_(struct onbeat_thread *thread)

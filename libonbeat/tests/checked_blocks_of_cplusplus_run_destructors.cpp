@@ -4,6 +4,7 @@
 #include <cassert>
 #include <mutex>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -60,6 +61,35 @@ int main()
 	onbeat::try_within(
 		onbeat::absolute(0ns), [&] { handled++; }, [&](const onbeat::violation &) { handled++; });
 	assert(handled == 4);
+
+	/* A limit counts from the beginning of each block, in its own thread. */
+	const onbeat::limit minute = onbeat::relative(60s), second = onbeat::execution_time(1s);
+	for (int i = 0; i < 2; i++)
+		assert(onbeat::try_within(
+			minute, [] { assert(onbeat::remaining() > 0s && onbeat::remaining() <= 60s); }, never));
+	std::thread([&] {
+		onbeat::try_within(second, [] { assert(onbeat::remaining_wcet() <= 1s); }, never);
+	}).join();
+
+	/* A handler that logs and goes on does not take it; nor does a check in what it destroys. */
+	struct checks {
+		~checks() { onbeat::check(); }
+	};
+	onbeat::try_within(
+		onbeat::relative(2ms),
+		[&] {
+			checks one;
+
+			for (;;) {
+				try {
+					compute_until_checked();
+				} catch (const std::exception &) {
+					assert(false);
+				}
+			}
+		},
+		[&](const onbeat::violation &) { handled++; });
+	assert(handled == 5);
 
 	/* Exceptions of the program pass, and nothing of the block is left. */
 	try {

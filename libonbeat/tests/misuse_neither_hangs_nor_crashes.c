@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Thirty wrong programs. Each either does no harm and is answered, or is ended with the reason;
+ * Some forty wrong programs. Each either does no harm and is answered, or is ended with the reason;
  * none hangs, crashes or loses a violation.
  */
 #include <onbeat/job.h>
@@ -110,6 +110,38 @@ static void blocks_all_signals_before(void)
 {
 	block_all_signals();
 	expire(ONBEAT_MS(2), nothing);
+}
+
+static void blocks_all_signals_between(void)
+{
+	expire(ONBEAT_MS(2), nothing);
+	block_all_signals();
+	expire(ONBEAT_MS(2), nothing);
+	expire(ONBEAT_MS(2), block_all_signals);
+}
+
+static void ignore_signal(int number)
+{
+	(void)number;
+}
+
+static void take_all_signals(void)
+{
+	for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+		signal(number, ignore_signal);
+}
+
+static void takes_all_signals(void)
+{
+	expire(ONBEAT_MS(2), take_all_signals);
+	expire(ONBEAT_MS(2), nothing);
+}
+
+static void sets_half_a_millisecond(void)
+{
+	check(ONBEAT_MS(0.5) == 500000 && ONBEAT_S(1.5) == ONBEAT_MS(1500) && ONBEAT_US(0.25) == 250);
+	check(ONBEAT_S(INT64_C(9000000000)) == INT64_C(9000000000) * 1000000000);
+	expire(ONBEAT_MS(0.5), nothing);
 }
 
 static void raise_all_signals(void)
@@ -396,6 +428,9 @@ static const struct {
 	{ never_expires, NULL },
 	{ blocks_all_signals, NULL },
 	{ blocks_all_signals_before, NULL },
+	{ blocks_all_signals_between, NULL },
+	{ takes_all_signals, NULL },
+	{ sets_half_a_millisecond, NULL },
 	{ raises_the_librarys_signals, NULL },
 	{ returns, "left by return" },
 	{ breaks, "left by return, goto or break" },

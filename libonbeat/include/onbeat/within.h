@@ -59,6 +59,9 @@
  * section. pthread_cancel(3) is safe: it waits for the end of the outermost block that has a
  * constraint.
  *
+ * MUST NOT: block the signals from SIGRTMIN+5 on in a block, or handle the one that has a handler
+ * already: such a block ends late, and a checked one at one check of 64.
+ *
  * MUST NOT: switch stacks in a block (swapcontext(3), coroutines, co_await), or, outside a
  * protected section, nest blocks of two copies of the library, as a program with libonbeat.a and a
  * plugin with libonbeat.so.0 have them.
@@ -82,11 +85,11 @@
 extern "C" {
 #endif
 
-/* Times are nanoseconds; absolute ones are readings of CLOCK_MONOTONIC. */
+/* Times are nanoseconds; absolute ones are readings of CLOCK_MONOTONIC. ONBEAT_MS(0.5) is half. */
 #define ONBEAT_NS(n) ((int64_t)(n))
-#define ONBEAT_US(n) ((int64_t)(n)*INT64_C(1000))
-#define ONBEAT_MS(n) ((int64_t)(n)*INT64_C(1000000))
-#define ONBEAT_S(n) ((int64_t)(n)*INT64_C(1000000000))
+#define ONBEAT_US(n) ((int64_t)((n)*INT64_C(1000)))
+#define ONBEAT_MS(n) ((int64_t)((n)*INT64_C(1000000)))
+#define ONBEAT_S(n) ((int64_t)((n)*INT64_C(1000000000)))
 
 /* No constraint: what onbeat_remaining() says outside every constrained block. */
 #define ONBEAT_FOREVER INT64_MAX
@@ -190,7 +193,8 @@ void onbeat_block_measure_(struct onbeat_block *block);
 	do {                                                                                     \
 		_Pragma("GCC diagnostic push")                                                   \
 		_Pragma("GCC diagnostic ignored \"-Wshadow\"")                                   \
-		const int64_t onbeat_ns_here_ = (ns);                                            \
+		/* Of whole numbers alone: a time in seconds, as 0.5, is none. */                \
+		const int64_t onbeat_ns_here_ = (ns) | 0;                                        \
 		static struct onbeat_site onbeat_site_here_ = { __FILE__, __LINE__, 0, 0 };      \
 		struct onbeat_block onbeat_block_here_                                           \
 			__attribute__((cleanup(onbeat_block_left_)));                            \
@@ -269,8 +273,9 @@ void onbeat_within_enable_at_(const char *file, int line);
 /*
  * Leaves the outermost block that has expired, if one has: the blocks around it are to be checked
  * ones, up to that one. In a protected section, in a `finally` and outside of blocks it does
- * nothing. Costs a few nanoseconds, so an inner loop may call it. A call that sleeps returns EINTR
- * when a block expires, and can be followed by a check.
+ * nothing. Costs a few nanoseconds, so an inner loop may call it. A call that sleeps and that
+ * signal(7) has never restarted (poll, nanosleep, sem_wait) returns EINTR when a block expires, and
+ * can be followed by a check; read() goes on sleeping, so poll before.
  */
 void onbeat_check(void);
 

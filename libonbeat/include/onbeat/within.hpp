@@ -14,7 +14,12 @@
  *             [&](const onbeat::violation &late) { picture = previous; });
  *
  * Exceptions of the program's own are C++'s, and so is the hierarchy of their types. A body ends by
- * return, too. MUST NOT: suspend a coroutine in a body, which may go on in another thread.
+ * return, too. A violation is no std::exception, for a handler of those inside a body, which logs
+ * and goes on, is not meant.
+ *
+ * MUST NOT: suspend a coroutine in a body, which may go on in another thread; check in a destructor
+ * or another noexcept function, which ends the program. (While an exception unwinds the body, a
+ * check does nothing.) onbeat_check() of <onbeat/within.h> is for that one's blocks alone.
  */
 #ifndef ONBEAT_WITHIN_HPP
 #define ONBEAT_WITHIN_HPP
@@ -32,72 +37,67 @@ namespace onbeat
 
 using nanoseconds = std::chrono::nanoseconds;
 
-/* By when a block must end, or how much CPU time of its thread it may take. */
+/* By when a block must end, or how much CPU time of its thread it may take, from its beginning. */
 class limit
 {
       public:
-	limit(clockid_t clock, nanoseconds expires) : clock_(clock), expires_(expires)
+	limit(clockid_t clock, nanoseconds time, bool is_relative)
+	    : clock_(clock), time_(time), is_relative_(is_relative)
 	{
 	}
 
-	/* The time until then; negative once it has passed. */
-	nanoseconds remaining() const
+	/* When a block that begins now expires; at the end of time, if that is earlier. */
+	nanoseconds expires() const
 	{
-		return expires_ - now(clock_);
+		const nanoseconds start = is_relative_ ? now() : nanoseconds(0);
+
+		return time_ > nanoseconds::max() - start ? nanoseconds::max() : start + time_;
 	}
 	bool is_of_execution_time() const
 	{
 		return clock_ == CLOCK_THREAD_CPUTIME_ID;
 	}
-
-	static nanoseconds now(clockid_t clock)
+	nanoseconds now() const
 	{
 		timespec time;
 
-		clock_gettime(clock, &time);
+		clock_gettime(clock_, &time);
 		return std::chrono::seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
-	}
-
-	/* So long from now; the longest time that there is, if that is more. */
-	static limit after(clockid_t clock, nanoseconds span)
-	{
-		const nanoseconds start = now(clock);
-
-		return { clock,
-			 span > nanoseconds::max() - start ? nanoseconds::max() : start + span };
 	}
 
       private:
 	clockid_t clock_;
-	nanoseconds expires_;
+	nanoseconds time_;
+	bool is_relative_;
 };
 
 /* When CLOCK_MONOTONIC reads this. */
 inline limit absolute(nanoseconds time)
 {
-	return { CLOCK_MONOTONIC, time };
+	return { CLOCK_MONOTONIC, time, false };
 }
 
 inline limit relative(nanoseconds span)
 {
-	return limit::after(CLOCK_MONOTONIC, span);
+	return { CLOCK_MONOTONIC, span, true };
 }
 
 /* Of this thread's CPU time. */
 inline limit execution_time(nanoseconds span)
 {
-	return limit::after(CLOCK_THREAD_CPUTIME_ID, span);
+	return { CLOCK_THREAD_CPUTIME_ID, span, true };
 }
 
 class block;
 
 /* What a check throws. It belongs to one block, and passes all handlers inside that. */
-class violation : public std::exception
+class violation
 {
       public:
 	violation(const block *of, nanoseconds delay) : of_(of), delay_(delay)
 	{
 	}
+	virtual ~violation() = default;
 
 	/* How late it was noticed. */
 	nanoseconds delay() const
@@ -117,30 +117,20 @@ class violation : public std::exception
 class deadline_violation : public violation
 {
 	using violation::violation;
-
-      public:
-	const char *what() const noexcept override
-	{
-		return "a deadline has passed";
-	}
 };
 
 class wcet_violation : public violation
 {
 	using violation::violation;
-
-      public:
-	const char *what() const noexcept override
-	{
-		return "too much CPU time was used";
-	}
 };
 
 /* A limit that holds while it lives. try_within makes it; by hand, it is to be an automatic one. */
 class block
 {
       public:
-	explicit block(limit limit) : limit_(limit), around_(innermost())
+	explicit block(limit limit)
+	    : limit_(limit), expires_(limit.expires()), around_(innermost()),
+	      unwinding_(std::uncaught_exceptions())
 	{
 		innermost() = this;
 	}
@@ -150,13 +140,19 @@ class block
 	}
 	block(const block &) = delete;
 	block &operator=(const block &) = delete;
+	static void *operator new(std::size_t) = delete;
 
-	/* Throws if it has expired. */
+	nanoseconds remaining() const
+	{
+		return expires_ - limit_.now();
+	}
+
+	/* Throws if it has expired, unless an exception is leaving it. */
 	void check() const
 	{
-		const nanoseconds left = limit_.remaining();
+		const nanoseconds left = remaining();
 
-		if (left > nanoseconds(0))
+		if (left > nanoseconds(0) || std::uncaught_exceptions() > unwinding_)
 			return;
 		if (limit_.is_of_execution_time())
 			throw wcet_violation(this, -left);
@@ -179,7 +175,7 @@ class block
 
 		for (const block *it = innermost(); it; it = it->around_)
 			if (it->limit_.is_of_execution_time() == of_execution_time)
-				least = std::min(least, it->limit_.remaining());
+				least = std::min(least, it->remaining());
 		return least;
 	}
 
@@ -192,7 +188,9 @@ class block
 
       private:
 	limit limit_;
+	nanoseconds expires_;
 	const block *around_;
+	int unwinding_;
 };
 
 /* Throws if a block that this thread is in has expired. Reads a clock for each block. */
