@@ -4,19 +4,15 @@
 //! all wishes fit (LFS++, eq. 1), and [`hysteresis`] says whether the outcome differs enough from
 //! what is in force to be worth a system call. The [`ladder`] says which means a member of an
 //! application has, by the [`account`] and the [`guard`]; [`notification`] what a program's word
-//! about missed deadlines is worth. [`power`] says how fast the CPUs are to run, [`supply`] what a
-//! server gives; [`stochastic`] takes budgets and speeds from the distribution of demands,
-//! [`least_budget`] from the jobs of a recording. No system call, clock, thread or failure: time
-//! and capacity arrive as data, and "no room" is a value.
+//! about missed deadlines is worth. [`power`] says how fast the CPUs are to run. No system call,
+//! clock, thread or failure: time and capacity arrive as data, and "no room" is a value.
 
 pub mod account;
 pub mod guard;
+pub mod histogram;
 pub mod hysteresis;
 pub mod ladder;
-pub mod least_budget;
 pub mod notification;
 pub mod power;
 pub mod predictor;
-pub mod stochastic;
 pub mod supervisor;
-pub mod supply;

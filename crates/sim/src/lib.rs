@@ -15,17 +15,22 @@
 //! in between is arithmetic. The scheduling [`policy`] is a plug. [`loop_adapter`] makes a machine
 //! a sensor and an actuator, so that the loop of `onbeat-control` drives it as a live one.
 //! [`scenario`] reads a machine and its tasks from a file. [`comparison`] makes tasks of a
-//! recording's threads and asks how they would have fared otherwise.
+//! recording's threads and asks how they would have fared otherwise. [`stochastic`] takes budgets
+//! and speeds from the distribution of demands, [`least_budget`] from the jobs of a recording;
+//! [`supply`] says what a server gives.
 //!
 //! The omissions: caches and memory, interrupts, the cost of migrations, locks between threads.
 
 pub mod comparison;
+pub mod least_budget;
 pub mod loop_adapter;
 pub mod machine;
 pub mod observe;
 pub mod optimum;
 pub mod policy;
 pub mod scenario;
+pub mod stochastic;
+pub mod supply;
 pub mod workload;
 
 mod indexed_min;

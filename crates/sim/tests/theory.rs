@@ -3,12 +3,12 @@
 mod common;
 
 use common::{Task, fifo, simulate, us};
-use onbeat_decide::supply::least_supply;
 use onbeat_model::{Reservation, Span};
 use onbeat_sim::Work;
 use onbeat_sim::Workload;
 use onbeat_sim::observe::Completion;
 use onbeat_sim::policy::linux::{Class, Config, Fair};
+use onbeat_sim::supply::least_supply;
 use onbeat_sim::workload::{Arrival, Demand};
 use proptest::prelude::*;
 

@@ -2,7 +2,7 @@
 //! first 50 jobs, its first 100 and all of them; and what a budget from each of these, or from the
 //! last 100, is worth for all.
 
-use onbeat_decide::stochastic::Histogram;
+use onbeat_decide::histogram::Histogram;
 use onbeat_model::{Demand, Span};
 use serde::Serialize;
 use serde_json::json;

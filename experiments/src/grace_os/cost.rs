@@ -4,10 +4,10 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant as Clock;
 
-use onbeat_decide::stochastic::{Histogram, Schedule, schedule::Rounding};
 use onbeat_model::{Demand, Instant, Span, TaskId};
 use onbeat_sim::machine::Costs;
 use onbeat_sim::policy::grace::{Grace, GraceClass, GraceSettings};
+use onbeat_sim::stochastic::{Histogram, Schedule, schedule::Rounding};
 use onbeat_sim::workload::{Demand as Demands, Workload};
 use onbeat_sim::{Cpus, Machine};
 use serde::Serialize;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use onbeat_decide::stochastic::schedule::Rounding;
 use onbeat_sim::policy::grace::{GraceSettings, Scheme};
 use onbeat_sim::scenario::Power;
+use onbeat_sim::stochastic::schedule::Rounding;
 use rayon::prelude::*;
 use serde::Serialize;
 

@@ -9,8 +9,8 @@ mod served;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use onbeat_decide::supply::least_runtime;
 use onbeat_model::Span;
+use onbeat_sim::supply::least_runtime;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

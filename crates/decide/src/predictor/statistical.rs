@@ -11,7 +11,7 @@
 use onbeat_model::{Demand, Span};
 
 use super::{Parameters, generosity};
-use crate::stochastic::Histogram;
+use crate::histogram::Histogram;
 
 /// r. A group is then 2% of the range of demands, and a budget too large by that at most.
 const GROUPS: usize = 50;

@@ -1,10 +1,10 @@
 //! The ways to schedule the same threads, each as a scenario.
 
-use onbeat_decide::least_budget::least_budget;
-use onbeat_decide::stochastic::Histogram;
+use onbeat_decide::histogram::Histogram;
 use onbeat_model::{Bandwidth, Demand, Ladder, Name, Reservation, Span, Speed};
 
 use super::{ComparedThread, Threads};
+use crate::least_budget::least_budget;
 use crate::machine::{Costs, Cpus};
 use crate::policy::grace::{GraceSettings, Scheme};
 use crate::policy::linux::{Class, Config, DeadlineClass, Fair, Fixed, Order, Overrun};

@@ -1,6 +1,6 @@
 //! The scheduler: the policy that a scenario names, with its knobs.
 
-use onbeat_decide::stochastic::schedule::Rounding;
+use crate::stochastic::schedule::Rounding;
 use onbeat_model::Reservation;
 
 use super::TaskGroup;

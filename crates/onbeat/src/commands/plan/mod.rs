@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use onbeat_decide::least_budget::{least_budget, missed};
 use onbeat_model::{Bandwidth, Capacity, Reservation, Span};
 use onbeat_sim::comparison::{ComparedThread, Threads};
+use onbeat_sim::least_budget::{least_budget, missed};
 use serde::Serialize;
 
 use crate::cli::PlanArgs;

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use onbeat_act::cpufreq::{Domain, Tree};
-use onbeat_decide::stochastic::Planner;
-use onbeat_decide::stochastic::planner::{Planned, PlannerSettings};
 use onbeat_model::{Bandwidth, Demand, Ladder, Span};
 use onbeat_schedulers::Running;
 use onbeat_schedulers::grace::{self, NotPlanned, PLANS, ThreadMessage, ThreadPlan, WorkPace};
 use onbeat_sense::identity;
+use onbeat_sim::stochastic::Planner;
+use onbeat_sim::stochastic::planner::{Planned, PlannerSettings};
 
 use crate::cli::{Allowed, PlanOption, StartArgs};
 

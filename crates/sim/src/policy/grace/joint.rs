@@ -1,8 +1,8 @@
 //! The speed of [`Scheme::Joint`](super::Scheme::Joint): what the jobs that wait ask for
-//! ([`onbeat_decide::stochastic::joint`]), as a speed that there is, and until when it holds.
+//! ([`crate::stochastic::joint`]), as a speed that there is, and until when it holds.
 
-use onbeat_decide::stochastic::joint::{Progress, TaskStanding, wish};
-use onbeat_decide::stochastic::schedule::Rounding;
+use crate::stochastic::joint::{Progress, TaskStanding, wish};
+use crate::stochastic::schedule::Rounding;
 use onbeat_model::{Instant, Span, Speed};
 
 use super::{Grace, GraceClass};

@@ -20,8 +20,8 @@ mod task;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use onbeat_decide::stochastic::Margin;
-use onbeat_decide::stochastic::joint::Outlook;
+use crate::stochastic::Margin;
+use crate::stochastic::joint::Outlook;
 use onbeat_model::{Instant, Ladder, Span, Speed};
 use onbeat_policies::grace as rules;
 

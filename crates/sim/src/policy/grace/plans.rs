@@ -1,7 +1,7 @@
 //! From what is known of every task's demand to its budget and speeds: what the paper does at user
 //! level when a job ends (sections 2.2 to 2.4).
 
-use onbeat_decide::stochastic::{Budget, Histogram, Schedule, time_allocations, uniform_speed};
+use crate::stochastic::{Budget, Histogram, Schedule, time_allocations, uniform_speed};
 use onbeat_model::{Demand, Ladder, Span};
 use onbeat_policies::grace::{POINTS, Plan, Point};
 

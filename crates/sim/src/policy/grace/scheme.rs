@@ -1,6 +1,6 @@
 //! The schemes: the budget of each task, and the speed.
 
-use onbeat_decide::stochastic::schedule::Differences;
+use crate::stochastic::schedule::Differences;
 
 /// The allocation, and the speed (GRACE-OS, section 4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,7 +19,7 @@ pub enum Scheme {
     /// The demand that the share rho of jobs stays within; a job speeds up as it goes on.
     GraceOs,
     /// [`Self::WrsSto`] with the paper's speed schedule as its text has it
-    /// ([`Schedule::as_written`](onbeat_decide::stochastic::Schedule::as_written)): a job within
+    /// ([`Schedule::as_written`](crate::stochastic::Schedule::as_written)): a job within
     /// its budget may be late.
     WrsStoAsWritten,
     /// [`Self::GraceOs`] in the same way.
@@ -35,10 +35,10 @@ pub enum Scheme {
     /// IEEE TC 2006), what schedutil does for SCHED_DEADLINE.
     GrubPa,
     /// The demand that the share rho of jobs stays within; a speed for all jobs that wait, from all
-    /// distributions: beyond the paper ([`onbeat_decide::stochastic::joint`]).
+    /// distributions: beyond the paper ([`crate::stochastic::joint`]).
     Joint,
     /// The same with the distribution of what each job demands beside a forecast
-    /// ([`onbeat_decide::stochastic::forecast`]), not that of all jobs; also beyond the paper.
+    /// ([`crate::stochastic::forecast`]), not that of all jobs; also beyond the paper.
     JointForecast,
 }
 

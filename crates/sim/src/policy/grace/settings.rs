@@ -1,6 +1,6 @@
 //! The knobs, and what a task is.
 
-use onbeat_decide::stochastic::schedule::Rounding;
+use crate::stochastic::schedule::Rounding;
 use onbeat_model::Span;
 
 use super::Scheme;
@@ -19,7 +19,7 @@ pub struct GraceSettings {
     /// The number of jobs after which it gets a new one; none: the first stays.
     pub update_every: Option<usize>,
     /// Demands are taken to be larger than the last jobs say, as overruns taught
-    /// ([`onbeat_decide::stochastic::Margin`]), and an overrun brings a new plan at once; beyond
+    /// ([`crate::stochastic::Margin`]), and an overrun brings a new plan at once; beyond
     /// the paper.
     pub margin: bool,
     /// The share of the CPU at its highest speed that is kept for best effort.

@@ -1,8 +1,8 @@
 //! The policy's record of a task.
 
-use onbeat_decide::stochastic::forecast::{self, Forecast};
-use onbeat_decide::stochastic::joint::Outlook;
-use onbeat_decide::stochastic::{Allowance, Margin};
+use crate::stochastic::forecast::{self, Forecast};
+use crate::stochastic::joint::Outlook;
+use crate::stochastic::{Allowance, Margin};
 use onbeat_model::{Demand, Instant, Span, Speed};
 use onbeat_policies::grace as rules;
 

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use onbeat_decide::stochastic::schedule::Rounding;
+use crate::stochastic::schedule::Rounding;
 use onbeat_model::TaskId;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

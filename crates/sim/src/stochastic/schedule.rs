@@ -16,7 +16,9 @@
 
 use onbeat_model::{Ladder, Span, Speed};
 
-use super::histogram::{Bound, Budget, Histogram};
+use onbeat_decide::histogram::Bound;
+
+use super::{Budget, Histogram};
 
 /// A job that has computed `after` runs at `speed` from there on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

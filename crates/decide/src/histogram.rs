@@ -12,10 +12,10 @@ pub struct Histogram {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Bound {
-    pub(super) demand: Span,
+pub struct Bound {
+    pub demand: Span,
     /// F: the share of jobs that demanded no more.
-    pub(super) within: f64,
+    pub within: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -83,7 +83,8 @@ impl Histogram {
     }
 
     /// The boundaries up to that of the budget.
-    pub(super) fn up_to(&self, budget: &Budget) -> &[Bound] {
+    #[must_use]
+    pub fn up_to(&self, budget: &Budget) -> &[Bound] {
         self.bounds.get(..=budget.group).unwrap_or(&self.bounds)
     }
 }
