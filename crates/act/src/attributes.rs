@@ -58,13 +58,10 @@ pub struct RealTime {
 pub struct Deadline {
     /// CPU time in each period.
     pub runtime_ns: u64,
-    /// Time in which it is given.
     pub deadline_ns: u64,
-    /// From one replenishment to the next.
     pub period_ns: u64,
     /// Whether the task may use bandwidth that others leave (GRUB).
     pub reclaim: bool,
-    /// Whether the task is sent SIGXCPU at an overrun.
     pub overrun_signal: bool,
 }
 

@@ -17,7 +17,6 @@ use crate::reserved::tasks_of_policy;
 use crate::restore::StateFile;
 use crate::task::{self, numbers};
 
-/// Why a task was not chosen.
 #[derive(Debug, thiserror::Error)]
 pub enum NotChosen {
     /// It is scheduled by another class, which comes before sched_ext.

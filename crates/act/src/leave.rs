@@ -29,7 +29,6 @@ pub(crate) fn shrunk(set: &Attributes) -> Option<Attributes> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leaving {
-    /// The task has what it had before.
     Left,
     /// Another program had just changed the task to this: left as it is.
     TakenOver(Attributes),

@@ -31,7 +31,6 @@ const WITHOUT_PAUSE: Duration = Duration::from_millis(80);
 const WITH_PAUSES: Duration = Duration::from_millis(40);
 
 thread_local! {
-    /// Another thread looks whether this one gives way.
     static LOOKED_AT: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -210,7 +209,6 @@ const fn fair(nice: i32) -> Attributes {
     }
 }
 
-/// Signals are for the thread that started it.
 pub(crate) fn block_signals() {
     // SAFETY: both are plain calls on a set of this function's.
     unsafe {

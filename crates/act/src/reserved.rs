@@ -22,7 +22,6 @@ pub(crate) fn reserved_tasks() -> impl Iterator<Item = (u32, Bandwidth)> {
     })
 }
 
-/// Every thread on the machine that has this policy.
 pub(crate) fn tasks_of_policy(policy: u32) -> impl Iterator<Item = u32> {
     numbers(Path::new("/proc"))
         .flat_map(|pid| numbers(&Path::new("/proc").join(pid.to_string()).join("task")))

@@ -21,7 +21,6 @@ impl DryRun {
         }
     }
 
-    /// The reservation that each task would have now.
     pub fn held(&self) -> impl Iterator<Item = (TaskId, Reservation)> {
         self.held.iter().map(|(&task, &r)| (task, r))
     }

@@ -17,7 +17,6 @@ pub(crate) struct Need {
 /// What a member of an application tells.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sign {
-    /// It waited for another program.
     Waited(Span),
     /// It says so: if it waited at all, that is need. Its account bounds what a liar gets.
     MissedDeadline,
@@ -62,7 +61,6 @@ impl Need {
         begins
     }
 
-    /// Need begins for another reason.
     pub(crate) fn begin(&mut self, now: Instant) {
         self.until = now + LASTS;
     }

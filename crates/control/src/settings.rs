@@ -73,7 +73,6 @@ pub enum SpeedRule {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PowerSettings {
     pub rule: SpeedRule,
-    /// How often it is looked at.
     pub sampling: Span,
 }
 
@@ -111,7 +110,6 @@ pub struct AllocationSettings {
     pub thresholds: Thresholds,
     /// The most that all reservations together may take, as a share of all CPUs.
     pub total: f64,
-    /// The most that one thread may take.
     pub per_task: Bandwidth,
     /// The bandwidth that each periodic thread gets even if not everything fits.
     pub minimum: Bandwidth,
@@ -135,7 +133,6 @@ impl Default for AllocationSettings {
 pub struct AllowedMeans {
     /// Also without need, as LFS++ does. If not, it takes a sensor that tells of waits.
     pub always: bool,
-    /// Reservations for threads with a period.
     pub reserves: bool,
     /// Threads without a reservation are raised while their application needs that. It takes a
     /// sensor that tells who woke a thread.
@@ -166,7 +163,6 @@ pub struct Settings {
     pub parties: Parties,
     /// How the speed of the CPUs is managed; none if it is left alone.
     pub power: Option<PowerSettings>,
-    /// Who hears of each job that is counted.
     pub jobs: Option<Sender<Job>>,
 }
 

@@ -13,7 +13,6 @@ pub(crate) enum TimerEvent {
     Retry(TaskId),
     GiveBack(TaskId),
     Sample(TaskId),
-    /// Review which threads are protected.
     Protection,
     /// Try whether the kernel has more room.
     Widen,

@@ -43,7 +43,6 @@ enum Step {
 }
 
 impl Guard {
-    /// That of an application that begins.
     #[must_use]
     pub fn new(now: Instant) -> Self {
         Self {
@@ -59,7 +58,6 @@ impl Guard {
         self.waited += waited;
     }
 
-    /// The highest rung that it leaves, if that is not any, and why.
     #[must_use]
     pub const fn most(&self) -> Option<(Rung, RungWhy)> {
         match self.step {

@@ -82,7 +82,6 @@ impl Histogram {
         self.budget(1.0)
     }
 
-    /// The boundaries up to that of the budget.
     #[must_use]
     pub fn up_to(&self, budget: &Budget) -> &[Bound] {
         self.bounds.get(..=budget.group).unwrap_or(&self.bounds)

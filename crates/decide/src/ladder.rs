@@ -12,18 +12,15 @@
 
 use onbeat_model::{Boost, Span};
 
-/// What is known of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ApplicationFacts {
     /// Its members wait for CPUs that others use.
     pub needs: bool,
     /// Its account is not used up.
     pub may_spend: bool,
-    /// The highest rung that the guard leaves, if that is not any, and why.
     pub guard: Option<(Rung, RungWhy)>,
 }
 
-/// What is known of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemberFacts {
     /// It has a priority, a nice value or a policy of its own, or lost onbeat's to another program.
@@ -37,7 +34,6 @@ pub struct MemberFacts {
 /// The means of a member, the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rung {
-    /// As without onbeat.
     Ordinary,
     /// Before ordinary tasks, within its application's account: a real-time priority, or a nice
     /// value and a slice where the kernel refuses that.
@@ -47,7 +43,6 @@ pub enum Rung {
 }
 
 impl Rung {
-    /// The one below.
     #[must_use]
     pub const fn below(self) -> Self {
         match self {
@@ -57,22 +52,18 @@ impl Rung {
     }
 }
 
-/// Why it is on its rung.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RungWhy {
     /// Another program, a person or it itself decides about it.
     DecidedByOthers,
-    /// It was asked for.
     Granted,
     /// Nobody else wants the CPUs.
     NoNeed,
-    /// Its application has used up its account.
     UsedUp,
     /// Its application waits all the same, and is without its means for a moment, to compare.
     Compares,
     /// It waits no longer without.
     NoBetter,
-    /// It keeps a period.
     Regular,
     /// Its application waits for CPUs that others use.
     Waits,

@@ -35,7 +35,6 @@ impl Tree {
         Self(root.to_owned())
     }
 
-    /// The domain with this number, whether or not there is one.
     #[must_use]
     pub fn domain(&self, number: u32) -> Domain {
         Domain::new(&self.0, number)

@@ -63,7 +63,6 @@ struct HeldDomain {
     before: DomainSettings,
     /// The last setting given to it, and when; none if it was not touched.
     set: Option<(DomainSettings, Instant)>,
-    /// The setting given before that.
     earlier: Option<DomainSettings>,
     taken_over: bool,
 }
@@ -131,7 +130,6 @@ impl Cpufreq {
             if let Err(refusal) = done {
                 let earlier = self.domains.iter_mut().take(index);
                 for held in earlier {
-                    // The first refusal is returned.
                     let _ = held.set_speed(self.present, highest, &mut self.state_file);
                 }
                 return Err(refusal);

@@ -14,15 +14,12 @@ use onbeat_kernel::clock;
 pub(super) struct Wish {
     pub(super) task: TaskId,
     pub(super) leader: Option<TaskId>,
-    /// The scheduling that it had when it was first touched.
     pub(super) before: Attributes,
-    /// The scheduling that it had when it was looked at.
     pub(super) now: Attributes,
     pub(super) reservation: Reservation,
 }
 
 enum No {
-    /// The task is not as it was when it was looked at.
     Refused(Refusal),
     Kernel(std::io::Error),
 }

@@ -96,7 +96,6 @@ impl Others {
         (self.helps, self.helped) = (true, true);
     }
 
-    /// Whether one has helped since this was last asked.
     pub(super) fn take_helped(&mut self) -> bool {
         std::mem::take(&mut self.helped)
     }
@@ -115,7 +114,6 @@ impl Others {
         self.recounts
     }
 
-    /// Makes the kernel recount.
     pub(super) fn recount(&mut self, now: Instant) -> io::Result<()> {
         self.recounted_at = Some(now);
         self.suspected_since = None;

@@ -97,7 +97,6 @@ impl Skipped {
 pub(crate) struct Left {
     pub(crate) task: TaskId,
     pub(crate) given: Given,
-    /// The change of it; none if that was still to come.
     pub(crate) change: Option<TaskChange>,
 }
 

@@ -25,7 +25,6 @@ pub enum Priority {
     Nice(i32),
 }
 
-/// A priority that a task was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Given {
     pub priority: Priority,
@@ -35,7 +34,6 @@ pub struct Given {
     pub owner: u32,
 }
 
-/// One line of a state file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum StateRecord {
@@ -88,7 +86,6 @@ pub struct Owner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskChange {
     pub leader: Option<TaskId>,
-    /// The settings of the task before it was first touched.
     pub before: Attributes,
     /// The last settings that it is known to have been given; none if the first change may not have
     /// happened.
@@ -131,7 +128,6 @@ impl SpeedChange {
 pub struct SavedState {
     /// The writer, if the first line survived.
     pub owner: Option<Owner>,
-    /// The tasks that are not done with.
     pub changes: BTreeMap<TaskId, TaskChange>,
     /// The requests for some of them and for tasks that are to be changed later.
     pub given: BTreeMap<TaskId, Given>,

@@ -211,7 +211,6 @@ fn line(record: &StateRecord) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A file that no other actuator of this process has.
 fn open_new(directory: &Path, process: TaskId) -> io::Result<(PathBuf, File)> {
     let mut number = 0;
     loop {
@@ -230,7 +229,6 @@ fn open_new(directory: &Path, process: TaskId) -> io::Result<(PathBuf, File)> {
     }
 }
 
-/// The owner of the file by its name.
 pub(super) fn owner_by_name(path: &Path) -> Option<TaskId> {
     let mut numbers = path.file_stem()?.to_str()?.split('-');
     Some(TaskId {

@@ -38,9 +38,7 @@ pub(crate) struct Arbitration {
 enum ArbitrationStage {
     /// All fits: each that changed is granted whole.
     Each,
-    /// All are to be looked at.
     All,
-    /// All have been looked at.
     Adjusting {
         adjustments: IntoIter<Adjustment>,
         is_compressed: bool,

@@ -96,7 +96,6 @@ impl Arbiter {
         }
     }
 
-    /// Has all requests renewed. Returns their threads.
     pub(crate) fn renew_all(&mut self, slots: impl Iterator<Item = Slot>) -> Vec<Slot> {
         let slots: Vec<Slot> = slots.filter(|&slot| self.has_request(slot)).collect();
         for &slot in &slots {

@@ -17,7 +17,6 @@ pub(super) struct RequestTable {
     sum: Bandwidth,
 }
 
-/// Where a thread's request is in the list.
 pub(super) type RequestIndex = usize;
 
 impl RequestTable {

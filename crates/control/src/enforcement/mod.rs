@@ -45,7 +45,6 @@ pub(crate) struct EnforcedThread {
     ceiling: Option<Bandwidth>,
     /// A requested reservation, whatever the thread's rhythm.
     fixed: Option<Reservation>,
-    /// When it was last checked whether the reservation is still there.
     checked: Instant,
 }
 
@@ -181,7 +180,6 @@ impl<A: Actuator> Enforcer<A> {
         server.ceiling.take().is_some() && server.is_open()
     }
 
-    /// True once in each such time, if the thread has a reservation to be checked.
     pub(crate) fn take_check_due(&mut self, slot: Slot, every: Span, now: Instant) -> bool {
         let server = self.servers.get_mut(slot);
         let due = server.held().is_some() && now.since(server.checked) >= every;

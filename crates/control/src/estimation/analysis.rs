@@ -17,7 +17,6 @@ pub(super) struct Analysis {
     due: Due,
 }
 
-/// Whether the thread is worth an analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
     No,

@@ -23,7 +23,6 @@ const THREADS: usize = 64;
 /// The time over which an application's clock wakeups are counted, and between two reviews.
 pub(crate) const QUARTER: Span = Span::from_ms(250);
 
-/// The waker of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ThreadWaker {
     /// An interrupt, or a thread that is not tracked.
@@ -34,10 +33,8 @@ pub(crate) enum ThreadWaker {
     Gone,
 }
 
-/// The wakers of all threads.
 pub(crate) trait Wakers {
     fn estimator(&self, slot: Slot) -> Option<&Estimator>;
-    /// The waker with this number.
     fn waker(&self, tid: u32) -> ThreadWaker;
 }
 

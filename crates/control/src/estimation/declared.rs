@@ -136,7 +136,6 @@ impl Estimator {
         }
     }
 
-    /// A burst of a thread that says where its jobs are: none if it does not.
     pub(super) fn burst_declared(&mut self, burst: &Burst) -> Option<BurstEffect> {
         let lock = self.state.lock().filter(|lock| lock.is_declared())?;
         let declared = self.declared.as_ref();

@@ -17,7 +17,6 @@ pub(super) struct Lock {
     tracker: Tracker,
     separator: Separator,
     substitutes: Substitutes,
-    /// Where its rhythm comes from, if not from its own bursts.
     from: Option<RhythmSource>,
     demand: Demand,
     predictor: Box<dyn Predictor>,
@@ -36,7 +35,6 @@ enum RhythmSource {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct BurstMeaning {
-    /// The job that it ended.
     pub(super) job: Option<Job>,
     /// From this burst on the thread no longer keeps its beat: look for another one.
     pub(super) went_astray: bool,

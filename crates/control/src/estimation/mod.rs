@@ -44,37 +44,28 @@ pub(crate) struct Estimator {
     last_rhythm: Option<Rhythm>,
 }
 
-/// When the thread was heard of.
 struct HeardTimes {
     first: Instant,
     last: Instant,
-    /// End of its last burst.
     blocked: Option<Instant>,
 }
 
-/// The effect of a burst.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum BurstEffect {
-    /// Nothing for now.
     Nothing,
     /// A job ended. If it was late, it had waited so long for a CPU.
     Job(Span),
-    /// It has no rhythm any more.
     Lost(Why),
 }
 
-/// The outcome of an analysis.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum AnalysisOutcome {
-    /// Nothing new.
     Same,
     /// The reason to give the thread a reservation.
     Plan(Why),
-    /// The thread has no rhythm any more.
     Released(Why),
 }
 
-/// The demand of a thread for each job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JobDemand {
     pub(crate) job: Span,
@@ -83,7 +74,6 @@ pub(crate) struct JobDemand {
     pub(crate) is_derived: bool,
 }
 
-/// Which part of a demand is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Whole,
@@ -122,7 +112,6 @@ impl Estimator {
         self.heard.last
     }
 
-    /// The last rhythm it had, if ever any.
     pub(crate) fn rhythm(&self) -> Option<Rhythm> {
         let now = self.state.lock().map(Lock::rhythm);
         now.or(self.last_rhythm)

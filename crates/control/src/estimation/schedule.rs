@@ -16,7 +16,6 @@ const FIRST_PAUSE: Span = Span::from_ms(15);
 const LONGEST_PAUSE: Span = Span::from_ms(500);
 /// The analyses in vain after which the pauses grow.
 const PATIENCE: u32 = 12;
-/// The time to the first verification.
 const FIRST_VERIFICATION: Span = Span::from_ms(250);
 /// The longest time between two verifications: the tracker notices a change of rate.
 const LONGEST_VERIFICATION: Span = Span::from_secs(64);
@@ -40,7 +39,6 @@ impl AnalysisQueue {
         queue.push_back(task);
     }
 
-    /// The next thread to analyse.
     pub(crate) fn next(&mut self) -> Option<TaskId> {
         let first = self.first.pop_front();
         first.or_else(|| self.verifications.pop_front())

@@ -26,14 +26,12 @@ pub(super) const FIRST_REJECTION: Span = Span::from_secs(15);
 const LONGEST_REJECTION: Span = Span::from_secs(8 * 60);
 
 pub(super) struct Candidates {
-    /// One has come to be worth watching since the last look.
     is_worth_a_look: bool,
     exchanges: SharedThreads<ExchangedWakeups>,
     requested: HashMap<u32, Requested>,
     rejected: SharedThreads<Rejection>,
 }
 
-/// Wakeups between a thread that is not tracked and one that is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ExchangedWakeups {
     pub(super) with: TaskId,

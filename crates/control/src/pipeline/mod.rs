@@ -38,24 +38,19 @@ use role::{HEADS, Watched};
 /// The first process, which brings up all others.
 const FIRST_PROCESS: u32 = 1;
 
-/// A thread to track alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partner {
     pub tid: u32,
-    /// The thread that it may work for.
     pub of: TaskId,
 }
 
 /// See the file's head. It decides which threads are watched and which are stages. The run loop
 /// then decides about their reservations.
 pub(crate) struct PipelineFinder {
-    /// None if pipelines are not looked for.
     settings: Option<PipelineSettings>,
     roles: BySlot<Role>,
     candidates: Candidates,
-    /// The wakeups by other threads in this turn.
     woken: Vec<Woken>,
-    /// When all paths are reviewed next.
     next: Instant,
     to_track: Vec<Partner>,
     to_untrack: Vec<TaskId>,
@@ -95,7 +90,6 @@ impl PipelineFinder {
         pid == FIRST_PROCESS || settings.is_some_and(|settings| settings.outsiders.contains(&pid))
     }
 
-    /// The burst's thread was woken, perhaps by another one.
     pub(crate) fn woken(&mut self, burst: &Burst) {
         if burst.waker != 0 && self.settings.is_some() {
             self.woken.push(Woken {
@@ -213,7 +207,6 @@ impl PipelineFinder {
         !role.is_partner() || role.stage().is_some()
     }
 
-    /// The thread has a rhythm, or will have another one's.
     fn is_on_the_beat(&self, slot: Slot, thread: &TrackedThread) -> bool {
         thread.estimator.own_rhythm().is_some() || self.role(slot).follows_others()
     }

@@ -15,7 +15,6 @@ use crate::slots::Slot;
 use crate::task::TrackedThread;
 use crate::task::table::TaskTable;
 
-/// The threads that are watched at a time and are no stages.
 const WATCHED_AT_A_TIME: ShareLimits = ShareLimits { each: 16, all: 64 };
 /// A watched thread that has become no stage is let go after this time.
 const WATCHED: Span = Span::from_secs(10);
@@ -83,7 +82,6 @@ impl PipelineFinder {
         self.to_track.retain(|partner| partner.tid != tid);
     }
 
-    /// The thread is a stage no longer. True if it was one.
     pub(crate) fn leave(&mut self, slot: Slot) -> bool {
         self.roles.get_mut(slot).leave()
     }
@@ -188,7 +186,6 @@ impl PipelineFinder {
         None
     }
 
-    /// The thread that has been watched longest for the payer and is no stage.
     fn longest_watched(&self, tasks: &TaskTable, payer: u32) -> Option<Slot> {
         let watched = tasks.iter().filter_map(|(slot, _)| {
             let since = self.role(slot).partner()?.since;

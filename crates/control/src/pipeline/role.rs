@@ -149,7 +149,6 @@ impl Role {
         known.off_since = None;
     }
 
-    /// It is a stage no longer. True if it was one.
     pub(super) fn leave(&mut self) -> bool {
         let Some(known) = &mut self.0 else {
             return false;

@@ -9,7 +9,6 @@ pub(super) struct ShareLimits {
     pub(super) all: usize,
 }
 
-/// The answer to whether there is room for one more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
     Free,

@@ -78,7 +78,6 @@ impl ProtectedApplications {
             .any(|application| application.need.is_there(now))
     }
 
-    /// Their threads are about to be asked for their periods.
     pub(super) fn forget_periods(&mut self) {
         self.all.values_mut().for_each(|it| it.beat.period = None);
     }
@@ -92,7 +91,6 @@ impl ProtectedApplications {
         ended.collect()
     }
 
-    /// Those that the guard leaves another rung from now on.
     pub(super) fn guard(&mut self, now: Instant) -> Vec<u32> {
         let reviewed = self.all.iter_mut().filter_map(|(&number, application)| {
             let rung = std::mem::replace(&mut application.rung, Rung::Ordinary);
@@ -162,7 +160,6 @@ impl ProtectedApplications {
     }
 }
 
-/// One application.
 #[derive(Debug)]
 pub(super) struct ProtectedApplication {
     size: Size,
@@ -302,17 +299,14 @@ impl ProtectedApplication {
         self.guard.most().map(|(_, why)| why)
     }
 
-    /// One of its members is on this rung.
     pub(super) fn is_on(&mut self, rung: Rung) {
         self.rung = self.rung.max(rung);
     }
 
-    /// The shortest period that one of its threads keeps.
     pub(super) const fn period(&self) -> Option<Span> {
         self.beat.period
     }
 
-    /// One of its threads keeps this period.
     pub(super) fn prove(&mut self, period: Span, now: Instant) {
         let shortest = self.beat.period.map_or(period, |other| other.min(period));
         self.beat.period = Some(shortest);

@@ -6,7 +6,6 @@ use serde::Serialize;
 use crate::Why;
 use crate::report::in_words;
 
-/// The change of a boost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BoostWhat {
@@ -16,7 +15,6 @@ pub enum BoostWhat {
     BoostEnded,
 }
 
-/// One change of a thread's boost.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BoostEntry {
     /// On the sensor's clock.

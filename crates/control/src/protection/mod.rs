@@ -77,7 +77,6 @@ pub(crate) struct Protector {
     log: Vec<BoostEntry>,
 }
 
-/// The parts of the loop that protection acts with.
 pub(crate) struct LoopParts<'a, A> {
     pub(crate) tasks: &'a TaskTable,
     pub(crate) enforcer: &'a mut Enforcer<A>,
@@ -89,12 +88,10 @@ pub(crate) struct LoopParts<'a, A> {
     pub(crate) now: Instant,
 }
 
-/// How one thread is protected.
 #[derive(Debug, Default)]
 pub(crate) struct Protection {
     /// The first process of the application that it was entered for.
     application: Option<u32>,
-    /// It is the first thread of its process.
     is_process: bool,
     state: ProtectionState,
     account: ChargedTime,
@@ -143,7 +140,6 @@ impl Protection {
         matches!(self.state, ProtectionState::InForce(_))
     }
 
-    /// It was in force once.
     pub(crate) const fn was_in_force(&self) -> bool {
         self.was_in_force
     }
@@ -210,7 +206,6 @@ impl Protector {
         around.timers.set(at, TimerEvent::Protection);
     }
 
-    /// Applications that begin now begin in need.
     pub(crate) fn begins_in_need(&mut self, now: Instant) {
         self.applications.begins_in_need(now);
     }
@@ -248,7 +243,6 @@ impl Protector {
         }
     }
 
-    /// The applications of which that may have changed since this was last called.
     pub(crate) fn take_changed(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.changed)
     }
@@ -568,13 +562,11 @@ impl Protector {
         });
     }
 
-    /// The changes of boosts since this was last called.
     pub(crate) fn drain(&mut self) -> std::vec::Drain<'_, BoostEntry> {
         self.log.drain(..)
     }
 }
 
-/// The reason for a rung, for the log.
 const fn words(why: RungWhy) -> Why {
     match why {
         RungWhy::NoNeed => Why::NoNeed,

@@ -15,7 +15,6 @@ pub(crate) struct ThreadAccount {
     pub(crate) response_times: TimeHistogram,
     pub(crate) recent: RecentJobs,
     pub(crate) counted: JobCounts,
-    /// Who wants to hear of each job.
     pub(crate) listener: Option<Sender<Job>>,
     pub(crate) bursts: u64,
     pub(crate) executed: Span,
@@ -29,7 +28,6 @@ pub(crate) struct ThreadAccount {
 pub(crate) struct Marks {
     pub(crate) heard: u64,
     pub(crate) suppressed: u64,
-    /// The notifications among them.
     pub(crate) missed: u64,
 }
 

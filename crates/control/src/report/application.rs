@@ -21,7 +21,6 @@ pub enum Means {
     Reservation,
     /// Nice -20, the largest share of an ordinary thread.
     Nice,
-    /// None: it is left as it was.
     Nothing,
 }
 
@@ -29,7 +28,6 @@ pub enum Means {
 pub struct Application {
     pub pid: u32,
     pub comm: Name,
-    /// How many threads worked for it.
     pub members: u64,
     pub living: u64,
     pub by_reservation: u64,
@@ -37,7 +35,6 @@ pub struct Application {
     pub by_nice: u64,
     /// How many had a period and were refused a reservation.
     pub refused: u64,
-    /// The jobs of its threads with a period.
     pub jobs: u64,
     /// How many of those ended after the next one's release.
     pub missed: u64,

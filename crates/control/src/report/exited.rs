@@ -66,14 +66,12 @@ impl EndedThreads {
         }
     }
 
-    /// The sums over all of them.
     pub(crate) fn sums(&self) -> Sums {
         let mut sums = self.earlier;
         self.last.iter().for_each(|report| sums.add(report));
         sums
     }
 
-    /// The last ones, and the sums of those before.
     pub(crate) fn take(&mut self) -> (Vec<ThreadReport>, Sums) {
         let Self { last, earlier } = std::mem::take(self);
         (last.into(), earlier)

@@ -12,7 +12,6 @@ use onbeat_model::Span;
 #[derive(Clone, Debug, Default)]
 pub struct TimeHistogram<const PARTS_LOG2: u32 = 6> {
     groups: Vec<u32>,
-    /// Which group the first of them is.
     first: usize,
     count: u64,
     max: Span,

@@ -14,7 +14,6 @@ pub struct JobCounts {
     pub jobs: u64,
     /// Those that ended after the next one's release.
     pub missed: u64,
-    /// The release of the first of them.
     #[serde(rename = "counted_from_ns")]
     pub counted_from: Option<Instant>,
 }

@@ -33,7 +33,6 @@ pub struct ResponseTimes {
     pub max: Span,
 }
 
-/// By which means a thread was served, and for which application.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ServedBy {
     pub application: u32,
@@ -52,7 +51,6 @@ pub struct MarkFigures {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ReservationFigures {
-    /// From its first event to its first reservation.
     #[serde(rename = "reserved_after_ns")]
     pub reserved_after: Option<Span>,
     #[serde(rename = "held_ns")]
@@ -144,17 +142,14 @@ pub struct Report {
     pub threads: Vec<ThreadReport>,
     /// The sums over threads that had a rhythm and ended before those.
     pub earlier: Sums,
-    /// Threads that never had a period.
     pub left_alone: u64,
     /// Threads that were raised while they had no reservation.
     pub protected: u64,
     pub lost_events: u64,
     /// For how long the CPUs had which speed, the lowest first; empty if it was left alone.
     pub speeds: Vec<AtSpeed>,
-    /// The first event.
     #[serde(rename = "began_ns")]
     pub began: Instant,
-    /// From there to the end.
     #[serde(rename = "elapsed_ns")]
     pub elapsed: Span,
 }

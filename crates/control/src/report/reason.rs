@@ -8,129 +8,76 @@ use onbeat_model::{Refusal, Span, Speed};
 
 use crate::Stage;
 
-/// The reason for an entry in the journal.
+/// The reason for an entry in the journal; its words say when it is given.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Why {
-    /// A rhythm was heard.
     Found {
-        /// Its period.
         period: Span,
-        /// In how many bursts.
         bursts: usize,
-        /// How sure that is.
         confidence: f64,
     },
-    /// It says itself where its jobs begin and end.
     Told {
-        /// The period that follows.
         period: Span,
     },
-    /// The period that it declares is not that of the jobs that it marks.
-    Contradicts { period: Span, marked: Span },
-    /// It no longer says where its jobs are.
+    Contradicts {
+        period: Span,
+        marked: Span,
+    },
     SaysNoMore,
-    /// It says that it missed a deadline, and is believed.
     MissedDeadline {
-        /// By what factor its budget is raised.
         factor: f64,
     },
-    /// Its jobs' demand asks for more, or for less.
     Demand {
-        /// The execution time of a job that is provided for.
         job: Span,
     },
-    /// Its application waits for CPUs that others use.
     Waits,
-    /// Nobody else wants its application's CPUs any more.
     NoNeed,
-    /// Its application waits all the same: it goes without for a moment, to compare.
     Compares,
-    /// Its application waits no longer without: it goes without for a while.
     NoBetter,
-    /// Its application has used up its account.
     UsedUp,
-    /// Its application's shortest period is another one, which gives the priority.
     ShortestPeriod,
-    /// It is not raised, because it has a reservation.
     ReservedInstead,
-    /// It gets a priority that it asked for.
     AsksForPriority,
-    /// Its scheduling was changed by itself or by another program.
     Changed,
-    /// A job ran out of budget.
     Exhausted,
-    /// It calls `sched_yield()`.
     Yields,
-    /// It has used more than it holds, and its owner more than a quota gives.
     OverQuota,
-    /// Its user has used more than a quota gives.
     UserOverQuota,
-    /// It keeps another period now.
     RateChanged {
-        /// The period until now.
         from: Span,
-        /// The new one.
         to: Span,
     },
-    /// The requests of all threads do not fit: some had to give way.
     GaveWay {
-        /// Its turn in the order in which they gave way, from 1.
         turn: usize,
-        /// How many gave way.
         of: usize,
-        /// From what to what, and for which reason.
         how: GaveWay,
     },
-    /// The CPUs are to run slower soon: every job will take longer.
     SpeedFalls {
-        /// The speed until now.
         from: Speed,
-        /// The lower one.
         to: Speed,
     },
-    /// The CPUs run at another speed, and the scheduler counts runtimes by it.
     SpeedRose {
-        /// The speed until now.
         from: Speed,
-        /// The higher one.
         to: Speed,
     },
-    /// There is room again.
     RoomAgain,
-    /// It no longer had its reservation, which the kernel had left without effect.
     GivenBackByKernel,
-    /// It lost its rhythm.
     RhythmLost,
-    /// It computes without a pause, as nothing periodic does.
     NoLongerBlocks {
-        /// For how long.
         since: Span,
     },
-    /// It has not run for long.
     Idle {
-        /// For how long.
         since: Span,
     },
-    /// A program asked for just this.
     AskedFor,
-    /// The client that asked for it no longer wants it, or is gone.
     TakenBack,
-    /// No client asks for it any more.
     Untracked,
-    /// It works on the path of another thread.
     OnPath {
-        /// Which stage it is.
         stage: Stage,
-        /// In how many jobs of that thread it was seen, and of how many.
         seen: (u64, u64),
     },
-    /// Nothing that is kept on the beat has to do with it any more.
     OffPath,
-    /// It ended.
-    Ended,
-    /// onbeat ends.
     Finished,
-    /// The actuator refused.
     Refused(Refusal),
 }
 
@@ -205,7 +152,6 @@ impl fmt::Display for Why {
                 seen: (seen, of),
             } => write!(f, "it is {stage}: seen in {seen} of {of} jobs"),
             Self::OffPath => f.write_str("its pipeline has no reservation any more"),
-            Self::Ended => f.write_str("it ended"),
             Self::Finished => f.write_str("onbeat ends"),
             Self::Refused(refusal) => refusal.fmt(f),
         }

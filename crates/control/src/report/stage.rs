@@ -20,7 +20,6 @@ pub struct Stage {
     pub every: u32,
     /// Which stage this is, from 2 in the order in which they were found.
     pub number: u32,
-    /// On how many paths it works.
     pub paths: usize,
     pub confidence: f64,
 }

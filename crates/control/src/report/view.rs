@@ -6,7 +6,6 @@ use super::account::ThreadAccount;
 use super::jobs::JobCounts;
 use crate::{Stage, State, What, Why};
 
-/// The application and the path that a thread works for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorksFor {
     pub application: u32,
@@ -17,7 +16,6 @@ pub struct WorksFor {
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
     pub task: Task,
-    /// The last rhythm that it had, if it ever had one.
     pub rhythm: Option<Rhythm>,
     pub kept: bool,
     pub state: State,

@@ -49,7 +49,6 @@ pub struct Controller<A: Actuator> {
 }
 
 impl<A: Actuator> Controller<A> {
-    /// Makes one without threads.
     #[must_use]
     pub fn new(settings: Settings, actuator: A) -> Self {
         let power = settings.power.zip(actuator.speeds());
@@ -199,7 +198,6 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Takes in a thread's mark.
     fn marked(&mut self, mark: &Mark) {
         let slot = self.slot_of(mark.task, mark.woke);
         let Some(thread) = self.tasks.get_mut(slot) else {
@@ -323,7 +321,6 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Whether the thread may have a reservation that was not asked for.
     fn may_reserve(&self, slot: Slot) -> bool {
         let means = self.settings.means;
         let is_fixed = self.enforcer.server(slot).fixed().is_some();
@@ -349,7 +346,6 @@ impl<A: Actuator> Controller<A> {
         self.sign(slot, Sign::Waited(waited), at);
     }
 
-    /// A thread shows need.
     fn sign(&mut self, slot: Slot, sign: Sign, at: Instant) {
         let (protector, mut around) = self.protecting(at);
         let needing = protector.sign(&mut around, slot, sign);
@@ -358,7 +354,6 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// The threads that work for the application.
     fn members(&self, application: Option<u32>) -> Vec<Slot> {
         let of_it =
             |(_, thread): &(Slot, &TrackedThread)| Some(thread.application()) == application;
@@ -434,7 +429,6 @@ impl<A: Actuator> Controller<A> {
         self.arbiter.withdraw(slot);
     }
 
-    /// The enforcer, and what it writes to.
     fn enforcing(&mut self, now: Instant) -> (&mut Enforcer<A>, Books<'_>) {
         let books = Books {
             tasks: &mut self.tasks,
@@ -447,7 +441,6 @@ impl<A: Actuator> Controller<A> {
         (&mut self.enforcer, books)
     }
 
-    /// The protector, and what it acts with.
     fn protecting(&mut self, now: Instant) -> (&mut Protector, LoopParts<'_, A>) {
         let around = LoopParts {
             tasks: &self.tasks,

@@ -32,12 +32,10 @@ impl<A: Actuator> Controller<A> {
             .chain(speeds.into_iter().flatten().map(Decision::Speed))
     }
 
-    /// The actuator.
     pub const fn actuator(&mut self) -> &mut A {
         self.enforcer.actuator()
     }
 
-    /// The actuator, when the loop is over.
     #[must_use]
     pub fn into_actuator(self) -> A {
         self.enforcer.into_actuator()
@@ -285,7 +283,6 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// The reservations in force.
     pub fn held(&self) -> impl Iterator<Item = (Task, Reservation)> {
         self.tasks
             .iter()
@@ -418,7 +415,6 @@ impl<A: Actuator> Controller<A> {
         sums
     }
 
-    /// How many events the sensor has lost.
     #[must_use]
     pub const fn lost_events(&self) -> u64 {
         self.records.lost
@@ -430,7 +426,6 @@ impl<A: Actuator> Controller<A> {
         self.arbiter.limits().total
     }
 
-    /// Every thread that is known.
     pub fn view(&self) -> impl Iterator<Item = View> {
         self.tasks.iter().map(|(slot, thread)| {
             let estimator = &thread.estimator;

@@ -20,7 +20,6 @@ pub(super) const LOOK_AT_FIXED: Span = Span::from_ms(2000);
 const CHECKED_EVERY: Span = Span::from_ms(1000);
 
 impl<A: Actuator> Controller<A> {
-    /// Does what is due at a timer.
     pub(super) fn look(&mut self, event: TimerEvent, now: Instant, cpu_time: &mut dyn CpuTime) {
         match event {
             TimerEvent::Look(task) => self.look_at(task, now),
@@ -120,7 +119,6 @@ impl<A: Actuator> Controller<A> {
         self.consider(slot, None);
     }
 
-    /// Looks at all pipelines, if it is time to.
     pub(super) fn review_pipelines(&mut self, now: Instant) {
         let Some(all) = self.pipelines.review_due(now) else {
             return;
@@ -179,7 +177,6 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// The thread is a stage no longer. True if it was one.
     fn leave_pipeline(&mut self, slot: Slot) -> bool {
         let left = self.pipelines.leave(slot);
         if let Some(thread) = self.tasks.get_mut(slot).filter(|_| left) {

@@ -275,7 +275,6 @@ impl SpeedGovernor {
 pub(crate) struct Renewal {
     /// The ratio of execution times now to those before.
     pub(crate) factor: Option<f64>,
-    /// The reason to renew all requests.
     pub(crate) requests: Option<Why>,
 }
 

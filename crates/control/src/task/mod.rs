@@ -17,7 +17,6 @@ use crate::{Party, Settings, Treatment};
 pub(crate) struct TrackedThread {
     pub(crate) task: Task,
     pub(crate) party: Party,
-    /// Its treatment, once that is known.
     treatment: Option<Treatment>,
     /// It is not tracked, and here only because of its reservation.
     pub(crate) unheard: bool,

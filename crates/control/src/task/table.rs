@@ -31,7 +31,6 @@ impl TaskTable {
         self.index.find(task)
     }
 
-    /// Where the thread is that has this number now.
     pub(crate) fn find_number(&self, tid: u32) -> Option<Slot> {
         self.index.find_number(tid)
     }
@@ -41,7 +40,6 @@ impl TaskTable {
         self.find(task).is_none() && self.index.left.contains(&task)
     }
 
-    /// All slots, also those that no thread is in.
     pub(crate) fn slots(&self) -> Range<Slot> {
         0..self.threads.len()
     }
@@ -124,7 +122,6 @@ impl Wakers for TaskTable {
     }
 }
 
-/// From identity to slot.
 #[derive(Debug, Default)]
 struct Index {
     slots: HashMap<TaskId, Slot, BuildHasherDefault<TaskHasher>>,

@@ -45,9 +45,7 @@ const NOTHING: f64 = 0.01;
 pub struct Notification {
     block_ratio: f64,
     raise: f64,
-    /// Up to when the raise has decayed.
     at: Instant,
-    /// The deadline last said to be missed.
     missed: Option<Instant>,
     /// Jobs since the raise was last needed; none if there is no appeal.
     unneeded: Option<u32>,

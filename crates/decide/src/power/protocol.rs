@@ -21,7 +21,6 @@ use super::rule::Band;
 use super::uniform::Uniform;
 use crate::supervisor::{Limits, Request};
 
-/// The next step towards another speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SpeedStep {
     /// To be set at once, higher than before: then [`PowerManager::switched`].
@@ -32,16 +31,13 @@ pub enum SpeedStep {
     RaiseBudgets(Speed),
     /// To be set now that all budgets are in force: then [`PowerManager::switched`].
     Fall(Speed),
-    /// The fall is not made.
     Dismiss(Dismissed),
 }
 
 /// A fall after which the budgets would not fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dismissed {
-    /// The speed that was wanted.
     pub to: Speed,
-    /// The bandwidth that all budgets would come to.
     pub projected: Bandwidth,
 }
 

@@ -14,7 +14,6 @@ use crate::supervisor::{Limits, Request};
 pub struct Uniform {
     /// The share that best-effort programs are to keep, of all CPUs at the highest speed.
     pub best_effort: f64,
-    /// How many CPUs there are.
     pub cpus: u32,
 }
 

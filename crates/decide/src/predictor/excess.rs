@@ -23,13 +23,11 @@ const KEEP_RANKS: usize = 8;
 pub(super) struct Excess {
     permitted: f64,
     jobs: u64,
-    /// The number of the job with the oldest of these.
     oldest: u64,
     /// The answer of [`beyond`](Self::beyond) while these and the rank looked at stay the same.
     answer: Span,
     /// The large excesses, each with the number of its job.
     large: VecDeque<(u64, Span)>,
-    /// The same, the largest last.
     sorted: Vec<Span>,
     /// The number at which it is time to forget those that no longer matter.
     most: usize,

@@ -75,7 +75,6 @@ pub enum PredictorKind {
 }
 
 impl PredictorKind {
-    /// All of them, the default first.
     pub const ALL: [Self; 6] = [
         Self::Percentile,
         Self::Rate,

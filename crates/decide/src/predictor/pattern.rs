@@ -167,7 +167,6 @@ impl Predictor for Pattern {
 
 /// The last jobs, and after how many of them they repeat.
 struct Repetition {
-    /// The demands, the last one first.
     demands: VecDeque<Span>,
     /// For each length, how much jobs differ from the mean of the two before at their place, as a
     /// share; none as long as there are no two.

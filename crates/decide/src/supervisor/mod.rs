@@ -26,7 +26,6 @@ use level::LevelShare;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
     pub task: TaskId,
-    /// The reservation that would serve it well.
     pub wanted: Reservation,
     /// The bandwidth below which it is not to be compressed, as long as all minima fit.
     pub least: Bandwidth,
@@ -34,7 +33,6 @@ pub struct Request {
     pub weight: f64,
 }
 
-/// How much there is to grant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// The most for all tasks together, in CPUs.

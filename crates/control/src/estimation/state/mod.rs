@@ -18,9 +18,7 @@ pub(super) enum Estimation {
     /// Too little was heard, or no period is in it.
     #[default]
     Acquiring,
-    /// The thread has a period.
     Locked(Box<Lock>),
-    /// The thread had a period, and is silent.
     Dormant(Box<Lock>),
 }
 
@@ -43,7 +41,6 @@ impl Estimation {
         }
     }
 
-    /// The lock of a thread that is silent.
     pub(super) fn dormant(&self) -> Option<&Lock> {
         match self {
             Self::Dormant(lock) => Some(lock),
@@ -51,7 +48,6 @@ impl Estimation {
         }
     }
 
-    /// The lock, be it dormant.
     pub(super) fn any_lock_mut(&mut self) -> Option<&mut Lock> {
         match self {
             Self::Locked(lock) | Self::Dormant(lock) => Some(lock),
@@ -76,7 +72,6 @@ impl Estimation {
         };
     }
 
-    /// The thread has its period no longer.
     pub(super) fn lose(&mut self) {
         if self.is_locked() {
             self.forget();
