@@ -209,6 +209,8 @@ int main(int argc, char **argv)
 {
 	char command = 'r';
 
+	/* It does not outlive a test that is killed, and disturb the next ones. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* A page fault that waits for a disk would be a burst more. */
 	mlockall(MCL_CURRENT);
 	do {
