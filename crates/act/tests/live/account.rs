@@ -5,7 +5,9 @@ use std::time::Duration;
 use onbeat_act::attributes::Attributes;
 use onbeat_model::{Actuator, Reservation, Span, Standing};
 
-use crate::common::{Bandwidth, Process, actuator, can_run, give_up, release, reserve, scheduling};
+use crate::common::{
+    Bandwidth, Process, actuator, give_up, needs_root, release, reserve, scheduling,
+};
 
 /// Enough of one twentieth of a CPU each to fill the machine's account twice, if it leaked.
 fn twentieths(cpus: u32) -> u32 {
@@ -18,9 +20,7 @@ fn twentieth() -> Reservation {
 
 #[test]
 fn tasks_that_are_given_back_asleep_leave_room_for_others() {
-    if !can_run("tasks_that_are_given_back_asleep_leave_room_for_others") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::all();
     forget_earlier_leaks();
     let (_directory, mut actuator) = actuator();
@@ -35,9 +35,7 @@ fn tasks_that_are_given_back_asleep_leave_room_for_others() {
 
 #[test]
 fn bandwidth_that_leaked_by_others_doing_is_found_again() {
-    if !can_run("bandwidth_that_leaked_by_others_doing_is_found_again") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::all();
     let (_directory, mut actuator) = actuator();
     leak_until_full();

@@ -8,14 +8,12 @@ use onbeat_kernel::clock;
 use onbeat_model::{Actuator, Refusal, Reservation, Span, Standing};
 
 use crate::common::{
-    Bandwidth, Process, actuator, can_run, eventually, release, reserve, scheduling, small,
+    Bandwidth, Process, actuator, eventually, needs_root, release, reserve, scheduling, small,
 };
 
 #[test]
 fn a_task_given_back_settles_within_a_period_and_says_so() {
-    if !can_run("a_task_given_back_settles_within_a_period_and_says_so") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (_directory, mut actuator) = actuator();
     let process = Process::asleep();
@@ -43,9 +41,7 @@ fn a_task_given_back_settles_within_a_period_and_says_so() {
 
 #[test]
 fn a_longer_period_that_was_left_a_moment_ago_still_counts() {
-    if !can_run("a_longer_period_that_was_left_a_moment_ago_still_counts") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (_directory, mut actuator) = actuator();
     let process = Process::asleep();
@@ -75,10 +71,7 @@ fn executed_ns(process: &Process) -> u64 {
 
 #[test]
 fn a_task_that_always_runs_out_survives_being_given_back_and_reserved_again() {
-    let name = "a_task_that_always_runs_out_survives_being_given_back_and_reserved_again";
-    if !can_run(name) {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (_directory, mut actuator) = actuator();
     let process = Process::busy();
@@ -99,9 +92,7 @@ fn a_task_that_always_runs_out_survives_being_given_back_and_reserved_again() {
 
 #[test]
 fn a_task_that_somebody_left_throttled_for_good_is_freed() {
-    if !can_run("a_task_that_somebody_left_throttled_for_good_is_freed") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (_directory, mut actuator) = actuator();
     let process = Process::busy();

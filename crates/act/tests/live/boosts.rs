@@ -8,7 +8,9 @@ use onbeat_act::restore::{Outcome, restore};
 use onbeat_act::watcher::{self, Loses};
 use onbeat_model::{Actuator, Boost, Refusal, Span, TaskId};
 
-use crate::common::{Bandwidth, Process, actuator, can_run, release, reserve, scheduling, small};
+use crate::common::{
+    Bandwidth, Process, actuator, needs_root, release, reserve, scheduling, small,
+};
 
 const DEFAULT: Attributes = with(0, 0, false);
 
@@ -67,9 +69,7 @@ fn nice(task: TaskId) -> Option<i32> {
 
 #[test]
 fn a_boost_is_given_changed_and_taken_back() {
-    if !can_run("a_boost_is_given_changed_and_taken_back") {
-        return;
-    }
+    needs_root!();
     let (_directory, mut actuator) = actuator();
     for process in [Process::asleep(), Process::busy()].map(ordinary) {
         let task = process.task();
@@ -87,9 +87,7 @@ fn a_boost_is_given_changed_and_taken_back() {
 
 #[test]
 fn a_slice_that_is_the_machines_own_is_not_taken_for_somebody_elses_change() {
-    if !can_run("a_slice_that_is_the_machines_own_is_not_taken_for_somebody_elses_change") {
-        return;
-    }
+    needs_root!();
     let (_directory, mut actuator) = actuator();
     let process = ordinary(Process::asleep());
     let task = process.task();
@@ -111,9 +109,7 @@ fn a_slice_that_is_the_machines_own_is_not_taken_for_somebody_elses_change() {
 
 #[test]
 fn what_a_boosted_task_forks_is_not_boosted() {
-    if !can_run("what_a_boosted_task_forks_is_not_boosted") {
-        return;
-    }
+    needs_root!();
     let (_directory, mut actuator) = actuator();
     let mut shell = std::process::Command::new("sh");
     shell.args([
@@ -129,9 +125,7 @@ fn what_a_boosted_task_forks_is_not_boosted() {
 
 #[test]
 fn who_has_a_scheduling_of_its_own_is_not_boosted() {
-    if !can_run("who_has_a_scheduling_of_its_own_is_not_boosted") {
-        return;
-    }
+    needs_root!();
     let (_directory, mut actuator) = actuator();
     let fair = |nice| Fair { nice, slice_ns: 0 };
     let own = [
@@ -158,9 +152,7 @@ fn who_has_a_scheduling_of_its_own_is_not_boosted() {
 
 #[test]
 fn a_boosted_task_that_is_reniced_by_hand_is_left_alone() {
-    if !can_run("a_boosted_task_that_is_reniced_by_hand_is_left_alone") {
-        return;
-    }
+    needs_root!();
     let (_directory, mut actuator) = actuator();
     let process = ordinary(Process::asleep());
     let task = process.task();
@@ -179,11 +171,7 @@ fn a_boosted_task_that_is_reniced_by_hand_is_left_alone() {
 
 #[test]
 fn who_calls_itself_urgent_while_it_is_boosted_has_the_more_of_both_and_its_own_in_the_end() {
-    let name =
-        "who_calls_itself_urgent_while_it_is_boosted_has_the_more_of_both_and_its_own_in_the_end";
-    if !can_run(name) {
-        return;
-    }
+    needs_root!();
     let (_directory, mut actuator) = actuator();
     let process = ordinary(Process::asleep());
     let task = process.task();
@@ -205,9 +193,7 @@ fn who_calls_itself_urgent_while_it_is_boosted_has_the_more_of_both_and_its_own_
 
 #[test]
 fn who_lowers_its_share_while_it_is_boosted_keeps_nothing_of_the_boost() {
-    if !can_run("who_lowers_its_share_while_it_is_boosted_keeps_nothing_of_the_boost") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (_directory, mut actuator) = actuator();
     let process = ordinary(Process::asleep());
@@ -226,9 +212,7 @@ fn who_lowers_its_share_while_it_is_boosted_keeps_nothing_of_the_boost() {
 
 #[test]
 fn who_calls_itself_ordinary_while_it_is_boosted_keeps_the_boost() {
-    if !can_run("who_calls_itself_ordinary_while_it_is_boosted_keeps_the_boost") {
-        return;
-    }
+    needs_root!();
     for had in [0, -8] {
         let (_directory, mut actuator) = actuator();
         let process = ordinary(Process::asleep());
@@ -248,9 +232,7 @@ fn who_calls_itself_ordinary_while_it_is_boosted_keeps_the_boost() {
 
 #[test]
 fn who_changes_its_policy_while_it_is_boosted_keeps_nothing_of_the_boost() {
-    if !can_run("who_changes_its_policy_while_it_is_boosted_keeps_nothing_of_the_boost") {
-        return;
-    }
+    needs_root!();
     let batch = Attributes {
         policy: Policy::Batch(Fair {
             nice: -20,
@@ -282,11 +264,7 @@ fn who_changes_its_policy_while_it_is_boosted_keeps_nothing_of_the_boost() {
 
 #[test]
 fn who_may_not_call_itself_urgent_and_does_while_it_is_boosted_is_ordinary_in_the_end() {
-    if !can_run(
-        "who_may_not_call_itself_urgent_and_does_while_it_is_boosted_is_ordinary_in_the_end",
-    ) {
-        return;
-    }
+    needs_root!();
     let (_directory, mut actuator) = actuator();
     let arguments = [
         "--inh-caps=-all",
@@ -310,9 +288,7 @@ fn who_may_not_call_itself_urgent_and_does_while_it_is_boosted_is_ordinary_in_th
 
 #[test]
 fn a_reservation_takes_a_boosts_place_and_gives_back_what_was_before_both() {
-    if !can_run("a_reservation_takes_a_boosts_place_and_gives_back_what_was_before_both") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (_directory, mut actuator) = actuator();
     let process = ordinary(Process::asleep());
@@ -326,9 +302,7 @@ fn a_reservation_takes_a_boosts_place_and_gives_back_what_was_before_both() {
 
 #[test]
 fn a_boost_ends_with_its_giver_and_is_restored_after_a_kill() {
-    if !can_run("a_boost_ends_with_its_giver_and_is_restored_after_a_kill") {
-        return;
-    }
+    needs_root!();
     let (directory, mut actuator) = actuator();
     let (kept, reniced) = (ordinary(Process::asleep()), ordinary(Process::asleep()));
     for process in [&kept, &reniced] {
@@ -364,9 +338,7 @@ fn a_boost_ends_with_its_giver_and_is_restored_after_a_kill() {
 
 #[test]
 fn who_goes_first_has_its_own_nice_value_below_and_gets_back_what_it_had() {
-    if !can_run("who_goes_first_has_its_own_nice_value_below_and_gets_back_what_it_had") {
-        return;
-    }
+    needs_root!();
     let (directory, mut actuator) = actuator();
     for process in [Process::asleep(), Process::busy()].map(settled) {
         let task = process.task();
@@ -391,9 +363,7 @@ fn who_goes_first_has_its_own_nice_value_below_and_gets_back_what_it_had() {
 
 #[test]
 fn who_renices_itself_while_it_goes_first_keeps_that() {
-    if !can_run("who_renices_itself_while_it_goes_first_keeps_that") {
-        return;
-    }
+    needs_root!();
     let (_directory, mut actuator) = actuator();
     let renice = |task: TaskId, nice| {
         // SAFETY: numbers only.
@@ -417,9 +387,7 @@ fn who_renices_itself_while_it_goes_first_keeps_that() {
 
 #[test]
 fn each_priority_of_a_boost_is_given_and_taken_back_also_after_a_crash() {
-    if !can_run("each_priority_of_a_boost_is_given_and_taken_back_also_after_a_crash") {
-        return;
-    }
+    needs_root!();
     let [given, crashed, lowered] =
         [Process::busy(), Process::busy(), Process::asleep()].map(settled);
     let (directory, mut actuator) = actuator();
@@ -449,9 +417,7 @@ fn each_priority_of_a_boost_is_given_and_taken_back_also_after_a_crash() {
 
 #[test]
 fn who_limits_its_real_time_does_not_go_first_from_the_next_look_on() {
-    if !can_run("who_limits_its_real_time_does_not_go_first_from_the_next_look_on") {
-        return;
-    }
+    needs_root!();
     let (_directory, mut actuator) = actuator();
     let limit = |task: TaskId, us| {
         let limit = libc::rlimit {

@@ -19,15 +19,28 @@ use onbeat_model::{Actuator, Refusal, Reservation, Span, TaskId};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Whether the machine lets this test run. In CI a machine that does not is a failure.
-pub(crate) fn can_run(test: &str) -> bool {
-    if may_reserve() {
-        return true;
-    }
+pub(crate) fn can_run() -> bool {
     let reason = "needs CAP_SYS_NICE: run as root";
-    assert!(std::env::var_os("CI").is_none(), "{test}: {reason}");
-    println!("skipped: {test}: {reason}");
-    false
+    assert!(
+        may_reserve() || std::env::var_os("CI").is_none(),
+        "{reason}"
+    );
+    if !may_reserve() {
+        let test = std::thread::current();
+        println!("skipped: {}: {reason}", test.name().unwrap_or("live"));
+    }
+    may_reserve()
 }
+
+/// Ends a test that cannot run here.
+macro_rules! needs_root {
+    () => {
+        if !crate::common::can_run() {
+            return;
+        }
+    };
+}
+pub(crate) use needs_root;
 
 /// Keeps tests that need all of the machine's bandwidth apart from those that need a little, also
 /// across test programs; held until dropped.

@@ -10,7 +10,8 @@ use onbeat_act::{DeadlineActuator, DeadlineOptions};
 use onbeat_model::{Actuator, Reservation, Span, Standing, TaskId};
 
 use crate::common::{
-    Bandwidth, Process, actuator, can_run, eventually, example, release, reserve, scheduling, small,
+    Bandwidth, Process, actuator, eventually, example, needs_root, release, reserve, scheduling,
+    small,
 };
 
 const ROUNDS: u64 = 50;
@@ -49,9 +50,7 @@ fn victims() -> Vec<(Process, Attributes)> {
 
 #[test]
 fn every_task_is_as_before_when_onbeat_was_killed_at_any_moment() {
-    if !can_run("every_task_is_as_before_when_onbeat_was_killed_at_any_moment") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let mut restored = 0;
     for seed in 1..=ROUNDS {
@@ -94,9 +93,7 @@ fn every_task_is_as_before_when_onbeat_was_killed_at_any_moment() {
 
 #[test]
 fn a_living_onbeats_tasks_are_restored_by_force_only() {
-    if !can_run("a_living_onbeats_tasks_are_restored_by_force_only") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (directory, mut actuator) = actuator();
     let process = Process::asleep();
@@ -144,9 +141,7 @@ fn is_throttled(task: TaskId) -> bool {
 
 #[test]
 fn throttled_tasks_are_waited_for_together() {
-    if !can_run("throttled_tasks_are_waited_for_together") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let directory = tempfile::tempdir().unwrap();
     let period = Span::from_secs(4);
@@ -185,9 +180,7 @@ fn throttled_tasks_are_waited_for_together() {
 
 #[test]
 fn what_lies_below_a_reservation_that_is_not_given_back_is_not_forgotten() {
-    if !can_run("what_lies_below_a_reservation_that_is_not_given_back_is_not_forgotten") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let directory = tempfile::tempdir().unwrap();
     let process = Process::asleep();
@@ -223,9 +216,7 @@ fn what_lies_below_a_reservation_that_is_not_given_back_is_not_forgotten() {
 
 #[test]
 fn what_an_administrator_set_since_the_crash_stays() {
-    if !can_run("what_an_administrator_set_since_the_crash_stays") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let directory = tempfile::tempdir().unwrap();
     let [first, second, third, theirs] = [1, 2, 3, 4].map(|ms| {
@@ -263,9 +254,7 @@ fn what_an_administrator_set_since_the_crash_stays() {
 
 #[test]
 fn a_number_that_another_task_has_now_is_not_touched() {
-    if !can_run("a_number_that_another_task_has_now_is_not_touched") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let directory = tempfile::tempdir().unwrap();
     let process = Process::asleep();
@@ -284,9 +273,7 @@ fn a_number_that_another_task_has_now_is_not_touched() {
 
 #[test]
 fn nothing_is_changed_when_it_cannot_be_written_down() {
-    if !can_run("nothing_is_changed_when_it_cannot_be_written_down") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().to_owned();

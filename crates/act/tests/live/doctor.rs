@@ -3,13 +3,11 @@
 use onbeat_act::kernel;
 use onbeat_model::{Actuator, Support};
 
-use crate::common::{Bandwidth, actuator, can_run};
+use crate::common::{Bandwidth, actuator, needs_root};
 
 #[test]
 fn a_kernel_that_takes_reservations_is_said_to() {
-    if !can_run("a_kernel_that_takes_reservations_is_said_to") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let features = kernel::probe();
     for name in ["CAP_SYS_NICE", "SCHED_DEADLINE", "GRUB reclaiming"] {

@@ -8,7 +8,7 @@ use onbeat_act::attributes::{Attributes, Policy, RealTime, kept_nice};
 use onbeat_model::{Actuator, Refusal, Reservation, Span, Standing, TaskId};
 
 use crate::common::{
-    Bandwidth, Process, actuator, can_run, eventually, release, reserve, scheduling, small,
+    Bandwidth, Process, actuator, eventually, needs_root, release, reserve, scheduling, small,
 };
 
 fn fifo() -> Attributes {
@@ -26,9 +26,7 @@ fn set_nice(task: TaskId, nice: i32) {
 
 #[test]
 fn an_administrators_change_is_noticed_and_wins() {
-    if !can_run("an_administrators_change_is_noticed_and_wins") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (_directory, mut actuator) = actuator();
     let other = Reservation::implicit(Span::from_ms(2), Span::from_ms(100)).unwrap();
@@ -62,9 +60,7 @@ fn an_administrators_change_is_noticed_and_wins() {
 
 #[test]
 fn a_change_that_nobody_had_looked_at_yet_wins_too() {
-    if !can_run("a_change_that_nobody_had_looked_at_yet_wins_too") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (_directory, mut actuator) = actuator();
     let process = Process::asleep();
@@ -76,9 +72,7 @@ fn a_change_that_nobody_had_looked_at_yet_wins_too() {
 
 #[test]
 fn a_nice_value_given_by_hand_meanwhile_stays() {
-    if !can_run("a_nice_value_given_by_hand_meanwhile_stays") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (_directory, mut actuator) = actuator();
     let process = Process::asleep();
@@ -95,9 +89,7 @@ fn a_nice_value_given_by_hand_meanwhile_stays() {
 
 #[test]
 fn a_task_with_a_reservation_of_its_own_is_left_alone() {
-    if !can_run("a_task_with_a_reservation_of_its_own_is_left_alone") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (_directory, mut actuator) = actuator();
     let process = Process::asleep();
@@ -111,9 +103,7 @@ fn a_task_with_a_reservation_of_its_own_is_left_alone() {
 
 #[test]
 fn children_of_a_reserved_task_are_ordinary_tasks() {
-    if !can_run("children_of_a_reserved_task_are_ordinary_tasks") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (_directory, mut actuator) = actuator();
     let parent = Process::start(
@@ -142,15 +132,11 @@ fn children_of_a_reserved_task_are_ordinary_tasks() {
 
 #[test]
 fn a_task_bound_to_one_cpu_is_refused_with_what_to_do() {
-    if !can_run("a_task_bound_to_one_cpu_is_refused_with_what_to_do") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (_directory, mut actuator) = actuator();
     if actuator.capacity().cpus < 2 {
-        println!(
-            "skipped: a_task_bound_to_one_cpu_is_refused_with_what_to_do: the only CPU is all CPUs"
-        );
+        println!("skipped: hands_off: the only CPU is all CPUs");
         return;
     }
     let process = Process::start(Command::new("taskset").args(["-c", "0", "sleep", "1000"]));

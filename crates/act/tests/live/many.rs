@@ -9,14 +9,13 @@ use onbeat_act::task;
 use onbeat_model::{Actuator, Reservation, Span, Standing, TaskId};
 
 use crate::common::{
-    Bandwidth, Process, actuator, can_run, eventually, example, release, reserve, scheduling, small,
+    Bandwidth, Process, actuator, eventually, example, needs_root, release, reserve, scheduling,
+    small,
 };
 
 #[test]
 fn five_hundred_threads_are_reserved_and_given_back() {
-    if !can_run("five_hundred_threads_are_reserved_and_given_back") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (_directory, mut actuator) = actuator();
     let least = Reservation::implicit(Span::from_us(10), Span::from_ms(100)).unwrap();
@@ -50,10 +49,7 @@ fn five_hundred_threads_are_reserved_and_given_back() {
 
 #[test]
 fn a_program_that_becomes_another_keeps_its_reservation_and_gets_its_own_back() {
-    let name = "a_program_that_becomes_another_keeps_its_reservation_and_gets_its_own_back";
-    if !can_run(name) {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (_directory, mut actuator) = actuator();
     let script = "read _; exec sleep 1000";
@@ -90,10 +86,7 @@ fn become_it(process: &mut Process) {
 
 #[test]
 fn a_thread_that_becomes_another_program_does_not_take_its_reservation_along() {
-    let name = "a_thread_that_becomes_another_program_does_not_take_its_reservation_along";
-    if !can_run(name) {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (_directory, mut actuator) = actuator();
     for leader_is_held in [false, true] {
@@ -116,9 +109,7 @@ fn a_thread_that_becomes_another_program_does_not_take_its_reservation_along() {
 
 #[test]
 fn a_thread_that_became_another_program_is_found_after_a_crash() {
-    if !can_run("a_thread_that_became_another_program_is_found_after_a_crash") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (directory, mut actuator) = actuator();
     let (mut process, second) = about_to_become();
@@ -133,9 +124,7 @@ fn a_thread_that_became_another_program_is_found_after_a_crash() {
 
 #[test]
 fn tasks_that_die_at_once_are_gone_and_cost_nothing() {
-    if !can_run("tasks_that_die_at_once_are_gone_and_cost_nothing") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (_directory, mut actuator) = actuator();
     for _ in 0..50 {

@@ -8,13 +8,11 @@ use std::time::Duration;
 use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime};
 use onbeat_act::own::{Precedence, go_first, load_first, start_ahead};
 
-use crate::common::{Process, can_run, eventually, scheduling};
+use crate::common::{Process, eventually, needs_root, scheduling};
 
 #[test]
 fn the_loop_goes_first_and_the_programs_it_starts_do_not() {
-    if !can_run("the_loop_goes_first_and_the_programs_it_starts_do_not") {
-        return;
-    }
+    needs_root!();
     let thread = std::thread::spawn(|| {
         assert_eq!(go_first(3).unwrap(), Precedence::RealTime);
         let own = Attributes::get(0).unwrap();
@@ -32,10 +30,7 @@ fn the_loop_goes_first_and_the_programs_it_starts_do_not() {
 
 #[test]
 fn a_helper_that_is_waited_for_goes_first_too_and_what_is_started_after_it_does_not() {
-    if !can_run("a_helper_that_is_waited_for_goes_first_too_and_what_is_started_after_it_does_not")
-    {
-        return;
-    }
+    needs_root!();
     let start = || Process::start(Command::new("sleep").arg("1000"));
     let thread = std::thread::spawn(move || {
         assert_eq!(load_first().unwrap(), Precedence::RealTime);
@@ -50,9 +45,7 @@ fn a_helper_that_is_waited_for_goes_first_too_and_what_is_started_after_it_does_
 
 #[test]
 fn who_goes_first_gives_way_while_it_computes_without_a_pause() {
-    if !can_run("who_goes_first_gives_way_while_it_computes_without_a_pause") {
-        return;
-    }
+    needs_root!();
     static PAUSES: AtomicBool = AtomicBool::new(false);
     static ENDS: AtomicBool = AtomicBool::new(false);
     let (tell, told) = mpsc::channel();
@@ -83,9 +76,7 @@ fn who_goes_first_gives_way_while_it_computes_without_a_pause() {
 /// With both on one CPU, and the looking thread's priority the higher one, that is for ever.
 #[test]
 fn who_looks_up_threads_that_are_ending_goes_on() {
-    if !can_run("who_looks_up_threads_that_are_ending_goes_on") {
-        return;
-    }
+    needs_root!();
     static TID: AtomicU32 = AtomicU32::new(0);
     static LOOKS: AtomicU64 = AtomicU64::new(0);
     static ENDS: AtomicBool = AtomicBool::new(false);

@@ -5,7 +5,9 @@ use onbeat_act::restore::StateFile;
 use onbeat_act::{Effect, Given, Priorities, Priority};
 use onbeat_model::Refusal;
 
-use crate::common::{Bandwidth, Process, actuator, can_run, release, reserve, scheduling, small};
+use crate::common::{
+    Bandwidth, Process, actuator, needs_root, release, reserve, scheduling, small,
+};
 
 const DEFAULT: Attributes = Attributes {
     policy: Policy::Other(Fair {
@@ -26,9 +28,7 @@ fn real_time(priority: u32) -> Given {
 
 #[test]
 fn a_priority_below_a_reservation_is_taken_back_once_that_is_gone() {
-    if !can_run("a_priority_below_a_reservation_is_taken_back_once_that_is_gone") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (directory, mut actuator) = actuator();
     let mut priorities = Priorities::new(StateFile::create(directory.path()).unwrap());
@@ -55,9 +55,7 @@ fn a_priority_below_a_reservation_is_taken_back_once_that_is_gone() {
 
 #[test]
 fn a_nice_level_that_somebody_gave_below_a_priority_stays() {
-    if !can_run("a_nice_level_that_somebody_gave_below_a_priority_stays") {
-        return;
-    }
+    needs_root!();
     let directory = tempfile::tempdir().unwrap();
     let mut priorities = Priorities::new(StateFile::create(directory.path()).unwrap());
     let process = Process::asleep();

@@ -3,14 +3,13 @@
 use onbeat_model::{Actuator, Refusal, Reservation, Span, Standing, TaskId};
 
 use crate::common::{
-    Bandwidth, Process, actuator, can_run, eventually, give_up, release, reserve, scheduling, small,
+    Bandwidth, Process, actuator, eventually, give_up, needs_root, release, reserve, scheduling,
+    small,
 };
 
 #[test]
 fn more_than_there_is_is_refused_with_what_is_free() {
-    if !can_run("more_than_there_is_is_refused_with_what_is_free") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::all();
     let (_directory, mut actuator) = actuator();
     let whole_cpu = Reservation::implicit(Span::from_ms(100), Span::from_ms(100)).unwrap();
@@ -44,9 +43,7 @@ fn more_than_there_is_is_refused_with_what_is_free() {
 
 #[test]
 fn room_that_is_about_to_be_free_is_waited_for_and_not_called_missing() {
-    if !can_run("room_that_is_about_to_be_free_is_waited_for_and_not_called_missing") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::all();
     let (_directory, mut actuator) = actuator();
     let most = Reservation::implicit(Span::from_ms(400), Span::from_ms(500)).unwrap();
@@ -78,9 +75,7 @@ fn room_that_is_about_to_be_free_is_waited_for_and_not_called_missing() {
 
 #[test]
 fn a_task_that_ended_is_gone_and_its_number_is_not_touched() {
-    if !can_run("a_task_that_ended_is_gone_and_its_number_is_not_touched") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (_directory, mut actuator) = actuator();
     let mut ended = Process::asleep();

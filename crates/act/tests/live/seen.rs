@@ -13,7 +13,7 @@ use onbeat_act::{DeadlineActuator, task};
 use onbeat_model::{Actuator, Boost, Reservation, Span, TaskId};
 
 use crate::common::{
-    Bandwidth, Process, actuator, can_run, eventually, patiently, release, reserve, scheduling,
+    Bandwidth, Process, actuator, eventually, needs_root, patiently, release, reserve, scheduling,
     small,
 };
 
@@ -164,9 +164,7 @@ fn timer_slack_us() -> i64 {
 
 #[test]
 fn a_reserved_thread_that_yields_waits_for_its_next_period() {
-    if !can_run("a_reserved_thread_that_yields_waits_for_its_next_period") {
-        return;
-    }
+    needs_root!();
     let [_, with, _] = seen(Means::Reservation, || {
         let began = Instant::now();
         for _ in 0..4 {
@@ -180,9 +178,7 @@ fn a_reserved_thread_that_yields_waits_for_its_next_period() {
 
 #[test]
 fn a_thread_sees_the_policy_and_the_nice_value_that_it_was_given() {
-    if !can_run("a_thread_sees_the_policy_and_the_nice_value_that_it_was_given") {
-        return;
-    }
+    needs_root!();
     for means in ALL {
         let [before, with, after] = seen(means, policy_and_nice);
         let own = (OTHER, means.nice());
@@ -198,9 +194,7 @@ fn a_thread_sees_the_policy_and_the_nice_value_that_it_was_given() {
 
 #[test]
 fn an_ordinary_user_is_refused_a_policy_that_does_not_reset_on_fork() {
-    if !can_run("an_ordinary_user_is_refused_a_policy_that_does_not_reset_on_fork") {
-        return;
-    }
+    needs_root!();
     for means in ALL {
         let [before, with, after] = seen(means, || {
             // Of this thread alone, and so that it can be undone.
@@ -220,8 +214,8 @@ fn an_ordinary_user_is_refused_a_policy_that_does_not_reset_on_fork() {
 
 #[test]
 fn a_reserved_thread_is_refused_a_narrower_affinity_until_it_is_released() {
-    let name = "a_reserved_thread_is_refused_a_narrower_affinity_until_it_is_released";
-    if !can_run(name) || std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+    needs_root!();
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
         return;
     }
     let refused = Err(libc::EBUSY);
@@ -233,9 +227,7 @@ fn a_reserved_thread_is_refused_a_narrower_affinity_until_it_is_released() {
 
 #[test]
 fn a_program_that_a_served_thread_starts_has_nice_0() {
-    if !can_run("a_program_that_a_served_thread_starts_has_nice_0") {
-        return;
-    }
+    needs_root!();
     for means in ALL {
         let own = means.nice();
         assert_eq!(seen(means, nice_of_child), [own, 0, own], "{means:?}");
@@ -244,10 +236,7 @@ fn a_program_that_a_served_thread_starts_has_nice_0() {
 
 #[test]
 fn a_timer_slack_of_its_own_outlasts_a_nice_value_and_may_not_outlast_a_priority() {
-    let name = "a_timer_slack_of_its_own_outlasts_a_nice_value_and_may_not_outlast_a_priority";
-    if !can_run(name) {
-        return;
-    }
+    needs_root!();
     for means in ALL {
         let mut looks = 0;
         let slacks = seen(means, || {
@@ -266,9 +255,7 @@ fn a_timer_slack_of_its_own_outlasts_a_nice_value_and_may_not_outlast_a_priority
 
 #[test]
 fn a_thread_that_spins_for_its_sibling_on_the_same_cpu_goes_on() {
-    if !can_run("a_thread_that_spins_for_its_sibling_on_the_same_cpu_goes_on") {
-        return;
-    }
+    needs_root!();
     for means in [Means::Priority, Means::Nice] {
         seen(means, || {
             run_on(1).unwrap();
@@ -295,9 +282,7 @@ fn priority(task: TaskId) -> i64 {
 
 #[test]
 fn the_owner_of_a_lock_inherits_a_reservation_until_it_unlocks() {
-    if !can_run("the_owner_of_a_lock_inherits_a_reservation_until_it_unlocks") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (_directory, mut actuator) = actuator();
     // SAFETY: attributes and mutex are made before they are used, and outlive both threads.
@@ -353,12 +338,9 @@ fn the_owner_of_a_lock_inherits_a_reservation_until_it_unlocks() {
 
 #[test]
 fn a_real_time_priority_may_keep_a_thread_from_a_group_and_its_end_lets_it_in() {
-    let name = "a_real_time_priority_may_keep_a_thread_from_a_group_and_its_end_lets_it_in";
-    if !can_run(name) {
-        return;
-    }
+    needs_root!();
     let Some(group) = Group::new() else {
-        println!("skipped: {name}: the cpu controller of cgroup v1 cannot be mounted here");
+        println!("skipped: seen: the cpu controller of cgroup v1 cannot be mounted here");
         return;
     };
     for means in ALL {
@@ -373,12 +355,9 @@ fn a_real_time_priority_may_keep_a_thread_from_a_group_and_its_end_lets_it_in() 
 
 #[test]
 fn a_process_that_begins_may_be_moved_into_a_group_and_has_its_priority_soon() {
-    let name = "a_process_that_begins_may_be_moved_into_a_group_and_has_its_priority_soon";
-    if !can_run(name) {
-        return;
-    }
+    needs_root!();
     let Some(group) = Group::new() else {
-        println!("skipped: {name}: the cpu controller of cgroup v1 cannot be mounted here");
+        println!("skipped: seen: the cpu controller of cgroup v1 cannot be mounted here");
         return;
     };
     let (_directory, mut actuator) = actuator();

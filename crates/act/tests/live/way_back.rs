@@ -1,6 +1,8 @@
 //! A task that is given back has exactly what it had.
 
-use crate::common::{Bandwidth, Process, actuator, can_run, release, reserve, scheduling, small};
+use crate::common::{
+    Bandwidth, Process, actuator, needs_root, release, reserve, scheduling, small,
+};
 use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime};
 use onbeat_act::restore::StateFile;
 use onbeat_act::{DeadlineActuator, DeadlineOptions};
@@ -12,10 +14,7 @@ const fn fair(nice: i32, slice_ns: u64) -> Fair {
 
 #[test]
 fn a_soft_reservation_is_known_for_ones_own_and_given_back() {
-    let name = "a_soft_reservation_is_known_for_ones_own_and_given_back";
-    if !can_run(name) {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let directory = tempfile::tempdir().unwrap();
     let state_file = StateFile::create(directory.path()).unwrap();
@@ -35,9 +34,7 @@ fn a_soft_reservation_is_known_for_ones_own_and_given_back() {
 
 #[test]
 fn every_policy_priority_nice_and_fork_flag_comes_back() {
-    if !can_run("every_policy_priority_nice_and_fork_flag_comes_back") {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let policies = [
         Policy::Other(fair(0, 0)),
@@ -82,10 +79,7 @@ fn every_policy_priority_nice_and_fork_flag_comes_back() {
 
 #[test]
 fn a_soft_reservation_becomes_a_ceiling_and_soft_again() {
-    let name = "a_soft_reservation_becomes_a_ceiling_and_soft_again";
-    if !can_run(name) {
-        return;
-    }
+    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (_directory, mut actuator) = actuator();
     let process = Process::asleep();

@@ -6,19 +6,23 @@ use std::time::{Duration, Instant};
 
 use crate::PATIENCE;
 
-/// True if this test can run; says why not otherwise. In CI that is a failure.
-pub(crate) fn can_run(test: &str) -> bool {
-    // SAFETY: geteuid takes nothing and always succeeds.
-    if unsafe { libc::geteuid() } == 0 {
-        return true;
-    }
-    assert!(
-        std::env::var_os("CI").is_none(),
-        "{test} needs root, in CI too"
-    );
-    println!("skipped: {test}: it needs root");
-    false
+/// Says why this test cannot run here. In CI that is a failure.
+pub(crate) fn skip(reason: &str) {
+    assert!(std::env::var_os("CI").is_none(), "{reason}, in CI too");
+    let test = std::thread::current();
+    println!("skipped: {}: {reason}", test.name().unwrap_or("a test"));
 }
+
+/// Ends a test that needs root and has it not.
+macro_rules! needs_root {
+    () => {
+        // SAFETY: geteuid takes nothing and always succeeds.
+        if unsafe { libc::geteuid() } != 0 {
+            return crate::common::skip("it needs root");
+        }
+    };
+}
+pub(crate) use needs_root;
 
 /// Waits until `condition` gives something.
 pub(crate) fn eventually<T>(what: &str, condition: impl FnMut() -> Option<T>) -> T {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use onbeat_act::attributes::Attributes;
 
-use crate::common::{Mortal, can_run, eventually};
+use crate::common::{Mortal, eventually, needs_root};
 use crate::copied::copy_program;
 use crate::machine::{ALICE, BOB, Machine, is_ordinary};
 
@@ -55,11 +55,7 @@ fn one_that_goes_first(machine: &Machine, program: &str, uid: u32) -> Mortal {
 
 #[test]
 fn a_program_that_a_rule_names_goes_first_before_any_scan_and_is_ordinary_again_later() {
-    if !can_run(
-        "a_program_that_a_rule_names_goes_first_before_any_scan_and_is_ordinary_again_later",
-    ) {
-        return;
-    }
+    needs_root!();
     let machine = machine("reloaded");
     let batch = one_that_goes_first(&machine, "reloaded", ALICE);
     eventually("its former scheduling", || {
@@ -78,9 +74,7 @@ fn a_program_that_a_rule_names_goes_first_before_any_scan_and_is_ordinary_again_
 
 #[test]
 fn a_storm_of_named_programs_takes_no_more_than_a_quota_and_hides_no_other_users() {
-    if !can_run("a_storm_of_named_programs_takes_no_more_than_a_quota_and_hides_no_other_users") {
-        return;
-    }
+    needs_root!();
     let machine = machine("stormy");
     // Programs without end, each of which a rule names and each of which computes.
     let script = "while :; do \"$0\" -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; done";
@@ -108,9 +102,7 @@ fn a_storm_of_named_programs_takes_no_more_than_a_quota_and_hides_no_other_users
 
 #[test]
 fn when_the_service_is_killed_its_guard_gives_back_what_a_protected_program_had() {
-    if !can_run("when_the_service_is_killed_its_guard_gives_back_what_a_protected_program_had") {
-        return;
-    }
+    needs_root!();
     let mut machine = machine("orphaned");
     let other = machine.sleeper(ALICE);
     let mut alice = machine.client(ALICE);

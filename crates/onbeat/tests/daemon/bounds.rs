@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use onbeat_act::attributes::Attributes;
 
-use crate::common::{Mortal, can_run, eventually};
+use crate::common::{Mortal, eventually, needs_root};
 use crate::machine::{ALICE, BOB, Machine, ROOT, tids};
 
 /// A service that has these programs of users go first, each with a name of its own, which is
@@ -58,9 +58,7 @@ fn ahead(pid: u32, time: Duration) -> (Duration, Duration) {
 
 #[test]
 fn a_program_that_executes_itself_by_another_thread_again_and_again_gets_no_more_than_its_quota() {
-    if !can_run("a_program_that_executes_itself_by_another_thread_again_and_again") {
-        return;
-    }
+    needs_root!();
     let machine = machine(&["executing"], "[quota]\nbandwidth = \"10%\"\n");
     let mut command = machine.command(ALICE, &machine.path("executing"));
     let process = Mortal::spawn(command.arg("execute"));
@@ -97,9 +95,7 @@ impl Drop for Stopped {
 
 #[test]
 fn who_goes_first_is_ordinary_soon_after_the_loop_stands_still() {
-    if !can_run("who_goes_first_is_ordinary_soon_after_the_loop_stands_still") {
-        return;
-    }
+    needs_root!();
     let machine = machine(&["outlasting"], "");
     let mut root = machine.client(ROOT);
     let first = |uid| {

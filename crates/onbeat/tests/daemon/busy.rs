@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use onbeat_act::attributes::{Attributes, Policy};
 
 use crate::PATIENCE;
-use crate::common::{Mortal, can_run, eventually};
+use crate::common::{Mortal, eventually, needs_root};
 use crate::machine::{ALICE, Machine, tids};
 
 /// One CPU that this process may run on.
@@ -22,10 +22,7 @@ fn a_cpu() -> String {
 
 #[test]
 fn threads_of_the_greatest_priority_that_is_granted_do_not_keep_the_service_from_answering() {
-    let test = "threads_of_the_greatest_priority_that_is_granted_do_not_keep_the_service";
-    if !can_run(test) {
-        return;
-    }
+    needs_root!();
     let cpu = a_cpu();
     let mut machine = Machine::bus();
     machine.configure("");

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::{Mortal, can_run, eventually};
+use crate::common::{Mortal, eventually, needs_root};
 use crate::compiled::compiled;
 use crate::copied::copy_program;
 use crate::machine::{ALICE, Machine, as_itself};
@@ -94,9 +94,7 @@ fn able(capabilities: &[String]) -> Able {
 
 #[test]
 fn that_many_capabilities_are_needed_and_no_more() {
-    if !can_run("that_many_capabilities_are_needed_and_no_more") {
-        return;
-    }
+    needs_root!();
     let all = of_the_unit();
     assert_eq!(able(&all), Able::All);
     let lacks = [
@@ -115,11 +113,7 @@ fn that_many_capabilities_are_needed_and_no_more() {
 
 #[test]
 fn marks_are_heard_with_those_capabilities_also_from_a_file_and_namespaces_of_the_users_own() {
-    if !can_run(
-        "marks_are_heard_with_those_capabilities_also_from_a_file_and_namespaces_of_the_users_own",
-    ) {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     machine.configure("");
     assert!(starts(&mut machine, &of_the_unit()));

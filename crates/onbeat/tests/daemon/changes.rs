@@ -7,7 +7,7 @@ use std::process::Command;
 use onbeat_act::attributes::{Attributes, Fair, Policy};
 use serde_json::{Value, json};
 
-use crate::common::{can_run, eventually};
+use crate::common::{eventually, needs_root};
 use crate::machine::{ALICE, BOB, Machine, ROOT, is_reserved};
 
 /// A tenth of a CPU.
@@ -22,9 +22,7 @@ fn ordinary(nice: i32) -> Attributes {
 
 #[test]
 fn those_who_subscribe_are_told_of_their_own_threads_and_root_of_everybodys() {
-    if !can_run("those_who_subscribe_are_told_of_their_own_threads_and_root_of_everybodys") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let (alices, bobs) = (machine.sleeper(ALICE), machine.sleeper(BOB));
     let [mut alice, mut bob, mut root] = [ALICE, BOB, ROOT].map(|uid| machine.client(uid));
@@ -69,9 +67,7 @@ fn those_who_subscribe_are_told_of_their_own_threads_and_root_of_everybodys() {
 
 #[test]
 fn a_thread_that_somebody_else_changes_is_left_to_him_and_that_is_said_once() {
-    if !can_run("a_thread_that_somebody_else_changes_is_left_to_him_and_that_is_said_once") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let sleeper = machine.sleeper(ALICE);
     let tid = sleeper.id();
@@ -130,9 +126,7 @@ impl Journal {
 
 #[test]
 fn the_journal_gets_what_was_changed_why_and_what_was_before_and_is_now() {
-    if !can_run("the_journal_gets_what_was_changed_why_and_what_was_before_and_is_now") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     machine.configure("");
     let folder = machine.path("journal");

@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{Mortal, can_run, eventually};
+use crate::common::{Mortal, eventually, needs_root};
 use crate::copied::copy_program;
 use crate::machine::{ALICE, BOB, Client, Machine, ROOT, is_ordinary, is_reserved, tids};
 use crate::own_state::onbeat;
@@ -20,9 +20,7 @@ const TENTH: &str = "1000000 10000000 10000000";
 
 #[test]
 fn a_rule_tracks_by_itself_and_reading_anew_takes_away_only_what_nobody_names_any_more() {
-    if !can_run("a_rule_tracks_by_itself_and_reading_anew_takes_away_only_what_nobody_names") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     let rule = |more: &str| {
         format!(
@@ -88,9 +86,7 @@ fn a_rule_tracks_by_itself_and_reading_anew_takes_away_only_what_nobody_names_an
 
 #[test]
 fn a_configuration_that_takes_long_to_read_holds_up_no_call() {
-    if !can_run("a_configuration_that_takes_long_to_read_holds_up_no_call") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let pipe = machine.path("onbeat.d/50-slow.toml");
     let made = Command::new("mkfifo").arg(&pipe).status();
@@ -115,9 +111,7 @@ fn a_configuration_that_takes_long_to_read_holds_up_no_call() {
 
 #[test]
 fn what_a_named_program_started_is_kept_when_the_configuration_is_read_anew() {
-    if !can_run("what_a_named_program_started_is_kept_when_the_configuration_is_read_anew") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     let launcher = machine.path("launcher");
     copy_program("/bin/sh", &launcher);
@@ -177,9 +171,7 @@ fn what_a_named_program_started_is_kept_when_the_configuration_is_read_anew() {
 
 #[test]
 fn a_rule_frees_of_quotas_what_it_names_of_the_user_that_it_names_alone() {
-    if !can_run("a_rule_frees_of_quotas_what_it_names_of_the_user_that_it_names_alone") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     let program = machine.path("workload");
     machine.configure(&format!(

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::common::{Mortal, can_run, eventually};
+use crate::common::{Mortal, eventually, needs_root, skip};
 use crate::machine::{ALICE, Machine, ROOT, is_reserved, tids};
 use crate::realtimekit::listed;
 
@@ -77,27 +77,20 @@ impl Drop for Container {
 }
 
 /// Whether Podman can start a container here; says so otherwise.
-fn can_contain(machine: &Machine, test: &str) -> bool {
-    if !can_run(test) {
-        return false;
-    }
+fn can_contain(machine: &Machine) -> bool {
     let output = podman(machine).args(["info"]).output();
     let is_there = output.is_ok_and(|output| output.status.success());
-    assert!(
-        is_there || std::env::var_os("CI").is_none(),
-        "{test} needs podman, in CI too"
-    );
     if !is_there {
-        println!("skipped: {test}: there is no podman");
+        skip("there is no podman");
     }
     is_there
 }
 
 #[test]
 fn a_program_in_a_container_is_served_through_the_mounted_socket_and_known_by_the_container() {
-    let test = "a_program_in_a_container_is_served_through_the_mounted_socket";
+    needs_root!();
     let machine = Machine::new();
-    if !can_contain(&machine, test) {
+    if !can_contain(&machine) {
         return;
     }
     let id_file = machine.path("id");
@@ -131,9 +124,9 @@ fn a_program_in_a_container_is_served_through_the_mounted_socket_and_known_by_th
 
 #[test]
 fn a_container_with_process_numbers_of_its_own_is_told_so() {
-    let test = "a_container_with_process_numbers_of_its_own_is_told_so";
+    needs_root!();
     let machine = Machine::new();
-    if !can_contain(&machine, test) {
+    if !can_contain(&machine) {
         return;
     }
     let output = run_in_container(&machine, &[])
@@ -213,18 +206,10 @@ fn cpu_time(tid: u32) -> u64 {
 
 #[test]
 fn a_limit_of_a_group_throttles_a_periodic_thread_but_none_with_a_reservation() {
-    let test = "a_limit_of_a_group_throttles_a_periodic_thread_but_none_with_a_reservation";
-    if !can_run(test) {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let Some(group) = Limited::new() else {
-        assert!(
-            std::env::var_os("CI").is_none(),
-            "{test} needs the cpu controller, in CI too"
-        );
-        println!("skipped: {test}: control groups have no limit of CPU time here");
-        return;
+        return skip("control groups have no limit of CPU time here");
     };
     // A fifth of a CPU, of which the group's limit is a quarter.
     let workload = machine.workload(ALICE, &["beat:20000/4000"]);

@@ -1,15 +1,13 @@
 //! The bus goes away: no client could ask the service any more, nor be heard leaving.
 
-use crate::common::{can_run, eventually};
+use crate::common::{eventually, needs_root};
 use crate::machine::{ALICE, Machine, ROOT, is_ordinary, is_reserved, tids};
 use crate::own_state::state_files;
 use crate::realtimekit::audio;
 
 #[test]
 fn a_service_that_loses_the_bus_gives_everything_back_and_ends_with_failure() {
-    if !can_run("a_service_that_loses_the_bus_gives_everything_back_and_ends_with_failure") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::new();
     let sleeper = machine.sleeper(ALICE);
     let mut alice = machine.client(ALICE);
@@ -41,9 +39,7 @@ fn a_service_that_loses_the_bus_gives_everything_back_and_ends_with_failure() {
 
 #[test]
 fn without_a_bus_the_service_keeps_what_its_rules_name() {
-    if !can_run("without_a_bus_the_service_keeps_what_its_rules_name") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     machine.end_bus();
     machine.flags = vec!["--no-bus"];
@@ -65,9 +61,7 @@ fn without_a_bus_the_service_keeps_what_its_rules_name() {
 
 #[test]
 fn a_service_that_is_ended_while_the_bus_hangs_gives_everything_back() {
-    if !can_run("a_service_that_is_ended_while_the_bus_hangs_gives_everything_back") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let sleeper = machine.sleeper(ALICE);
     let mut alice = machine.client(ALICE);

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use onbeat_act::attributes::Policy;
 
-use crate::common::{Mortal, can_run, eventually};
+use crate::common::{Mortal, eventually, needs_root};
 use crate::machine::{ALICE, Client, Machine, as_itself, is_ordinary, is_reserved, policy, tids};
 use crate::own_state::{onbeat, state_files};
 
@@ -15,9 +15,7 @@ const TENTH: &str = "1000000 10000000 10000000";
 
 #[test]
 fn a_users_thread_with_a_rhythm_is_found_and_kept_until_it_is_no_longer_wanted() {
-    if !can_run("a_users_thread_with_a_rhythm_is_found_and_kept") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let workload = machine.workload(ALICE, &["beat:20000/1000"]);
     let mut alice = machine.client(ALICE);
@@ -54,9 +52,7 @@ fn a_users_thread_with_a_rhythm_is_found_and_kept_until_it_is_no_longer_wanted()
 
 #[test]
 fn a_reservation_is_given_changed_and_put_back() {
-    if !can_run("a_reservation_is_given_changed_and_put_back") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let sleeper = machine.sleeper(ALICE);
     let mut alice = machine.client(ALICE);
@@ -87,9 +83,7 @@ fn a_reservation_is_given_changed_and_put_back() {
 
 #[test]
 fn who_leaves_the_bus_or_dies_holds_nothing_any_more() {
-    if !can_run("who_leaves_the_bus_or_dies_holds_nothing_any_more") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let tasks: Vec<_> = (0..3).map(|_| machine.sleeper(ALICE)).collect();
     let [mut leaves, mut dies, mut stays] = [0; 3].map(|_| machine.client(ALICE));
@@ -109,9 +103,7 @@ fn who_leaves_the_bus_or_dies_holds_nothing_any_more() {
 
 #[test]
 fn a_child_that_is_tracked_by_itself_stays_so_when_its_parent_no_longer_is() {
-    if !can_run("a_child_that_is_tracked_by_itself_stays_so_when_its_parent_no_longer_is") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let mut command = machine.command(ALICE, Path::new("sh"));
     command
@@ -147,9 +139,7 @@ fn a_child_that_is_tracked_by_itself_stays_so_when_its_parent_no_longer_is() {
 
 #[test]
 fn a_second_service_gives_way_to_the_first_and_takes_nothing_from_it() {
-    if !can_run("a_second_service_gives_way_to_the_first_and_takes_nothing_from_it") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let sleeper = machine.sleeper(ALICE);
     let mut alice = machine.client(ALICE);
@@ -171,9 +161,7 @@ fn a_second_service_gives_way_to_the_first_and_takes_nothing_from_it() {
 
 #[test]
 fn when_the_service_ends_everybody_has_back_what_he_had() {
-    if !can_run("when_the_service_ends_everybody_has_back_what_he_had") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::new();
     let tasks: Vec<_> = (0..2).map(|_| machine.sleeper(ALICE)).collect();
     let mut alice = machine.client(ALICE);

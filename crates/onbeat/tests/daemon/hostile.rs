@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use onbeat_act::attributes::{Attributes, Policy};
 
-use crate::common::{Mortal, can_run, eventually};
+use crate::common::{Mortal, eventually, needs_root};
 use crate::machine::{ALICE, BOB, Client, MALLORY, Machine, ROOT, is_ordinary, is_reserved, tids};
 
 /// A tenth of a CPU.
@@ -69,9 +69,7 @@ fn held_at_once(uid: u32, root: &mut Client) -> Option<f64> {
 
 #[test]
 fn hostile_calls_get_nothing_beyond_the_quota_and_cost_others_nothing() {
-    if !can_run("hostile_calls_get_nothing_beyond_the_quota") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     machine.configure(
         "[quota]\nbandwidth = \"30%\"\ntasks = 5\n[quota.group.audio]\nbandwidth = \"20%\"\n",
@@ -164,9 +162,7 @@ fn watched(bob: &mut Client, time: Duration) -> (u64, u64, Duration) {
 #[test]
 fn a_kept_program_is_on_time_while_another_user_floods_the_service() {
     const TIME: Duration = Duration::from_secs(8);
-    if !can_run("a_kept_program_is_on_time_while_another_user_floods_the_service") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     machine.configure("[quota]\nbandwidth = \"30%\"\n");
     machine.start();
@@ -221,9 +217,7 @@ fn a_kept_program_is_on_time_while_another_user_floods_the_service() {
 
 #[test]
 fn calls_of_megabytes_take_no_memory_and_others_are_answered() {
-    if !can_run("calls_of_megabytes_take_no_memory_and_others_are_answered") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let (own, service) = (machine.sleeper(MALLORY), machine.service_pid());
     let [mut mallory, mut bob] = [MALLORY, BOB].map(|uid| machine.client(uid));
@@ -260,9 +254,7 @@ fn calls_of_megabytes_take_no_memory_and_others_are_answered() {
 
 #[test]
 fn nobody_hops_over_a_quota_by_another_group_connection_or_process() {
-    if !can_run("nobody_hops_over_a_quota_by_another_group_connection_or_process") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     machine.configure("[quota]\nbandwidth = \"3%\"\n[quota.group.audio]\nbandwidth = \"2%\"\n");
     machine.start();
@@ -299,9 +291,7 @@ fn nobody_hops_over_a_quota_by_another_group_connection_or_process() {
 
 #[test]
 fn one_users_changes_do_not_fill_the_journal() {
-    if !can_run("one_users_changes_do_not_fill_the_journal") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let (hers, bobs) = (machine.sleeper(ALICE), machine.sleeper(BOB));
     let [mut alice, mut bob, mut root] = [ALICE, BOB, ROOT].map(|uid| machine.client(uid));
@@ -329,9 +319,7 @@ fn one_users_changes_do_not_fill_the_journal() {
 
 #[test]
 fn what_a_user_does_to_a_reserved_thread_does_not_fill_the_journal() {
-    if !can_run("what_a_user_does_to_a_reserved_thread_does_not_fill_the_journal") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let hers = machine.sleeper(ALICE);
     let mut alice = machine.client(ALICE);
@@ -390,9 +378,7 @@ fn end(pid: u32) {
 
 #[test]
 fn a_number_that_goes_to_another_users_task_in_the_middle_of_a_call_gives_it_nothing() {
-    if !can_run("a_number_that_goes_to_another_users_task_in_the_middle_of_a_call") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let mut alice = machine.client(ALICE);
     // A number that was free a moment ago.

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::common::{can_run, eventually};
+use crate::common::{eventually, needs_root};
 use crate::machine::{ALICE, Machine, is_ordinary, is_reserved};
 
 /// A tenth of a CPU.
@@ -17,9 +17,7 @@ const TASKS: usize = 3;
 
 #[test]
 fn whenever_the_service_is_killed_its_reservations_go_back() {
-    if !can_run("whenever_the_service_is_killed_its_reservations_go_back") {
-        return;
-    }
+    needs_root!();
     let told = std::env::var("ONBEAT_KILLS").ok();
     let kills = told.and_then(|kills| kills.parse().ok()).unwrap_or(KILLS);
     let mut machine = Machine::bus();

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::common::{Mortal, can_run, eventually};
+use crate::common::{Mortal, eventually, needs_root};
 use crate::machine::{ALICE, Client, Machine, ROOT, as_itself, is_ordinary, is_reserved, tids};
 
 /// Compiles lending.c to where users may read it.
@@ -45,9 +45,7 @@ fn has_lost_it(waits: u32) {
 
 #[test]
 fn a_program_that_computes_with_the_reservation_of_one_that_waits_for_it_ends_that() {
-    if !can_run("a_program_that_computes_with_the_reservation_of_one_that_waits_for_it_ends_that") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let program = lending(&machine);
     let mut alice = machine.client(ALICE);
@@ -71,9 +69,7 @@ fn a_program_that_computes_with_the_reservation_of_one_that_waits_for_it_ends_th
 
 #[test]
 fn a_task_of_roots_that_hardly_runs_inherits_no_users_reservation() {
-    if !can_run("a_task_of_roots_that_hardly_runs_inherits_no_users_reservation") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let program = lending(&machine);
     let mut alice = machine.client(ALICE);
@@ -86,9 +82,7 @@ fn a_task_of_roots_that_hardly_runs_inherits_no_users_reservation() {
 
 #[test]
 fn programs_that_lend_a_little_each_get_no_more_together_than_their_user_may_use() {
-    if !can_run("programs_that_lend_a_little_each_get_no_more_together_than_their_user_may_use") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     machine.configure("[quota]\nbandwidth = \"1%\"\n");
     machine.start();

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use onbeat_act::attributes::Policy;
 
-use crate::common::{can_run, eventually};
+use crate::common::{eventually, needs_root};
 use crate::machine::{ALICE, BOB, Client, Machine, is_ordinary, is_reserved, policy};
 
 /// The part of the library about reservations.
@@ -72,9 +72,7 @@ fn times(tid: u32) -> (u64, u64, u64) {
 
 #[test]
 fn a_program_without_privilege_reserves_changes_and_gives_back_by_the_library() {
-    if !can_run("a_program_without_privilege_reserves_changes_and_gives_back_by_the_library") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let mut program = reserving(&machine);
     let mut alice = machine.client(ALICE);
@@ -100,9 +98,7 @@ fn a_program_without_privilege_reserves_changes_and_gives_back_by_the_library() 
 
 #[test]
 fn the_library_tells_the_services_refusals_with_their_reasons() {
-    if !can_run("the_library_tells_the_services_refusals_with_their_reasons") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     machine.configure("[quota]\nbandwidth = \"30%\"\n");
     machine.start();
@@ -132,9 +128,7 @@ fn the_library_tells_the_services_refusals_with_their_reasons() {
 
 #[test]
 fn what_the_library_reserved_is_given_back_when_its_program_ends_or_is_killed() {
-    if !can_run("what_the_library_reserved_is_given_back_when_its_program_ends_or_is_killed") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let sleepers: Vec<_> = (0..3).map(|_| machine.sleeper(ALICE)).collect();
     let [mut ends, mut dies, mut forks] = [0; 3].map(|_| reserving(&machine));
@@ -162,9 +156,7 @@ fn what_the_library_reserved_is_given_back_when_its_program_ends_or_is_killed() 
 
 #[test]
 fn the_library_finds_a_service_that_was_started_anew_and_says_when_there_is_none() {
-    if !can_run("the_library_finds_a_service_that_was_started_anew_and_says_when_there_is_none") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     machine.configure("");
     let mut program = reserving(&machine);
@@ -197,9 +189,7 @@ fn the_library_finds_a_service_that_was_started_anew_and_says_when_there_is_none
 
 #[test]
 fn a_program_can_fork_while_one_of_its_threads_waits_for_the_service() {
-    if !can_run("a_program_can_fork_while_one_of_its_threads_waits_for_the_service") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let mut program = reserving(&machine);
     done(&mut program, "attach 0");
@@ -217,9 +207,7 @@ fn a_program_can_fork_while_one_of_its_threads_waits_for_the_service() {
 
 #[test]
 fn what_the_library_no_longer_waited_for_is_not_kept() {
-    if !can_run("what_the_library_no_longer_waited_for_is_not_kept") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let mut command = machine.command(ALICE, &self::program(&machine));
     let mut program = machine.speaker(command.env("SYSTEMD_BUS_TIMEOUT", "1s"));
@@ -284,9 +272,7 @@ fn is_found_without_fault(machine: &mut Machine, command: &mut Command, whose: W
 
 #[test]
 fn the_address_sanitizer_finds_no_fault_in_what_asks_the_service() {
-    if !can_run("the_address_sanitizer_finds_no_fault_in_what_asks_the_service") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::new();
     let program = machine.path("sanitized");
     let flags = [
@@ -301,9 +287,7 @@ fn the_address_sanitizer_finds_no_fault_in_what_asks_the_service() {
 
 #[test]
 fn valgrind_finds_no_fault_in_what_asks_the_service() {
-    if !can_run("valgrind_finds_no_fault_in_what_asks_the_service") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::new();
     let program = machine.path("for-valgrind");
     compile(&program, "cc", &["-g"]);

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::{can_run, eventually};
+use crate::common::{eventually, needs_root};
 use crate::copied::copy_program;
 use crate::documented::{documented, written};
 use crate::machine::{ALICE, BOB, Machine};
@@ -24,9 +24,7 @@ fn top(machine: &Machine, uid: u32) -> Command {
 
 #[test]
 fn a_lock_is_seen_on_its_owners_screen_and_on_nobody_elses() {
-    if !can_run("a_lock_is_seen_on_its_owners_screen_and_on_nobody_elses") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let workload = machine.workload(ALICE, &["beat:20000/1000"]);
     let mut screen = Terminal::start(&mut top(&machine, ALICE));
@@ -54,9 +52,7 @@ fn a_lock_is_seen_on_its_owners_screen_and_on_nobody_elses() {
 
 #[test]
 fn a_stranger_sees_neither_threads_nor_jobs_nor_wakeups() {
-    if !can_run("a_stranger_sees_neither_threads_nor_jobs_nor_wakeups") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let workload = machine.workload(ALICE, &["beat:20000/1000"]);
     let mut alice = machine.client(ALICE);
@@ -85,9 +81,7 @@ fn a_stranger_sees_neither_threads_nor_jobs_nor_wakeups() {
 
 #[test]
 fn an_application_has_the_sums_over_its_threads_for_its_user_and_for_root() {
-    if !can_run("an_application_has_the_sums_over_its_threads_for_its_user_and_for_root") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let workload = machine.workload(ALICE, &["beat:20000/1000", "beat:40000/1000"]);
     let [mut alice, mut bob, mut root] = [ALICE, BOB, 0].map(|uid| machine.client(uid));
@@ -114,9 +108,7 @@ fn an_application_has_the_sums_over_its_threads_for_its_user_and_for_root() {
 
 #[test]
 fn a_service_that_goes_away_and_comes_back_is_told_on_the_screen() {
-    if !can_run("a_service_that_goes_away_and_comes_back_is_told_on_the_screen") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::new();
     let mut screen = Terminal::start(&mut top(&machine, ALICE));
     screen.shows("No thread is tracked yet");
@@ -132,9 +124,7 @@ fn a_service_that_goes_away_and_comes_back_is_told_on_the_screen() {
 
 #[test]
 fn what_is_printed_once_has_the_fields_that_are_documented() {
-    if !can_run("what_is_printed_once_has_the_fields_that_are_documented") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let workload = machine.workload(ALICE, &["beat:20000/1000"]);
     let mut alice = machine.client(ALICE);

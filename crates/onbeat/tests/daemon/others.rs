@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use onbeat_act::attributes::{Attributes, Fair, Policy, kept_nice};
 use serde_json::Value;
 
-use crate::common::{Mortal, can_run, eventually};
+use crate::common::{Mortal, eventually, needs_root};
 use crate::copied::copy_program;
 use crate::machine::{ALICE, Machine, ROOT, as_itself, is_reserved};
 use crate::own_state::onbeat;
@@ -25,9 +25,7 @@ fn said_of(machine: &Machine, name: &str) -> usize {
 
 #[test]
 fn where_realtimekit_runs_its_name_is_left_to_it_until_it_is_gone() {
-    if !can_run("where_realtimekit_runs_its_name_is_left_to_it_until_it_is_gone") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     machine.configure("scan = \"50ms\"\n");
     let address = machine.address();
@@ -73,9 +71,7 @@ fn where_realtimekit_runs_its_name_is_left_to_it_until_it_is_gone() {
 
 #[test]
 fn a_thread_that_has_a_real_time_priority_of_its_own_is_left_alone() {
-    if !can_run("a_thread_that_has_a_real_time_priority_of_its_own_is_left_alone") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let (process, tid) = machine.beat_under_fifo(ALICE);
     let own = Attributes::get(tid).unwrap();
@@ -107,9 +103,7 @@ fn a_thread_that_has_a_real_time_priority_of_its_own_is_left_alone() {
 
 #[test]
 fn a_nice_level_that_somebody_gives_a_reserved_thread_is_told_once_and_stays() {
-    if !can_run("a_nice_level_that_somebody_gives_a_reserved_thread_is_told_once_and_stays") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let sleeper = machine.sleeper(ALICE);
     let tid = sleeper.id();
@@ -138,9 +132,7 @@ fn a_nice_level_that_somebody_gives_a_reserved_thread_is_told_once_and_stays() {
 
 #[test]
 fn doctor_names_a_manager_that_runs_and_the_line_that_settles_it() {
-    if !can_run("doctor_names_a_manager_that_runs_and_the_line_that_settles_it") {
-        return;
-    }
+    needs_root!();
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let told = || {
         let output = onbeat(folder.path()).args(["doctor", "--json"]).output();
@@ -191,9 +183,7 @@ fn gamemode(machine: &Machine) -> Mortal {
 
 #[test]
 fn what_gamemode_gives_a_task_is_there_when_onbeat_has_given_back_what_it_had() {
-    if !can_run("what_gamemode_gives_a_task_is_there_when_onbeat_has_given_back_what_it_had") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     // Enough for a reservation.
     machine.configure("[quota]\nbandwidth = \"60%\"\n");
@@ -243,9 +233,7 @@ fn what_gamemode_gives_a_task_is_there_when_onbeat_has_given_back_what_it_had() 
 
 #[test]
 fn gamemode_and_ananicy_are_noticed_and_told_of_once() {
-    if !can_run("gamemode_and_ananicy_are_noticed_and_told_of_once") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     // A rule, so that processes are looked at often.
     machine.configure("scan = \"50ms\"\n[[rule]]\nprogram = \"/nowhere\"\n");

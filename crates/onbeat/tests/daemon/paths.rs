@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{can_run, eventually, within};
+use crate::common::{eventually, needs_root, within};
 use crate::machine::{ALICE, BOB, Machine, ROOT, is_ordinary, is_reserved};
 use crate::pair::Pair;
 
@@ -12,9 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 #[test]
 fn a_users_server_is_kept_with_his_player_and_goes_when_that_is_no_longer_wanted() {
-    if !can_run("a_users_server_is_kept_with_his_player_and_goes_when_that_is_no_longer_wanted") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let pair = Pair::start(&[ALICE, ALICE]);
     let mut alice = machine.client(ALICE);
@@ -41,9 +39,7 @@ fn a_users_server_is_kept_with_his_player_and_goes_when_that_is_no_longer_wanted
 
 #[test]
 fn a_users_server_is_kept_with_his_player_that_root_has_tracked_and_charged_to_him() {
-    if !can_run("a_users_server_is_kept_with_his_player_that_root_has_tracked_and_charged_to_him") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let pair = Pair::start(&[ALICE, ALICE]);
     let [mut root, mut alice] = [ROOT, ALICE].map(|uid| machine.client(uid));
@@ -65,9 +61,7 @@ fn a_users_server_is_kept_with_his_player_that_root_has_tracked_and_charged_to_h
 
 #[test]
 fn another_users_server_is_named_and_left_as_it_is() {
-    if !can_run("another_users_server_is_named_and_left_as_it_is") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let pair = Pair::start(&[ALICE, BOB]);
     let mut alice = machine.client(ALICE);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use onbeat_act::attributes::{Attributes, Fair, Policy};
 
-use crate::common::{can_run, eventually};
+use crate::common::{eventually, needs_root};
 use crate::machine::{ALICE, BOB, Client, MALLORY, Machine, ROOT, is_reserved, policy, tids};
 
 /// A tenth of a CPU.
@@ -12,9 +12,7 @@ const TENTH: &str = "1000000 10000000 10000000";
 
 #[test]
 fn reservations_that_would_stop_the_machine_are_refused() {
-    if !can_run("reservations_that_would_stop_the_machine_are_refused") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let [one, other, roots] = [ALICE, ALICE, ROOT].map(|uid| machine.sleeper(uid));
     let [mut alice, mut root] = [ALICE, ROOT].map(|uid| machine.client(uid));
@@ -59,9 +57,7 @@ impl Drop for Recounted {
 
 #[test]
 fn who_leaves_reservations_by_himself_can_leak_no_more_than_his_quota() {
-    if !can_run("who_leaves_reservations_by_himself_can_leak_no_more_than_his_quota") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let _recounted = Recounted;
     let [mut mallory, mut bob] = [MALLORY, BOB].map(|uid| machine.client(uid));
@@ -90,9 +86,7 @@ fn who_leaves_reservations_by_himself_can_leak_no_more_than_his_quota() {
 
 #[test]
 fn who_leaves_a_reservation_and_ends_before_that_is_seen_is_charged_for_it() {
-    if !can_run("who_leaves_a_reservation_and_ends_before_that_is_seen_is_charged_for_it") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     // All that the kernel takes.
     machine.configure("[limits]\ntotal = \"95%\"\n");
@@ -139,9 +133,7 @@ fn who_leaves_a_reservation_and_ends_before_that_is_seen_is_charged_for_it() {
 
 #[test]
 fn who_asks_for_more_than_his_quota_has_nobody_make_room() {
-    if !can_run("who_asks_for_more_than_his_quota_has_nobody_make_room") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     let cpus = std::thread::available_parallelism().expect("there is one");
     // The sum is 85% of one CPU.
@@ -174,9 +166,7 @@ fn who_asks_for_more_than_his_quota_has_nobody_make_room() {
 
 #[test]
 fn who_needs_more_than_his_quota_is_never_held_to_it_and_goes_without_now_and_then() {
-    if !can_run("who_needs_more_than_his_quota_is_never_held_to_it_and_goes_without_now_and_then") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     machine.configure("[quota]\nbandwidth = \"20%\"\n");
     machine.start();
@@ -208,9 +198,7 @@ const NOBODYS: u32 = 4_000_000_000;
 
 #[test]
 fn programs_of_a_user_without_an_account_are_not_tracked_by_a_rule() {
-    if !can_run("programs_of_a_user_without_an_account_are_not_tracked_by_a_rule") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     machine.configure(&format!(
         "scan = \"50ms\"\n[[rule]]\nname = \"sleepers\"\nprogram = \"{}\"\n",
@@ -238,9 +226,7 @@ const OTHERS: [u32; 8] = [1, 2, 3, 6, 8, 10, 13, 33];
 
 #[test]
 fn eight_users_keep_no_ninth_from_being_told_of_changes() {
-    if !can_run("eight_users_keep_no_ninth_from_being_told_of_changes") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let mut crowds: Vec<_> = OTHERS.map(|uid| machine.client(uid)).into();
     for crowd in &mut crowds {

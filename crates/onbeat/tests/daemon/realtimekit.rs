@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use onbeat_act::attributes::{Attributes, Policy, RealTime};
 use serde_json::json;
 
-use crate::common::{Mortal, can_run, eventually};
+use crate::common::{Mortal, eventually, needs_root, skip};
 use crate::machine::{
     ALICE, BOB, Client, Machine, ROOT, WITHOUT_POLKIT, as_itself, is_ordinary, is_reserved, policy,
     tids,
@@ -62,9 +62,7 @@ fn has_priority(tid: u32, priority: u32) -> bool {
 
 #[test]
 fn an_audio_thread_gets_a_reservation_that_follows_its_rhythm_and_in_the_end_what_it_had() {
-    if !can_run("an_audio_thread_gets_a_reservation_that_follows_its_rhythm") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let (_process, tid) = audio(&machine, "beat");
     follows_its_rhythm_and_gets_back_what_it_had(machine, tid);
@@ -72,9 +70,7 @@ fn an_audio_thread_gets_a_reservation_that_follows_its_rhythm_and_in_the_end_wha
 
 #[test]
 fn a_thread_that_browsers_library_promotes_gets_a_reservation_that_follows_its_rhythm() {
-    if !can_run("a_thread_that_browsers_library_promotes_gets_a_reservation") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let mut command = machine.command(ALICE, &machine.path("audio_thread"));
     let (_process, tid) = that_asks(&machine, &mut command);
@@ -134,17 +130,9 @@ impl Drop for WithoutRealTime {
 
 #[test]
 fn where_the_kernel_refuses_round_robin_a_client_gets_a_reservation_that_follows_its_rhythm() {
-    let name = "where_the_kernel_refuses_round_robin_a_client_gets_a_reservation";
-    if !can_run(name) {
-        return;
-    }
+    needs_root!();
     let Some(group) = WithoutRealTime::make() else {
-        assert!(
-            std::env::var_os("CI").is_none(),
-            "{name} needs CONFIG_RT_GROUP_SCHED and cgroup v1's cpu controller, in CI too"
-        );
-        println!("skipped: {name}: the kernel refuses no group a real-time priority");
-        return;
+        return skip("the kernel refuses no group a real-time priority");
     };
     let mut machine = Machine::new();
     let mut command = machine.command(ALICE, &machine.path("audio"));
@@ -181,9 +169,7 @@ fn where_the_kernel_refuses_round_robin_a_client_gets_a_reservation_that_follows
 
 #[test]
 fn a_thread_that_shows_no_rhythm_gets_what_realtimekit_would_have_given_it() {
-    if !can_run("a_thread_that_shows_no_rhythm_gets_what_realtimekit_would_have_given_it") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::new();
     let (_process, tid) = audio(&machine, "idle");
     eventually("its priority", || has_priority(tid, 10).then_some(()));
@@ -214,9 +200,7 @@ fn is_looked_after_across(machine: &mut Machine, tid: u32, signal: i32) {
 
 #[test]
 fn clients_keep_what_they_have_across_a_crash_and_a_restart_of_the_service() {
-    if !can_run("clients_keep_what_they_have_across_a_crash_and_a_restart_of_the_service") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     machine.configure("");
     machine.flags = vec!["--hand-over"];
@@ -242,9 +226,7 @@ fn clients_keep_what_they_have_across_a_crash_and_a_restart_of_the_service() {
 
 #[test]
 fn a_thread_that_asked_while_it_was_reserved_has_its_priority_after_a_crash() {
-    if !can_run("a_thread_that_asked_while_it_was_reserved_has_its_priority_after_a_crash") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::new();
     let mut command = machine.command(ALICE, Path::new("prlimit"));
     command.args(["--rttime=150000:150000", "sleep", "1000"]);
@@ -264,9 +246,7 @@ fn a_thread_that_asked_while_it_was_reserved_has_its_priority_after_a_crash() {
 
 #[test]
 fn what_may_no_longer_have_a_priority_loses_it_after_a_crash() {
-    if !can_run("what_may_no_longer_have_a_priority_loses_it_after_a_crash") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::new();
     let sleepers = [ALICE, ALICE, BOB].map(|uid| machine.sleeper(uid));
     for (uid, sleeper) in [ALICE, ALICE, BOB].into_iter().zip(&sleepers) {
@@ -297,10 +277,7 @@ fn what_may_no_longer_have_a_priority_loses_it_after_a_crash() {
 
 #[test]
 fn a_thread_whose_owner_has_no_quota_left_gets_what_realtimekit_would_have_given_it() {
-    if !can_run("a_thread_whose_owner_has_no_quota_left_gets_what_realtimekit_would_have_given_it")
-    {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     machine.configure("[quota]\nbandwidth = \"5%\"\n");
     machine.start();
@@ -321,9 +298,7 @@ fn a_thread_whose_owner_has_no_quota_left_gets_what_realtimekit_would_have_given
 
 #[test]
 fn limits_and_errors_are_realtimekits() {
-    if !can_run("limits_and_errors_are_realtimekits") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let [mut alice, mut root] = [ALICE, ROOT].map(|uid| machine.client(uid));
     assert_eq!(
@@ -367,9 +342,7 @@ fn limits_and_errors_are_realtimekits() {
 
 #[test]
 fn without_polkit_nobody_but_root_gets_a_priority_unless_the_configuration_says_so() {
-    if !can_run("without_polkit_nobody_but_root_gets_a_priority_unless_the_configuration_says_so") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     std::fs::remove_file(machine.path(WITHOUT_POLKIT)).expect("it was written");
     machine.configure("");
@@ -392,9 +365,7 @@ fn without_polkit_nobody_but_root_gets_a_priority_unless_the_configuration_says_
 
 #[test]
 fn a_thread_that_is_kept_already_has_the_priority_that_it_asks_for_below_its_reservation() {
-    if !can_run("a_thread_that_is_kept_already_has_the_priority_that_it_asks_for") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::new();
     let mut command = machine.command(ALICE, Path::new("prlimit"));
     // It makes up for the jobs that it misses while it is stopped, with the priority and without a
@@ -430,9 +401,7 @@ fn a_thread_that_is_kept_already_has_the_priority_that_it_asks_for_below_its_res
 
 #[test]
 fn what_clients_get_is_what_the_configuration_says_once_it_was_read_anew() {
-    if !can_run("what_clients_get_is_what_the_configuration_says_once_it_was_read_anew") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let mut root = machine.client(ROOT);
     let first = |machine: &Machine| match policy(machine.service_pid()) {
@@ -472,9 +441,7 @@ fn what_clients_get_is_what_the_configuration_says_once_it_was_read_anew() {
 
 #[test]
 fn rtkitctl_finds_its_service_and_resets_what_was_given() {
-    if !can_run("rtkitctl_finds_its_service_and_resets_what_was_given") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let (_process, tid) = audio(&machine, "idle");
     let ctl = |option: &str| {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use onbeat_act::attributes::Attributes;
 
-use crate::common::{Mortal, can_run, eventually};
+use crate::common::{Mortal, eventually, needs_root};
 use crate::copied::copy_program;
 use crate::machine::{ALICE, BOB, Machine, ROOT, as_itself, is_ordinary, is_reserved, tids};
 
@@ -16,9 +16,7 @@ const TENTH: &str = "1000000 10000000 10000000";
 
 #[test]
 fn nobody_touches_another_users_tasks_and_root_may() {
-    if !can_run("nobody_touches_another_users_tasks_and_root_may") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let sleeper = machine.sleeper(ALICE);
     let tid = sleeper.id();
@@ -42,9 +40,7 @@ fn nobody_touches_another_users_tasks_and_root_may() {
 
 #[test]
 fn a_program_with_the_rights_of_two_users_is_nobodys() {
-    if !can_run("a_program_with_the_rights_of_two_users_is_nobodys") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     // The real user is Alice, the effective one root: as a set-user-ID program has it.
     let two = Mortal::spawn(Command::new("setpriv").args([
@@ -88,9 +84,7 @@ fn has_nothing(tid: u32) -> bool {
 
 #[test]
 fn who_executes_another_users_program_loses_what_was_asked_for_him() {
-    if !can_run("who_executes_another_users_program_loses_what_was_asked_for_him") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     // Root's, and with his rights: as passwd and su are.
     let program = machine.path("set-user-id");
@@ -129,9 +123,7 @@ fn who_executes_another_users_program_loses_what_was_asked_for_him() {
 
 #[test]
 fn what_makes_no_sense_is_told_so() {
-    if !can_run("what_makes_no_sense_is_told_so") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let sleeper = machine.sleeper(ALICE);
     let tid = sleeper.id();
@@ -158,9 +150,7 @@ fn what_makes_no_sense_is_told_so() {
 
 #[test]
 fn a_users_quota_is_for_all_his_connections_together_and_nobody_elses() {
-    if !can_run("a_users_quota_is_for_all_his_connections_together_and_nobody_elses") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let his: Vec<_> = (0..3).map(|_| machine.sleeper(ALICE)).collect();
     let other = machine.sleeper(BOB);
@@ -187,9 +177,7 @@ fn a_users_quota_is_for_all_his_connections_together_and_nobody_elses() {
 
 #[test]
 fn a_program_with_too_many_threads_is_tracked_as_far_as_its_owners_quota_goes() {
-    if !can_run("a_program_with_too_many_threads_is_tracked_as_far_as_its_owners_quota_goes") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let threads: Vec<&str> = std::iter::repeat_n("random:1000000/1", 90).collect();
     let workload = machine.workload(ALICE, &threads);

@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use onbeat_act::attributes::Policy;
 
-use crate::common::{Mortal, can_run, eventually};
+use crate::common::{Mortal, eventually, needs_root};
 use crate::copied::copy_program;
 use crate::machine::{ALICE, Machine, as_itself, is_ordinary, is_reserved, policy, tids};
 
@@ -51,9 +51,7 @@ fn reserved_thread(process: u32) -> u32 {
 
 #[test]
 fn a_user_runs_a_program_on_the_beat_without_any_right() {
-    if !can_run("a_user_runs_a_program_on_the_beat_without_any_right") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let workload = machine.path("workload");
     let workload = workload.to_str().expect("it is text");
@@ -87,9 +85,7 @@ fn a_user_runs_a_program_on_the_beat_without_any_right() {
 
 #[test]
 fn what_a_user_attached_to_goes_back_when_onbeat_is_killed() {
-    if !can_run("what_a_user_attached_to_goes_back_when_onbeat_is_killed") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let workload = machine.workload(ALICE, &["beat:20000/1000"]);
     let pid = workload.id().to_string();
@@ -101,9 +97,7 @@ fn what_a_user_attached_to_goes_back_when_onbeat_is_killed() {
 
 #[test]
 fn a_service_that_is_started_anew_is_asked_again() {
-    if !can_run("a_service_that_is_started_anew_is_asked_again") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::new();
     let workload = machine.workload(ALICE, &["beat:20000/1000"]);
     let pid = workload.id().to_string();
@@ -117,9 +111,7 @@ fn a_service_that_is_started_anew_is_asked_again() {
 
 #[test]
 fn a_bus_that_is_started_anew_is_found_again() {
-    if !can_run("a_bus_that_is_started_anew_is_found_again") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::new();
     let workload = machine.workload(ALICE, &["beat:20000/1000"]);
     let pid = workload.id().to_string();
@@ -135,9 +127,7 @@ fn a_bus_that_is_started_anew_is_found_again() {
 
 #[test]
 fn who_waits_for_a_service_that_hangs_may_be_interrupted() {
-    if !can_run("who_waits_for_a_service_that_hangs_may_be_interrupted") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let mark = machine.path("mark");
     let touch = ["run", "--", "touch", mark.to_str().expect("it is text")];
@@ -158,9 +148,7 @@ fn who_waits_for_a_service_that_hangs_may_be_interrupted() {
 
 #[test]
 fn a_user_reserves_for_a_program_within_his_quota() {
-    if !can_run("a_user_reserves_for_a_program_within_his_quota") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let reserve = |runtime: &str| {
         let times = ["reserve", "--runtime", runtime, "--period", "20ms"];

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::PATIENCE;
-use crate::common::can_run;
+use crate::common::needs_root;
 use crate::machine::{ALICE, Machine};
 
 const DOCUMENTED: &str = include_str!("../../../../docs/daemon.md");
@@ -49,9 +49,7 @@ fn offered(interface: &str, kind: &str) -> BTreeSet<String> {
 
 #[test]
 fn what_is_introspected_is_explained_there_and_is_what_is_documented() {
-    if !can_run("what_is_introspected_is_explained_there_and_is_what_is_documented") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let mut command = machine.command(ALICE, Path::new("dbus-send"));
     let output = command
@@ -91,9 +89,7 @@ fn what_is_introspected_is_explained_there_and_is_what_is_documented() {
 
 #[test]
 fn systemd_is_told_that_the_service_is_ready_and_lives_and_ends() {
-    if !can_run("systemd_is_told_that_the_service_is_ready_and_lives_and_ends") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     machine.configure("");
     let path = machine.path("notify");

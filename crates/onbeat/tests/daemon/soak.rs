@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use crate::common::{can_run, eventually};
+use crate::common::{eventually, needs_root};
 use crate::machine::{ALICE, Machine, is_reserved, tids};
 
 /// Rounds of programs, and how many run side by side.
@@ -39,9 +39,7 @@ fn files(pid: u32) -> usize {
 
 #[test]
 fn of_programs_that_came_and_went_nothing_stays() {
-    if !can_run("of_programs_that_came_and_went_nothing_stays") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     machine.configure(&format!(
         "scan = \"50ms\"\n[[rule]]\nname = \"soak\"\nprogram = \"{}\"\n",

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use onbeat_act::attributes::{Attributes, Policy};
 
-use crate::common::{Mortal, can_run, eventually};
+use crate::common::{Mortal, eventually, needs_root, skip};
 use crate::machine::{ALICE, Client, Machine, ROOT, as_itself, is_reserved, tids};
 use crate::realtimekit::listed;
 
@@ -34,9 +34,7 @@ fn limited_workload(machine: &Machine) -> (Mortal, u32) {
 
 #[test]
 fn a_thread_that_a_portal_asks_for_is_kept_also_when_the_portal_is_gone() {
-    if !can_run("a_thread_that_a_portal_asks_for_is_kept_also_when_the_portal_is_gone") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let (process, tid) = limited_workload(&machine);
     // As xdg-desktop-portal does for a program in a sandbox, which is not on this bus.
@@ -56,18 +54,10 @@ const PORTAL: &str = "/usr/libexec/xdg-desktop-portal";
 
 #[test]
 fn the_real_desktop_portal_tells_the_limits_and_has_a_clients_thread_kept() {
-    let name = "the_real_desktop_portal_tells_the_limits_and_has_a_clients_thread_kept";
-    if !can_run(name) {
-        return;
-    }
+    needs_root!();
     let is_there = Path::new(PORTAL).exists();
-    assert!(
-        is_there || std::env::var_os("CI").is_none(),
-        "{name} needs {PORTAL}, in CI too"
-    );
     if !is_there {
-        println!("skipped: {name}: there is no {PORTAL}");
-        return;
+        return skip("there is no desktop portal");
     }
     let machine = Machine::new();
     let home = home(&machine);
@@ -144,9 +134,7 @@ pub(crate) fn home(machine: &Machine) -> std::path::PathBuf {
 
 #[test]
 fn pulseaudio_with_a_null_sink_is_served() {
-    if !can_run("pulseaudio_with_a_null_sink_is_served") {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let home = home(&machine);
     let errors = machine.path("errors");
@@ -247,10 +235,7 @@ fn on_pipewire(machine: &Machine, home: &Path, program: &str) -> Command {
 
 #[test]
 fn pipewire_and_two_players_on_it_get_reservations_that_follow_the_sinks_rhythm() {
-    let name = "pipewire_and_two_players_on_it_get_reservations_that_follow_the_sinks_rhythm";
-    if !can_run(name) {
-        return;
-    }
+    needs_root!();
     let machine = Machine::new();
     let home = home(&machine);
     let (errors, configuration) = (machine.path("errors"), machine.path("pipewire.conf"));

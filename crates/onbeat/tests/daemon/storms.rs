@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::common::{Mortal, can_run, eventually};
+use crate::common::{Mortal, eventually, needs_root};
 use crate::copied::copy_program;
 use crate::machine::{ALICE, BOB, Machine, ROOT, as_itself, is_ordinary, is_reserved};
 
@@ -31,9 +31,7 @@ fn lost(port: u16) -> Option<u64> {
 
 #[test]
 fn a_storm_of_programs_hides_neither_an_end_nor_a_set_user_id_program() {
-    if !can_run("a_storm_of_programs_hides_neither_an_end_nor_a_set_user_id_program") {
-        return;
-    }
+    needs_root!();
     let mut machine = Machine::bus();
     machine.configure("");
     machine.flags = vec!["--metrics", "127.0.0.1:0"];

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use onbeat_act::task;
 
-use crate::common::{Mortal, can_run, eventually};
+use crate::common::{Mortal, eventually, needs_root};
 use crate::library::reserving;
 use crate::machine::{ALICE, Client, Machine, is_ordinary, is_reserved, policy};
 use crate::own_state::{onbeat, state_files};
@@ -92,9 +92,7 @@ fn held_up() -> (Machine, Two) {
 
 #[test]
 fn threads_that_are_held_up_have_back_what_they_had_when_the_service_has_ended() {
-    if !can_run("threads_that_are_held_up_have_back_what_they_had_when_the_service_has_ended") {
-        return;
-    }
+    needs_root!();
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (mut machine, two) = held_up();
     assert_eq!(machine.end(libc::SIGTERM), Some(0));
@@ -105,9 +103,7 @@ fn threads_that_are_held_up_have_back_what_they_had_when_the_service_has_ended()
 
 #[test]
 fn threads_that_are_held_up_have_back_what_they_had_after_a_kill_and_restore() {
-    if !can_run("threads_that_are_held_up_have_back_what_they_had_after_a_kill_and_restore") {
-        return;
-    }
+    needs_root!();
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (mut machine, two) = held_up();
     assert_eq!(machine.end(libc::SIGKILL), None);

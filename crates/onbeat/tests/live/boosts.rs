@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::compiled::compiled;
 use crate::guard::kill_with_guard;
-use crate::{Folder, Mortal, can_run, eventually, onbeat};
+use crate::{Folder, Mortal, needs_root, eventually, onbeat};
 
 const DEFAULT: Attributes = Attributes {
     policy: Policy::Other(Fair {
@@ -54,9 +54,7 @@ fn told<'a>(log: &'a [Value], crier: &'a Mortal) -> impl Iterator<Item = &'a str
 
 #[test]
 fn an_ordinary_program_is_raised_and_given_back() {
-    if !can_run("an_ordinary_program_is_raised_and_given_back") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let crier = crier(&folder, "sleeps");
     let mut onbeat = attach(&folder, &[&crier]);
@@ -73,9 +71,7 @@ fn an_ordinary_program_is_raised_and_given_back() {
 
 #[test]
 fn who_never_blocks_and_cries_has_no_more_than_its_account() {
-    if !can_run("who_never_blocks_and_cries_has_no_more_than_its_account") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let cheater = crier(&folder, "floods");
     let mut onbeat = attach(&folder, &[&cheater]);
@@ -93,9 +89,7 @@ fn who_never_blocks_and_cries_has_no_more_than_its_account() {
 
 #[test]
 fn a_raised_program_that_is_reniced_by_hand_is_left_alone() {
-    if !can_run("a_raised_program_that_is_reniced_by_hand_is_left_alone") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let crier = crier(&folder, "sleeps");
     let mut onbeat = attach(&folder, &[&crier]);
@@ -114,9 +108,7 @@ fn a_raised_program_that_is_reniced_by_hand_is_left_alone() {
 
 #[test]
 fn what_a_killed_onbeat_and_guard_left_raised_is_restored() {
-    if !can_run("what_a_killed_onbeat_and_guard_left_raised_is_restored") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let crier = crier(&folder, "sleeps");
     let killed = attach(&folder, &[&crier]);

@@ -9,7 +9,7 @@ use onbeat_act::attributes::Attributes;
 
 use crate::guard::kill_with_guard;
 use crate::{
-    Folder, Mortal, PATIENCE, can_run, eventually, is_reserved, reserved_thread, scheduling,
+    Folder, Mortal, PATIENCE, eventually, is_reserved, needs_root, reserved_thread, scheduling,
     stderr, tids, working, workload,
 };
 
@@ -29,9 +29,7 @@ fn restore(folder: &Folder) {
 
 #[test]
 fn after_a_kill_at_any_moment_the_guard_puts_everything_back() {
-    if !can_run("after_a_kill_at_any_moment_the_guard_puts_everything_back") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let program = working(&["beat:10000/500", "beat:15000/500", "beat:25000/500"]);
     let before = scheduling(program.id());
@@ -47,9 +45,7 @@ fn after_a_kill_at_any_moment_the_guard_puts_everything_back() {
 
 #[test]
 fn a_kill_as_soon_as_there_is_a_state_file_leaves_none() {
-    if !can_run("a_kill_as_soon_as_there_is_a_state_file_leaves_none") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let program = working(&["beat:10000/500"]);
     for kill in 0..KILLS / 5 {
@@ -82,9 +78,7 @@ fn family(pid: u32) -> Vec<(u32, Attributes)> {
 
 #[test]
 fn a_program_that_was_run_is_ordinary_after_a_kill() {
-    if !can_run("a_program_that_was_run_is_ordinary_after_a_kill") {
-        return;
-    }
+    needs_root!();
     let told = std::env::var("ONBEAT_KILLS").ok();
     let kills = told.and_then(|kills| kills.parse().ok()).unwrap_or(KILLS);
     let own = Attributes::get(std::process::id()).expect("this thread lives");
@@ -126,9 +120,7 @@ fn a_program_that_was_run_is_ordinary_after_a_kill() {
 
 #[test]
 fn after_a_kill_of_the_guard_too_restore_leaves_no_thread_that_differs() {
-    if !can_run("after_a_kill_of_the_guard_too_restore_leaves_no_thread_that_differs") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let program = working(&["beat:10000/500", "beat:15000/500", "beat:25000/500"]);
     let before = scheduling(program.id());
@@ -143,9 +135,7 @@ fn after_a_kill_of_the_guard_too_restore_leaves_no_thread_that_differs() {
 
 #[test]
 fn a_reservation_outlives_a_killed_onbeat_and_guard_and_not_a_restore() {
-    if !can_run("a_reservation_outlives_a_killed_onbeat_and_guard_and_not_a_restore") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let program = working(&["beat:50000/4000"]);
     let before = scheduling(program.id());

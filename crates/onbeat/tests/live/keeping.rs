@@ -3,13 +3,13 @@
 use onbeat_act::attributes::{Attributes, Policy, RealTime};
 use serde_json::json;
 
-use crate::{Folder, Mortal, can_run, eventually, reserved_thread, scheduling, working, workload};
+use crate::{
+    Folder, Mortal, eventually, needs_root, reserved_thread, scheduling, working, workload,
+};
 
 #[test]
 fn a_periodic_program_gets_a_reservation_and_gives_it_back() {
-    if !can_run("a_periodic_program_gets_a_reservation_and_gives_it_back") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let program = working(&["beat:50000/4000"]);
     let before = scheduling(program.id());
@@ -33,9 +33,7 @@ fn a_periodic_program_gets_a_reservation_and_gives_it_back() {
 
 #[test]
 fn a_program_that_is_run_is_tracked_and_its_deadly_signal_passed_on() {
-    if !can_run("a_program_that_is_run_is_tracked_and_its_deadly_signal_passed_on") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let mut onbeat = Mortal::spawn(
         folder
@@ -58,9 +56,7 @@ fn a_program_that_is_run_is_tracked_and_its_deadly_signal_passed_on() {
 
 #[test]
 fn a_program_that_was_started_before_is_kept_beside_the_one_that_is_run() {
-    if !can_run("a_program_that_was_started_before_is_kept_beside_the_one_that_is_run") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let other = working(&["beat:40000/2000"]);
     let before = scheduling(other.id());
@@ -79,9 +75,7 @@ fn a_program_that_was_started_before_is_kept_beside_the_one_that_is_run() {
 
 #[test]
 fn what_an_administrator_sets_by_hand_stays() {
-    if !can_run("what_an_administrator_sets_by_hand_stays") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let program = working(&["beat:50000/4000"]);
     let mut onbeat = Mortal::spawn(folder.keep("attach").arg(program.id().to_string()));
@@ -106,9 +100,7 @@ fn what_an_administrator_sets_by_hand_stays() {
 
 #[test]
 fn a_dry_run_changes_nothing_and_logs_what_it_would_have_done() {
-    if !can_run("a_dry_run_changes_nothing_and_logs_what_it_would_have_done") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let program = working(&["beat:50000/4000"]);
     let before = scheduling(program.id());

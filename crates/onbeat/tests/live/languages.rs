@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::{Folder, can_run};
+use crate::{Folder, needs_root};
 
 /// A language of the page: its source file, what stands around its lines, and a command of the
 /// shell that compiles and runs it, as the last program that it executes.
@@ -111,9 +111,7 @@ fn is_here(language: &Language) -> bool {
 
 #[test]
 fn a_program_in_each_language_of_the_page_marks_its_jobs() {
-    if !can_run("a_program_in_each_language_of_the_page_marks_its_jobs") {
-        return;
-    }
+    needs_root!();
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/marks.md");
     let page = fs::read_to_string(page).unwrap();
     for language in &LANGUAGES {

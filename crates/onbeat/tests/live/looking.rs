@@ -1,13 +1,11 @@
 //! `onbeat top` with a loop of its own.
 
 use crate::terminal::Terminal;
-use crate::{Folder, can_run, scheduling, working, workload};
+use crate::{Folder, needs_root, scheduling, working, workload};
 
 #[test]
 fn a_program_is_kept_while_it_is_looked_at_and_ends_with_the_look() {
-    if !can_run("a_program_is_kept_while_it_is_looked_at_and_ends_with_the_look") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let mut onbeat = folder.keep("top");
     onbeat.arg("--").arg(workload()).arg("beat:20000/2000");
@@ -27,9 +25,7 @@ fn a_program_is_kept_while_it_is_looked_at_and_ends_with_the_look() {
 
 #[test]
 fn a_signal_ends_the_look_at_a_running_program_and_gives_all_back() {
-    if !can_run("a_signal_ends_the_look_at_a_running_program_and_gives_all_back") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let program = working(&["beat:20000/2000"]);
     let before = scheduling(program.id());

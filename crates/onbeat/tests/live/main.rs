@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use common::{Mortal, can_run, eventually};
+use common::{Mortal, eventually, needs_root};
 use onbeat_act::attributes::{Attributes, Policy};
 use own_state::{onbeat, state_files};
 use serde_json::Value;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::common::within;
 use crate::guard::kill_with_guard;
 use crate::pair::Pair;
-use crate::{Folder, Mortal, can_run, is_reserved, scheduling, stderr};
+use crate::{Folder, Mortal, is_reserved, needs_root, scheduling, stderr};
 
 /// A server that a stalled machine kept from working for each job is let go after ten seconds, and
 /// watched again after fifteen.
@@ -36,9 +36,7 @@ fn attached(folder: &Folder, pair: &Pair) -> Mortal {
 
 #[test]
 fn the_server_of_a_player_is_reserved_with_it_and_gets_back_what_it_had() {
-    if !can_run("the_server_of_a_player_is_reserved_with_it_and_gets_back_what_it_had") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let pair = Pair::start(&[]);
     let before = [pair.player.id(), pair.server].map(scheduling);
@@ -51,9 +49,7 @@ fn the_server_of_a_player_is_reserved_with_it_and_gets_back_what_it_had() {
 
 #[test]
 fn a_servers_reservation_outlives_a_killed_onbeat_and_guard_and_not_a_restore() {
-    if !can_run("a_servers_reservation_outlives_a_killed_onbeat_and_guard_and_not_a_restore") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let pair = Pair::start(&[]);
     let before = [pair.player.id(), pair.server].map(scheduling);

@@ -6,7 +6,9 @@ use std::process::Command;
 
 use onbeat_act::attributes::Attributes;
 
-use crate::{Folder, Mortal, RESERVES, can_run, eventually, scheduling, stderr, working, workload};
+use crate::{
+    Folder, Mortal, RESERVES, eventually, needs_root, scheduling, stderr, working, workload,
+};
 
 /// Runs `program` under onbeat to its end, with a program beside it that onbeat has nothing to do
 /// with; gives onbeat's exit status.
@@ -39,9 +41,7 @@ fn status_of(folder: &Folder, options: &[&str], program: &[&str]) -> Option<i32>
 
 #[test]
 fn the_exit_status_is_the_program_s() {
-    if !can_run("the_exit_status_is_the_program_s") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let status = |program: &[&str]| status_of(&folder, &[], program);
     assert_eq!(status(&["true"]), Some(0));
@@ -62,9 +62,7 @@ fn printed(folder: &Folder, options: &[&str], script: &str) -> String {
 
 #[test]
 fn a_program_begins_while_its_tracer_is_not_loaded_yet_unless_it_is_not_protected() {
-    if !can_run("a_program_begins_while_its_tracer_is_not_loaded_yet_unless_it_is_not_protected") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     // The output has the keys of onbeat's open files. The shell looks itself: what it starts is not
     // protected.
@@ -81,9 +79,7 @@ fn a_program_begins_while_its_tracer_is_not_loaded_yet_unless_it_is_not_protecte
 
 #[test]
 fn a_program_goes_first_from_its_first_instruction_on() {
-    if !can_run("a_program_goes_first_from_its_first_instruction_on") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let script = "read -r stat < /proc/$$/stat; echo \"$stat\"";
     let goes_first = |options: &[&str]| {
@@ -99,9 +95,7 @@ fn a_program_goes_first_from_its_first_instruction_on() {
 
 #[test]
 fn a_program_has_the_nice_value_that_onbeat_was_started_with() {
-    if !can_run("a_program_has_the_nice_value_that_onbeat_was_started_with") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     for options in [&[][..], &RESERVES, &["--dry-run"]] {
         let run = folder.keep("run");
@@ -124,9 +118,7 @@ fn a_program_has_the_nice_value_that_onbeat_was_started_with() {
 
 #[test]
 fn processes_that_began_before_the_tracer_are_kept_also_if_their_parent_has_ended() {
-    if !can_run("processes_that_began_before_the_tracer_are_kept") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let script = "(\"$0\" beat:10000/500 &); \"$0\" beat:15000/500 & exec \"$0\" beat:20000/500";
     let mut run = folder.keep("run");
@@ -155,9 +147,7 @@ fn processes_that_began_before_the_tracer_are_kept_also_if_their_parent_has_ende
 
 #[test]
 fn programs_that_fork_and_exec_and_die_at_once_are_followed_to_their_end() {
-    if !can_run("programs_that_fork_and_exec_and_die_at_once_are_followed_to_their_end") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let workload = workload();
     let workload = workload.to_str().expect("a path in text");
@@ -170,9 +160,7 @@ fn programs_that_fork_and_exec_and_die_at_once_are_followed_to_their_end() {
 
 #[test]
 fn five_hundred_threads_that_end_at_once_are_counted_to_the_last() {
-    if !can_run("five_hundred_threads_that_end_at_once_are_counted_to_the_last") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let workload = workload();
     let workload = workload.to_str().expect("a path in text");
@@ -191,9 +179,7 @@ fn five_hundred_threads_that_end_at_once_are_counted_to_the_last() {
 
 #[test]
 fn a_program_whose_affinity_is_narrow_is_left_as_it_is_with_advice() {
-    if !can_run("a_program_whose_affinity_is_narrow_is_left_as_it_is_with_advice") {
-        return;
-    }
+    needs_root!();
     // SAFETY: takes a number and answers with one.
     if unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) } < 2 {
         println!("skipped: a_program_whose_affinity_is_narrow: it needs two CPUs");
@@ -224,9 +210,7 @@ fn a_program_whose_affinity_is_narrow_is_left_as_it_is_with_advice() {
 
 #[test]
 fn a_program_without_rhythm_has_in_the_end_what_it_had() {
-    if !can_run("a_program_without_rhythm_has_in_the_end_what_it_had") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let program = working(&["random:8000/400", "random:20000/1000"]);
     let before = scheduling(program.id());
@@ -246,9 +230,7 @@ fn a_program_without_rhythm_has_in_the_end_what_it_had() {
 
 #[test]
 fn a_program_that_will_not_be_interrupted_runs_on_when_onbeat_is_interrupted_twice() {
-    if !can_run("a_program_that_will_not_be_interrupted_runs_on") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let mark = folder.path("mark");
     let script = "trap '' INT; echo $$ > \"$0\"; while :; do sleep 1; done";

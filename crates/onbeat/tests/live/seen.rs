@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{Folder, Mortal, can_run, eventually, scheduling};
+use crate::{Folder, Mortal, eventually, needs_root, scheduling};
 
 #[test]
 fn init_and_the_kernels_threads_are_not_attached_to_and_the_reason_is_told() {
-    if !can_run("init_and_the_kernels_threads_are_not_attached_to_and_the_reason_is_told") {
-        return;
-    }
+    needs_root!();
     for (pid, reason) in [("1", "is init"), ("2", "a thread of the kernel")] {
         let before = scheduling(pid.parse().unwrap());
         for args in [&["attach"][..], &["run", "--also"]] {
@@ -42,9 +40,7 @@ while True:
 
 #[test]
 fn a_thread_that_yields_loses_its_reservation_for_good_and_the_reason_is_told() {
-    if !can_run("a_thread_that_yields_loses_its_reservation_for_good_and_the_reason_is_told") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let mut run = folder.keep("run");
     let mut onbeat = Mortal::spawn(run.args(["--", "python3", "-c", YIELDS]));

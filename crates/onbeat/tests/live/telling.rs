@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::compiled::compiled;
-use crate::{Folder, Mortal, RESERVES, can_run, eventually};
+use crate::{Folder, Mortal, RESERVES, eventually, needs_root};
 
 fn run(folder: &Folder, arguments: &[&str]) -> Command {
     let mut onbeat = folder.keep("run");
@@ -29,9 +29,7 @@ fn runtime(reservation: &Value) -> Option<u64> {
 
 #[test]
 fn every_mark_of_a_prime_number_of_jobs_counts() {
-    if !can_run("every_mark_of_a_prime_number_of_jobs_counts") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let ended = run(&folder, &["401", "4000", "300", "cries"]).status();
     assert!(ended.is_ok_and(|status| status.success()));
@@ -46,9 +44,7 @@ fn every_mark_of_a_prime_number_of_jobs_counts() {
 
 #[test]
 fn a_program_that_marks_its_jobs_is_reserved_for_what_it_says_alone() {
-    if !can_run("a_program_that_marks_its_jobs_is_reserved_for_what_it_says_alone") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let mut onbeat = Mortal::spawn(&mut run(&folder, &["1000000", "20000", "2000"]));
     let first = eventually("a reservation", || {
@@ -66,9 +62,7 @@ fn a_program_that_marks_its_jobs_is_reserved_for_what_it_says_alone() {
 
 #[test]
 fn the_bandwidth_of_a_program_that_cries_wolf_returns() {
-    if !can_run("the_bandwidth_of_a_program_that_cries_wolf_returns") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let mut onbeat = Mortal::spawn(&mut run(&folder, &["1000000", "20000", "2000", "cries"]));
     let is_cry = |entry: &Value| says(entry, "it says that it missed a deadline");

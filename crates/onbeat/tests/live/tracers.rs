@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::copied::copy_program;
 use crate::in_time::in_time;
-use crate::{Folder, Mortal, can_run, eventually, stderr, workload};
+use crate::{Folder, Mortal, eventually, needs_root, stderr, workload};
 
 const BEAT: [&str; 3] = ["--jobs", "80", "beat:20000/500"];
 const JOBS: usize = 80;
@@ -68,9 +68,7 @@ fn hears_all(what: &str, folder: &Path, words: &[OsString], record: impl FnOnce(
 
 #[test]
 fn each_tracer_hears_all_that_a_program_does() {
-    if !can_run("each_tracer_hears_all_that_a_program_does") {
-        return;
-    }
+    needs_root!();
     let folder = Folder::new();
     let words = begun_in_time(&workload());
     for tracer in ["bpf", "bpf-syscalls", "tracefs", "perf"] {
@@ -84,9 +82,7 @@ fn each_tracer_hears_all_that_a_program_does() {
 
 #[test]
 fn an_ordinary_user_hears_all_that_a_program_does_by_perf() {
-    if !can_run("an_ordinary_user_hears_all_that_a_program_does_by_perf") {
-        return;
-    }
+    needs_root!();
     let folder = tempfile::tempdir().unwrap();
     let copy = |program: &Path, name| {
         let path = folder.path().join(name);
@@ -131,9 +127,7 @@ fn an_ordinary_user_hears_all_that_a_program_does_by_perf() {
 
 #[test]
 fn a_program_is_kept_on_the_beat_by_each_tracer() {
-    if !can_run("a_program_is_kept_on_the_beat_by_each_tracer") {
-        return;
-    }
+    needs_root!();
     for tracer in ["tracefs", "ptrace"] {
         let folder = Folder::new();
         let mut run = folder.keep("run");

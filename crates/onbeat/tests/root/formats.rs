@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::documented::{documented, written};
-use crate::{Mortal, can_run, eventually, onbeat, policy};
+use crate::{Mortal, eventually, needs_root, onbeat, policy};
 
 const BEATS_FOR_EVER: &str = "
 import time
@@ -18,9 +18,7 @@ while True:
 
 #[test]
 fn a_dry_run_logs_and_reports_the_fields_that_are_documented_and_changes_nothing() {
-    if !can_run("a_dry_run_logs_and_reports") {
-        return;
-    }
+    needs_root!();
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let beats = Mortal::spawn(Command::new("python3").args(["-c", BEATS_FOR_EVER]));

@@ -21,7 +21,7 @@ mod tracefs;
 use std::process::Output;
 use std::time::Duration;
 
-use common::{Mortal, can_run, eventually};
+use common::{Mortal, eventually, needs_root};
 use own_state::{onbeat, state_files};
 
 /// How long something that must come may take on a stalled machine.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::{DEADLINE, Mortal, can_run, eventually, onbeat, policy, stderr, stdout};
+use crate::{DEADLINE, Mortal, eventually, needs_root, onbeat, policy, stderr, stdout};
 
 /// A recording of 100 jobs of 2 ms, one each 50 ms, of the thread `tid`.
 fn recording(folder: &Path, tid: u32) -> String {
@@ -40,9 +40,7 @@ fn lines(plan: &str, begin: &str) -> Vec<String> {
 
 #[test]
 fn the_lines_for_chrt_reserve_what_was_planned() {
-    if !can_run("the_lines_for_chrt") {
-        return;
-    }
+    needs_root!();
     let folder = tempfile::tempdir().unwrap();
     let sleeper = Mortal::spawn(Command::new("sleep").arg("1000").stdin(Stdio::null()));
     let file = recording(folder.path(), sleeper.id());
@@ -93,9 +91,7 @@ fn the_lines_for_chrt_reserve_what_was_planned() {
 
 #[test]
 fn rt_app_runs_the_stand_ins_under_their_reservations() {
-    if !can_run("rt_app_runs_the_stand_ins") {
-        return;
-    }
+    needs_root!();
     let folder = tempfile::tempdir().unwrap();
     let file = recording(folder.path(), 7);
     let tasks = folder.path().join("tasks.json");

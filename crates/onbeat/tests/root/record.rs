@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::{Mortal, can_run, eventually, onbeat, stderr, stdout};
+use crate::{Mortal, eventually, needs_root, onbeat, stderr, stdout};
 
 /// A prime number of activations, each one sleep: the main thread of `python3` beats 53 times.
 const BEATS: usize = 53;
@@ -26,9 +26,7 @@ fn events(file: &Path) -> Vec<Value> {
 
 #[test]
 fn every_activation_of_a_program_is_recorded_and_found_again_by_analyze() {
-    if !can_run("every_activation_of_a_program_is_recorded") {
-        return;
-    }
+    needs_root!();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("beat.onbeat");
     // A sleep that is over before the thread has gone to sleep, because it lost the CPU on the way,
@@ -70,9 +68,7 @@ fn every_activation_of_a_program_is_recorded_and_found_again_by_analyze() {
 
 #[test]
 fn a_running_process_is_recorded_until_ctrl_c_and_the_file_is_whole() {
-    if !can_run("a_running_process_is_recorded_until_ctrl_c") {
-        return;
-    }
+    needs_root!();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("running.onbeat.gz");
     let beats = Mortal::spawn(
@@ -101,9 +97,7 @@ fn a_running_process_is_recorded_until_ctrl_c_and_the_file_is_whole() {
 
 #[test]
 fn the_recording_ends_with_the_process_and_an_old_file_stays_if_there_is_nothing_to_record() {
-    if !can_run("the_recording_ends_with_the_process") {
-        return;
-    }
+    needs_root!();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("old.onbeat");
     fs::write(&file, "precious").unwrap();

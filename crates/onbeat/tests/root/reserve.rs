@@ -3,15 +3,15 @@
 use std::fs;
 use std::process::Stdio;
 
-use crate::{DEADLINE, Mortal, can_run, eventually, onbeat, policy, state_files, stderr, stdout};
+use crate::{
+    DEADLINE, Mortal, eventually, needs_root, onbeat, policy, state_files, stderr, stdout,
+};
 
 const RESERVATION: [&str; 4] = ["--runtime", "2ms", "--period", "50ms"];
 
 #[test]
 fn the_program_runs_under_the_reservation_from_its_first_instruction_on() {
-    if !can_run("the_program_runs_under_the_reservation") {
-        return;
-    }
+    needs_root!();
     let state = tempfile::tempdir().unwrap();
     let output = onbeat(state.path())
         .arg("reserve")
@@ -35,9 +35,7 @@ fn the_program_runs_under_the_reservation_from_its_first_instruction_on() {
 
 #[test]
 fn what_is_reserved_is_noted_before_and_a_signal_goes_on_to_the_program() {
-    if !can_run("a_signal_goes_on_to_the_program") {
-        return;
-    }
+    needs_root!();
     let state = tempfile::tempdir().unwrap();
     let mut reserve = Mortal::spawn(
         onbeat(state.path())
@@ -56,9 +54,7 @@ fn what_is_reserved_is_noted_before_and_a_signal_goes_on_to_the_program() {
 
 #[test]
 fn what_cannot_be_reserved_or_executed_is_told_and_nothing_runs() {
-    if !can_run("what_cannot_be_reserved_or_executed") {
-        return;
-    }
+    needs_root!();
     let state = tempfile::tempdir().unwrap();
     let mark = state.path().join("mark");
     let mark = mark.to_str().unwrap();

@@ -6,13 +6,13 @@ use std::process::Stdio;
 use std::{fs, io, ptr};
 
 use crate::guard::kill_with_guard;
-use crate::{DEADLINE, Mortal, can_run, eventually, onbeat, policy, state_files, stderr, stdout};
+use crate::{
+    DEADLINE, Mortal, eventually, needs_root, onbeat, policy, state_files, stderr, stdout,
+};
 
 #[test]
 fn after_a_kill_the_program_gets_back_what_it_had_and_no_trace_buffer_is_left() {
-    if !can_run("after_a_kill_the_program_gets_back_what_it_had_and_no_trace_buffer_is_left") {
-        return;
-    }
+    needs_root!();
     let state = tempfile::tempdir().unwrap();
     let pid_file = state.path().join("pid.txt");
     let script = format!("echo $$ > {}; exec sleep 1000", pid_file.display());
@@ -126,9 +126,7 @@ impl Drop for Killed {
 
 #[test]
 fn the_doctor_finds_this_machine_fit_and_says_so_twice() {
-    if !can_run("the_doctor_finds_this_machine_fit") {
-        return;
-    }
+    needs_root!();
     let state = tempfile::tempdir().unwrap();
     let table = onbeat(state.path()).arg("doctor").output().unwrap();
     assert_eq!(table.status.code(), Some(0), "{}", stdout(&table));

@@ -2,13 +2,11 @@
 
 use std::process::Command;
 
-use crate::{can_run, stderr};
+use crate::{needs_root, stderr};
 
 #[test]
 fn programs_are_heard_through_tracefs_where_it_is_mounted_nowhere() {
-    if !can_run("programs_are_heard_through_tracefs_where_it_is_mounted_nowhere") {
-        return;
-    }
+    needs_root!();
     let unmounted =
         "for place in /sys/kernel/tracing /sys/kernel/debug/tracing /sys/kernel/debug; do
             ! mountpoint -q $place || umount -l $place

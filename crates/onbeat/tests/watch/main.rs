@@ -20,7 +20,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use common::{Mortal, can_run, eventually};
+use common::{Mortal, eventually, needs_root};
 use copied::copy_program;
 use in_time::in_time;
 use serde_json::Value;
@@ -344,9 +344,7 @@ fn a_static_program_is_heard_by_ptrace_and_onbeat_says_that_it_is_not_by_preload
 
 #[test]
 fn a_set_user_id_program_loses_its_privileges_and_onbeat_says_so() {
-    if !can_run("a_set_user_id_program_loses_its_privileges_and_onbeat_says_so") {
-        return;
-    }
+    needs_root!();
     let program = Programs::get().path("raised");
     copy_program("/usr/bin/id", &program);
     fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::{can_run, eventually};
+use crate::common::{eventually, needs_root, skip};
 use crate::{Programs, bursts, output, sleeper, watch};
 
 /// `command`, whose system calls `forbidden` fail, if they are made with this first argument (or
@@ -101,9 +101,7 @@ fn where_a_sandbox_forbids_ptrace_or_its_filter_programs_are_heard_by_preload_an
 
 #[test]
 fn what_root_s_programs_are_preloaded_with_is_for_root_alone_to_change() {
-    if !can_run("what_root_s_programs_are_preloaded_with_is_for_root_alone_to_change") {
-        return;
-    }
+    needs_root!();
     let library = eventually("a burst of the program", || {
         let heard = output(
             Command::new(Programs::get().path("onbeat"))
@@ -145,9 +143,7 @@ fn among_other_mounts(script: &str) -> Command {
 
 #[test]
 fn where_root_s_programs_could_not_load_the_library_that_is_said_with_what_to_do() {
-    if !can_run("where_root_s_programs_could_not_load_the_library_that_is_said_with_what_to_do") {
-        return;
-    }
+    needs_root!();
     // The second one, too, if this machine has it: then there is no other.
     let script = "for folder in /var/cache /usr/lib/onbeat; do
         [ ! -d $folder ] || mount -t tmpfs -o noexec,mode=755 none $folder
@@ -168,9 +164,7 @@ fn where_root_s_programs_could_not_load_the_library_that_is_said_with_what_to_do
 
 #[test]
 fn doctor_finds_out_whether_a_library_can_be_preloaded_and_stores_none() {
-    if !can_run("doctor_finds_out_whether_a_library_can_be_preloaded_and_stores_none") {
-        return;
-    }
+    needs_root!();
     let script = "mount -t tmpfs -o mode=755 none /var/cache
         \"$@\" || true
         ls -A /var/cache
@@ -187,9 +181,7 @@ fn doctor_finds_out_whether_a_library_can_be_preloaded_and_stores_none() {
 
 #[test]
 fn root_of_a_user_namespace_hears_his_programs_as_an_ordinary_user_does() {
-    if !can_run("root_of_a_user_namespace_hears_his_programs_as_an_ordinary_user_does") {
-        return;
-    }
+    needs_root!();
     let as_root_of_his_own = || {
         let mut command = Command::new("setpriv");
         command
@@ -198,11 +190,7 @@ fn root_of_a_user_namespace_hears_his_programs_as_an_ordinary_user_does() {
         command
     };
     if !output(as_root_of_his_own().arg("true")).status.success() {
-        assert!(std::env::var_os("CI").is_none(), "no user namespaces in CI");
-        println!(
-            "skipped: root_of_a_user_namespace_hears_his_programs_as_an_ordinary_user_does: no user namespaces"
-        );
-        return;
+        return skip("no user namespaces");
     }
     eventually("a burst of the program", || {
         let mut command = as_root_of_his_own();
