@@ -185,15 +185,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn root_is_known_by_name_and_number() {
-        assert_eq!(user_named("root"), Some(0));
-        assert_eq!(user_named("12"), Some(12));
-        assert_eq!(group_named("root"), Some(0));
-        assert_eq!(user_named("nobody of this name"), None);
-        assert_eq!(group_named("a\0b"), None);
-    }
-
-    #[test]
     fn a_person_is_in_the_databases_groups_whatever_his_process_says() {
         let account = Account::look_up(0, &[4711]);
         assert!(account.groups.contains(&0));

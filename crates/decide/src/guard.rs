@@ -139,33 +139,6 @@ mod tests {
     }
 
     #[test]
-    fn a_means_that_works_is_never_taken_away() {
-        assert_eq!(left(Rung::Raised, 600, |_, ms| ms % 900 * 4), []);
-        let at_first = |_: bool, ms| if ms < 4500 { 9000 } else { 0 };
-        assert_eq!(left(Rung::Raised, 600, at_first), [], "as it begins");
-        assert_eq!(left(Rung::Ordinary, 600, |_, _| 9000), []);
-    }
-
-    #[test]
-    fn a_means_that_is_better_is_in_force_but_for_moments_ever_more_rarely() {
-        let all = left(
-            Rung::Raised,
-            600,
-            |is_with, _| if is_with { 5000 } else { 9000 },
-        );
-        let compares = Some((Rung::Ordinary, RungWhy::Compares));
-        assert!(
-            all.chunks(2)
-                .all(|pair| pair[0].1 == compares && pair[1].1.is_none())
-        );
-        assert!(
-            all.chunks(2).all(|pair| pair[1].0 - pair[0].0 < 500),
-            "{all:?}"
-        );
-        assert_eq!(all.len() / 2, 5, "after 5, 25, 65, 145 and 305 s: {all:?}");
-    }
-
-    #[test]
     fn load_that_rises_or_falls_once_ends_no_means() {
         let is_ended = |all: Vec<(u64, Option<(Rung, RungWhy)>)>| {
             let no_better = Some((Rung::Ordinary, RungWhy::NoBetter));

@@ -302,39 +302,3 @@ impl Adjustment {
         bandwidth(self.target) > bandwidth(self.held)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use onbeat_model::Span;
-
-    use super::*;
-
-    fn of_ms(runtime: u64) -> Reservation {
-        Reservation::implicit(Span::from_ms(runtime), Span::from_ms(100)).unwrap()
-    }
-
-    #[test]
-    fn reservations_that_shrink_come_before_those_that_grow() {
-        let mut arbiter = Arbiter::new(Limits {
-            total: Bandwidth::from_cpus(0.9),
-            per_task: Bandwidth::ONE,
-            shortest_runtime: Span::from_us(1),
-        });
-        let [grows, shrinks] = [0, 1];
-        let held = |slot| (slot == shrinks).then(|| of_ms(50));
-        for (slot, wanted) in [(grows, 60), (shrinks, 20)] {
-            arbiter.put_fixed(slot, TaskId::recorded(slot as u32), of_ms(wanted));
-            arbiter.ask(slot, Why::AskedFor);
-        }
-        let mut arbitration = arbiter.begin(&held, None).unwrap();
-        let adjustments = std::iter::from_fn(|| arbiter.next(&mut arbitration, &held));
-        let order: Vec<_> = adjustments.map(|a| (a.slot, a.held, a.target)).collect();
-        assert_eq!(
-            order,
-            [
-                (shrinks, Some(of_ms(50)), Some(of_ms(20))),
-                (grows, None, Some(of_ms(60)))
-            ]
-        );
-    }
-}

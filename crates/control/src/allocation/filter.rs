@@ -31,21 +31,3 @@ pub(super) fn is_worth_raising(held: Option<Reservation>, target: Option<Reserva
 fn same_server(former: Reservation, wanted: Reservation) -> bool {
     former.period().abs_diff(wanted.period()) * SAME_SERVER <= former.period()
 }
-
-#[cfg(test)]
-mod tests {
-    use onbeat_model::Span;
-
-    use super::*;
-
-    fn of_us(runtime: u64, period: u64) -> Reservation {
-        Reservation::implicit(Span::from_us(runtime), Span::from_us(period)).unwrap()
-    }
-
-    #[test]
-    fn a_thousandth_of_a_cpu_less_is_a_trifle_and_more_is_not() {
-        let former = of_us(10_000, 100_000);
-        assert!(is_trifle(former, of_us(9_910, 100_000)));
-        assert!(!is_trifle(former, of_us(9_890, 100_000)));
-    }
-}

@@ -129,22 +129,4 @@ mod tests {
         let us = Span::from_us;
         assert_eq!(server(us(10), us(40)), (us(30), us(120)));
     }
-
-    #[test]
-    fn the_shortest_budget_is_30_us() {
-        let demand = JobDemand {
-            job: Span::from_us(3),
-            period: Span::from_ms(10),
-            is_derived: false,
-        };
-        let r = wanted(&demand, None, &CAPACITY).unwrap();
-        assert_eq!(r.runtime(), Span::from_us(30));
-    }
-
-    #[test]
-    fn the_floor_is_for_each_server_period() {
-        let ms = Span::from_ms;
-        let r = reservation(Span::from_us(3), ms(10), Span::from_us(50), &CAPACITY).unwrap();
-        assert_eq!(r.runtime(), Span::from_us(50));
-    }
 }

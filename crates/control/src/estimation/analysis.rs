@@ -105,22 +105,3 @@ impl Analysis {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use onbeat_model::TaskId;
-
-    use super::*;
-
-    #[test]
-    fn the_bursts_of_four_periods_are_news() {
-        let mut analysis = Analysis::new();
-        let at = |ms| Instant::ZERO + Span::from_ms(ms);
-        for woke in (0..1000).step_by(4) {
-            let burst = Burst::alone(TaskId::recorded(1), at(woke), Span::from_ms(1));
-            analysis.burst(&burst, &Settings::default(), true, false);
-        }
-        analysis.listen_to_news(at(1000), Span::from_ms(40));
-        assert_eq!(analysis.analyser.bursts().count(), 40);
-    }
-}

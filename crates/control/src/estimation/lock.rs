@@ -273,39 +273,3 @@ impl Lock {
 pub(crate) fn same_period(a: Span, b: Span) -> bool {
     a.abs_diff(b) * SAME_RATE <= a.max(b)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn periods_within_a_twentieth_are_the_same_rate() {
-        let of_ms = Span::from_ms;
-        assert!(same_period(of_ms(100), of_ms(105)));
-        assert!(!same_period(of_ms(100), of_ms(106)));
-    }
-
-    #[test]
-    fn a_guess_that_is_off_by_a_hundredth_is_put_right() {
-        let rhythm = |us, jitter| Rhythm {
-            period: Span::from_us(us),
-            phase: Instant::ZERO,
-            jitter: Span::from_us(jitter),
-            confidence: 1.0,
-        };
-        for (us, put_right) in [(40_300, 40_000), (40_500, 40_500)] {
-            let settings = Settings::default();
-            let none = std::iter::empty();
-            let guess = rhythm(40_000, 2000);
-            let mut lock = Lock::new(
-                guess,
-                none,
-                Instant::ZERO,
-                PredictorKind::default(),
-                &settings,
-            );
-            lock.confirm(rhythm(us, 100));
-            assert_eq!(lock.rhythm().period, Span::from_us(put_right));
-        }
-    }
-}

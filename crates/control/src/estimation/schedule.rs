@@ -119,25 +119,6 @@ mod tests {
 
     use super::*;
 
-    fn bursts_until_due(attempts: &mut Attempts, at: Instant) -> usize {
-        (1..1000).find(|_| attempts.heard(at)).unwrap_or(1000)
-    }
-
-    #[test]
-    fn a_young_thread_is_analysed_at_six_bursts_and_then_at_almost_each() {
-        let mut attempts = Attempts::new();
-        let mut now = Instant::ZERO;
-        assert_eq!(bursts_until_due(&mut attempts, now), 6);
-        let mut bursts = 6;
-        for _ in 0..4 {
-            attempts.failed(now);
-            assert!(!attempts.heard(now), "a pause comes first");
-            now = now + Span::from_ms(20);
-            bursts += bursts_until_due(&mut attempts, now);
-        }
-        assert!(bursts <= 12, "{bursts}");
-    }
-
     #[test]
     fn a_thread_without_rhythm_is_analysed_at_most_twice_a_second_in_the_end() {
         let mut attempts = Attempts::new();
@@ -150,49 +131,5 @@ mod tests {
             }
         }
         assert!((60..=150).contains(&analyses), "{analyses}");
-    }
-
-    #[test]
-    fn a_rhythm_is_verified_at_growing_distances() {
-        let mut attempts = Attempts::new();
-        let mut at = Vec::new();
-        attempts.verify(Instant::ZERO, 0, 10);
-        for ms in (0..60_000).step_by(40) {
-            let now = Instant::ZERO + Span::from_ms(ms);
-            if attempts.heard(now) {
-                at.push(ms);
-                attempts.verify(now, at.len() as u32, 10);
-            }
-        }
-        assert_eq!(at.first(), Some(&280), "{at:?}");
-        assert!(at.len() < 14, "{at:?}");
-    }
-
-    #[test]
-    fn the_false_alarm_rate_of_one_analysis_falls_to_a_ten_thousandth() {
-        let mut attempts = Attempts::new();
-        for _ in 0..500 {
-            attempts.failed(Instant::ZERO);
-        }
-        assert_eq!(attempts.false_alarm_rate(0.01), 1e-4);
-    }
-
-    #[test]
-    fn after_a_dozen_analyses_in_vain_they_become_rare() {
-        let pause_after = |analyses: u32| {
-            let mut attempts = Attempts::new();
-            (0..analyses).for_each(|_| attempts.failed(Instant::ZERO));
-            attempts.not_before.since(Instant::ZERO)
-        };
-        assert_eq!(pause_after(12), pause_after(1));
-        assert_eq!(pause_after(13), pause_after(1) * 2);
-        assert_eq!(pause_after(40), Span::from_ms(500));
-    }
-
-    #[test]
-    fn a_rhythm_is_verified_every_64_seconds_in_the_end() {
-        let mut attempts = Attempts::new();
-        attempts.verify(Instant::ZERO, 20, 6);
-        assert_eq!(attempts.not_before, Instant::ZERO + Span::from_secs(64));
     }
 }

@@ -163,25 +163,3 @@ impl Role {
         self.0.get_or_insert_default()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_thread_is_waited_for_that_wakes_the_path_for_a_quarter_of_its_jobs() {
-        let mut watched = Watched::new(TaskId::recorded(7), false, Instant::ZERO);
-        watched.waited_for = 5;
-        assert!(watched.is_waited_for(20));
-        assert!(!watched.is_waited_for(21));
-    }
-
-    #[test]
-    fn a_thread_is_known_on_four_paths() {
-        let mut role = Role::default();
-        for head in 1..10 {
-            role.contact(TaskId::recorded(head), Span::from_ms(40), Instant::ZERO);
-        }
-        assert_eq!(role.contacts().len(), 4);
-    }
-}

@@ -128,18 +128,4 @@ mod tests {
         assert_eq!(times.quantile(0.0), Some(Span::ZERO));
         assert_eq!(times.quantile(1.0), Some(Span::MAX));
     }
-
-    #[test]
-    fn times_that_are_alike_take_few_groups_wherever_they_lie() {
-        for ns in [70, 1_000_000, 1 << 50] {
-            let mut times = <TimeHistogram>::default();
-            for part in [7, 9, 4] {
-                times.record(Span::from_ns(ns * part));
-            }
-            assert_eq!(times.quantile(0.0), times.quantile(0.3));
-            assert!(times.quantile(0.3) < times.quantile(0.6));
-            assert_eq!(times.quantile(1.0), Some(Span::from_ns(ns * 9)));
-            assert!(times.groups.len() < 2 * <TimeHistogram>::PARTS as usize);
-        }
-    }
 }

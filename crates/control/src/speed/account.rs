@@ -133,24 +133,6 @@ mod tests {
     }
 
     #[test]
-    fn the_times_at_all_speeds_add_up() {
-        let s = |s| Instant::ZERO + Span::from_secs(s);
-        let mut account = SpeedAccount::default();
-        assert_eq!(account.at_speeds(s(9)), []);
-        account.switched(mhz(2400), s(1));
-        account.switched(mhz(1500), s(3));
-        account.switched(mhz(2400), s(7));
-        let at = |speed, secs| AtSpeed {
-            speed,
-            time: Span::from_secs(secs),
-        };
-        assert_eq!(
-            account.at_speeds(s(10)),
-            [at(mhz(1500), 4), at(mhz(2400), 5)]
-        );
-    }
-
-    #[test]
     fn an_entry_is_one_flat_line_with_units_in_its_names_and_its_reason_in_words() {
         let entry = SpeedEntry {
             at: Instant::from_ns(5),

@@ -218,14 +218,4 @@ mod tests {
         index.leave(second);
         assert_eq!(index.find_number(7), None);
     }
-
-    #[test]
-    fn the_last_256_ended_threads_are_remembered() {
-        let mut index = Index::default();
-        for tid in 1..=300 {
-            index.leave(TaskId::recorded(tid));
-        }
-        let remembered = (1..=300).filter(|tid| index.has_left(*tid));
-        assert_eq!(remembered.count(), 256);
-    }
 }

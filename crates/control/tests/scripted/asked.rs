@@ -72,25 +72,6 @@ fn what_was_asked_for_is_given_whole_and_those_with_a_rhythm_make_room() {
 }
 
 #[test]
-fn a_requested_reservation_is_checked_every_two_seconds() {
-    let mut script = Script::default();
-    script.tracked(7, "busy", Instant::ZERO);
-    script.random(7, ms(30), (Instant::ZERO, at_ms(20_500)));
-    let mut asked = false;
-    let ran = play_asking(
-        script,
-        Kernel::with_cpus(2),
-        Settings::default(),
-        |loop_, now| {
-            if once(at_ms(100), now, &mut asked) {
-                loop_.grant(task(8), of(3, 10), now).unwrap();
-            }
-        },
-    );
-    assert_eq!(ran.kernel.looks, 10);
-}
-
-#[test]
 fn what_does_not_fit_beside_the_rest_is_refused_and_changes_nothing() {
     let mut asked = false;
     let ran = play_asking(

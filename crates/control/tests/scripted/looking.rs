@@ -41,17 +41,3 @@ fn who_looks_on_is_told_what_was_done_last_and_the_jobs_since_he_looked() {
     assert_eq!(executed, ms(150 * 16));
     assert!(matches!(last, Some((What::Reserved | What::Changed, _))));
 }
-
-#[test]
-fn of_a_thread_that_is_not_known_there_is_nothing_to_see() {
-    play_asking(
-        Script::default(),
-        Kernel::with_cpus(1),
-        Settings::default(),
-        |loop_, _| {
-            let stranger = TaskId::recorded(7);
-            assert_eq!(loop_.recent_jobs(stranger, Instant::ZERO).count(), 0);
-            assert_eq!(loop_.wakeups(stranger).count(), 0);
-        },
-    );
-}

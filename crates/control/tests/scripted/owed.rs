@@ -72,20 +72,6 @@ fn what_could_not_be_given_back_is_tried_again_ever_more_rarely_until_it_is() {
 }
 
 #[test]
-fn what_cannot_be_given_back_is_tried_every_30_seconds_in_the_end() {
-    let (ran, _) = let_go_with(std::iter::repeat_n(not_permitted(), 100));
-    let times = releases(&ran);
-    for (two, seconds) in times.windows(2).zip([1, 2, 4, 8, 16, 30, 30]) {
-        let pause = two[1].since(two[0]);
-        assert!(
-            pause.abs_diff(Span::from_secs(seconds)) < ms(100),
-            "{pause}"
-        );
-    }
-    assert!(times.len() >= 8, "{times:?}");
-}
-
-#[test]
 fn who_is_owed_twice_is_not_asked_about_twice_as_often() {
     let mut kernel = Kernel::with_cpus(2);
     kernel

@@ -1,12 +1,10 @@
 //! Threads without a request, on the path of one that is kept: watched, served, and let go.
 
-use std::collections::HashSet;
-
 use onbeat_control::{Controller, Party, PipelineSettings, Settings, What, Why};
 use onbeat_model::{Burst, Event, Instant, Name, Span, Task, TaskId};
 
 use crate::kernel::{Asked, Kernel};
-use crate::world::{Noise, Ran, Script, at_ms, ms, play, play_asking};
+use crate::world::{Noise, Ran, Script, at_ms, ms, play};
 
 pub(crate) const PLAYER: u32 = 1;
 pub(crate) const SERVER: u32 = 20;
@@ -283,33 +281,6 @@ fn a_player_that_pauses_takes_its_server_with_it_and_brings_it_back() {
 }
 
 #[test]
-fn a_server_is_watched_for_a_minute_while_its_player_shows_no_rhythm() {
-    let mut script = Script::default();
-    plays(&mut script, PLAYER, ms(40), (0, 4000));
-    serves(&mut script, PLAYER, ms(40), (0, 4000));
-    script.random(PLAYER, ms(30), (at_ms(4000), at_ms(150_000)));
-    let mut watched = Instant::ZERO;
-    let [player, server] = [PLAYER, SERVER].map(TaskId::recorded);
-    let ran = play_asking(
-        script,
-        Kernel::with_cpus(2),
-        settings(),
-        |controller, now| {
-            if controller.works_for(server) == [player] {
-                watched = now;
-            }
-        },
-    );
-    let lost = ran.of(PLAYER).last().map(|entry| entry.at);
-    let after = watched.since(lost.unwrap_or_default());
-    assert!(
-        (ms(60_000)..ms(61_000)).contains(&after),
-        "{:?} {after}",
-        ran.of(PLAYER)
-    );
-}
-
-#[test]
 fn a_server_that_works_for_others_now_is_let_go_after_five_seconds_of_doubt() {
     let mut script = Script::default();
     plays(&mut script, PLAYER, ms(40), (0, 30_000));
@@ -402,18 +373,6 @@ fn who_wakes_the_player_is_found_as_well_as_whom_it_wakes() {
         server.period().abs_diff(ms(20)) < Span::from_us(500),
         "{server:?}"
     );
-}
-
-#[test]
-fn however_many_threads_the_player_wakes_few_are_watched_at_a_time() {
-    let mut script = Script::default();
-    plays(&mut script, PLAYER, ms(40), (0, 4000));
-    for tid in 1000..2000 {
-        wakes(&mut script, PLAYER, task(tid, tid, "many"), 9, (100, 4000));
-    }
-    let ran = play(script, Kernel::with_cpus(2), settings());
-    let distinct: HashSet<u32> = ran.watched.iter().copied().collect();
-    assert!(distinct.len() <= 16, "{}", distinct.len());
 }
 
 #[test]

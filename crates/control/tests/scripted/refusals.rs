@@ -136,12 +136,6 @@ fn a_change_by_somebody_else_is_noticed_though_nothing_is_asked() {
 }
 
 #[test]
-fn a_reservation_is_checked_when_its_thread_is_looked_at_after_1500_ms() {
-    let ran = play(film(), Kernel::with_cpus(2), Settings::default());
-    assert!((6..=9).contains(&ran.kernel.looks), "{}", ran.kernel.looks);
-}
-
-#[test]
 fn a_refusal_with_advice_is_logged_once_and_tried_again_ever_more_rarely() {
     let refusal = || Refusal::NarrowAffinity {
         advice: "widen it with taskset".to_owned(),
@@ -200,25 +194,6 @@ fn what_others_leave_is_taken_and_the_rest_when_they_are_gone() {
     let last = entries.iter().rev().find_map(|e| e.new).unwrap();
     assert!(last.runtime() >= ms(8), "{last}");
     assert!(ran.reserves(7).len() < 40, "{}", ran.reserves(7).len());
-}
-
-#[test]
-fn of_what_others_leave_a_thread_gets_the_next_step_down() {
-    let first = |left: Bandwidth| {
-        let mut kernel = Kernel::with_cpus(1);
-        kernel.others = (kernel.admissible - left, at_ms(20_000));
-        let ran = play(film(), kernel, Settings::default());
-        let asked = ran.reserves(7)[0].1;
-        let got = ran.of(7).iter().find(|e| e.what == What::Reserved)?.new?;
-        let share = got.bandwidth().as_cpus() / asked.bandwidth().as_cpus();
-        Some((asked.bandwidth(), share))
-    };
-    let (wanted, whole) = first(Bandwidth::from_cpus(0.5)).unwrap();
-    assert_eq!(whole, 1.0);
-    for (left, gets) in [(0.99, 0.85), (0.84, 0.7), (0.69, 0.5), (0.49, 0.3)] {
-        let (_, got) = first(Bandwidth::from_cpus(wanted.as_cpus() * left)).unwrap();
-        assert!((got - gets).abs() < 0.01, "of {left}: {got}");
-    }
 }
 
 #[test]

@@ -49,97 +49,9 @@ fn account(uid: u32) -> Arc<Account> {
     })
 }
 
-/// A sensor, and a tracked thread that `uid` asked for.
-fn tracking(uid: u32, quotas: Quotas) -> (FilteredSensor<Told>, TaskId) {
-    let pid = u32::MAX;
-    let task = TaskId {
-        tid: pid,
-        started_ticks: 1,
-    };
-    let mut registry = Registry::new(Ledger::new(quotas));
-    let process = TrackedProcess::new(pid, task, account(uid), Some(uid));
-    registry.processes.insert(task, process);
-    let comm = Name::default();
-    registry
-        .admit(&Task {
-            id: task,
-            pid,
-            comm,
-        })
-        .unwrap();
-    let sensor = FilteredSensor::new(Told(Vec::new()), Rc::new(RefCell::new(registry)));
-    (sensor, task)
-}
-
 /// The process of this test, as the sensor knows it.
 fn own() -> Target {
     Target::find(std::process::id(), None).unwrap()
-}
-
-#[test]
-fn a_partner_of_the_same_user_is_charged_to_him_until_it_is_let_go() {
-    let (own, uid) = (own().task.id, own().uid);
-    let (mut sensor, of) = tracking(uid, Quotas::default());
-    sensor.track_partner(own.tid, of).unwrap();
-    let registry = Rc::clone(&sensor.registry);
-    assert_eq!(sensor.left_out, []);
-    assert_eq!(registry.borrow().ledger.charged_to(uid).1, 2);
-    assert_eq!(registry.borrow().partners.all[&own].of, of);
-    sensor.untrack(&[own]).unwrap();
-    assert_eq!(registry.borrow().partners.dismissed, [own]);
-    assert_eq!(registry.borrow().ledger.charged_to(uid).1, 2);
-    registry.borrow_mut().drop_partner(own);
-    assert_eq!(registry.borrow().ledger.charged_to(uid).1, 1);
-    assert!(!registry.borrow().partners.all.contains_key(&own));
-}
-
-#[test]
-fn another_users_partner_is_left_out_and_the_book_says_why() {
-    let (tid, uid) = (own().task.id.tid, own().uid);
-    let (mut sensor, of) = tracking(uid + 1, Quotas::default());
-    sensor.track_partner(tid, of).unwrap();
-    let registry = sensor.registry.borrow();
-    let left_out = LeftOut {
-        tid,
-        of,
-        payer: uid + 1,
-        why: Some(format!("it is not yours, but of user {uid}")),
-    };
-    assert_eq!(sensor.left_out, [left_out]);
-    assert_eq!((registry.ledger.len(), registry.processes.len()), (1, 1));
-}
-
-#[test]
-fn a_thread_of_the_kernel_and_one_that_is_gone_are_left_out_without_a_word() {
-    let mut tids = onbeat_act::task::processes().into_iter();
-    let Some(tid) = tids.find(|tid| onbeat_act::task::is_of_kernel(*tid)) else {
-        println!("skipped: a_thread_of_the_kernel_is_left_out: none is to be seen here");
-        return;
-    };
-    let (mut sensor, of) = tracking(0, Quotas::default());
-    for tid in [tid, u32::MAX >> 1] {
-        sensor.track_partner(tid, of).unwrap();
-        let left_out = sensor.left_out.pop().unwrap();
-        assert_eq!((left_out.tid, left_out.why), (tid, None));
-    }
-    assert_eq!(sensor.registry.borrow().ledger.len(), 1);
-}
-
-#[test]
-fn a_partner_beyond_the_quota_is_left_out() {
-    // Root is under no quota, so the partner is charged to its own user.
-    let quotas = Quotas {
-        default: crate::quota::Quota {
-            tasks: 1,
-            ..crate::quota::Quota::default()
-        },
-        ..Quotas::default()
-    };
-    let (sensor, of) = tracking(1000, quotas);
-    let task = own().task;
-    let refused = sensor.registry.borrow_mut().admit_partner(&task, 1000, of);
-    assert!(refused.is_err_and(|why| why.is_some_and(|why| why.contains('1'))));
-    assert_eq!(sensor.registry.borrow().ledger.len(), 1);
 }
 
 #[test]

@@ -31,118 +31,6 @@ fn task(tid: u32) -> TaskId {
 }
 
 #[test]
-fn a_users_tasks_share_his_quota_whichever_connection_asks() {
-    let mut ledger = Ledger::new(Quotas {
-        default: quota(500, 9),
-        ..Quotas::default()
-    });
-    let alice = account(1000, &[]);
-    ledger.enter(task(1), &alice).unwrap();
-    ledger.enter(task(2), &alice).unwrap();
-    ledger.admits(task(1), of(300)).unwrap();
-    ledger.charge(task(1), Some(of(300)));
-    let error = ledger.admits(task(2), of(201)).unwrap_err();
-    assert!(
-        matches!(error, QuotaError::Bandwidth { whose: Whose::User(1000), left, .. }
-            if left == of(200).bandwidth()),
-        "{error}"
-    );
-    ledger.admits(task(2), of(200)).unwrap();
-    assert_eq!(
-        ledger.admits(task(1), of(500)),
-        Ok(()),
-        "instead of its 300"
-    );
-}
-
-#[test]
-fn a_groups_quota_is_for_its_members_together_and_root_is_under_none() {
-    let mut ledger = Ledger::new(Quotas {
-        default: quota(500, 9),
-        groups: HashMap::from([(29, quota(600, 3))]),
-        ..Quotas::default()
-    });
-    let (alice, bob) = (account(1000, &[29, 7]), account(1001, &[29]));
-    let root = account(0, &[29]);
-    for (tid, whose) in [(1, &alice), (2, &bob), (3, &root)] {
-        ledger.enter(task(tid), whose).unwrap();
-    }
-    ledger.charge(task(1), Some(of(450)));
-    let error = ledger.admits(task(2), of(151)).unwrap_err();
-    assert!(
-        error.to_string().starts_with("group 29 may reserve"),
-        "{error}"
-    );
-    ledger.admits(task(2), of(150)).unwrap();
-    ledger.admits(task(3), of(999)).unwrap();
-    assert!(ledger.left(task(3)) > Bandwidth::from_cpus(100.0));
-}
-
-#[test]
-fn a_task_counts_once_however_many_reasons_it_is_here_for() {
-    let mut ledger = Ledger::new(Quotas {
-        default: quota(500, 2),
-        ..Quotas::default()
-    });
-    let alice = account(1000, &[]);
-    ledger.enter(task(1), &alice).unwrap();
-    ledger.enter(task(1), &alice).unwrap();
-    ledger.enter(task(2), &alice).unwrap();
-    let error = ledger.enter(task(3), &alice).unwrap_err();
-    assert_eq!(
-        error,
-        QuotaError::Tasks {
-            whose: Whose::User(1000),
-            most: 2
-        }
-    );
-    ledger.leave(task(1));
-    assert!(ledger.enter(task(3), &alice).is_err());
-    ledger.leave(task(1));
-    ledger.enter(task(3), &alice).unwrap();
-    assert_eq!(ledger.charged_to(1000), (Bandwidth::ZERO, 2));
-}
-
-#[test]
-fn what_the_kernel_still_holds_is_charged_after_its_owner_let_go() {
-    let mut ledger = Ledger::new(Quotas {
-        default: quota(500, 2),
-        ..Quotas::default()
-    });
-    let (alice, bob) = (account(1000, &[]), account(1001, &[]));
-    ledger.enter(task(1), &alice).unwrap();
-    ledger.charge(task(1), Some(of(400)));
-    ledger.leave(task(1));
-    assert_eq!(ledger.charged_to(1000), (of(400).bandwidth(), 1));
-    ledger.enter(task(2), &alice).unwrap();
-    assert!(ledger.admits(task(2), of(101)).is_err());
-    assert_eq!(ledger.enter(task(1), &bob), Err(QuotaError::Unsettled));
-    ledger.charge(task(1), None);
-    assert_eq!(ledger.charged_to(1000), (Bandwidth::ZERO, 1));
-    ledger.admits(task(2), of(500)).unwrap();
-    ledger.enter(task(1), &bob).unwrap();
-}
-
-#[test]
-fn a_task_that_nobody_answers_for_gets_nothing() {
-    let ledger = Ledger::default();
-    assert_eq!(ledger.admits(task(1), of(1)), Err(QuotaError::Unknown));
-    assert_eq!(ledger.left(task(1)), Bandwidth::ZERO);
-}
-
-#[test]
-fn too_short_a_period_is_refused_with_the_shortest_one() {
-    let mut ledger = Ledger::new(Quotas {
-        default: quota(500, 2),
-        ..Quotas::default()
-    });
-    ledger.enter(task(1), &account(1000, &[])).unwrap();
-    let short = Reservation::implicit(Span::from_us(10), Span::from_ms(1)).unwrap();
-    let error = ledger.admits(task(1), short).unwrap_err();
-    assert!(error.to_string().ends_with("at least 2 ms"), "{error}");
-}
-
-#[test]
 fn a_task_with_too_short_a_period_is_not_handed_over() {
     let mut ledger = Ledger::new(Quotas {
         default: quota(500, 2),
@@ -158,36 +46,6 @@ fn a_task_with_too_short_a_period_is_not_handed_over() {
     ledger.charge(task(1), Some(of(100)));
     ledger.hand_over(task(1), &alice).unwrap();
     assert_eq!(ledger.charged_to(1000), (of(100).bandwidth(), 1));
-}
-
-#[test]
-fn a_deadline_or_a_runtime_that_is_too_short_is_refused_with_the_shortest_one() {
-    let mut ledger = Ledger::new(Quotas::default());
-    ledger.enter(task(1), &account(1000, &[])).unwrap();
-    let says = |[runtime, deadline, period]: [u64; 3], what: &str| {
-        let times = [runtime, deadline, period].map(Span::from_us);
-        let wanted = Reservation::new(times[0], times[1], times[2]).unwrap();
-        let error = ledger.admits(task(1), wanted).unwrap_err().to_string();
-        assert!(error.contains(what), "{error}");
-    };
-    says([100, 999, 10_000], "a deadline of 999 us is shorter");
-    says([9, 1_000, 1_000], "a runtime of 9 us is shorter");
-}
-
-#[test]
-fn a_reservation_is_charged_by_its_deadline() {
-    let mut ledger = Ledger::new(Quotas::default());
-    let alice = account(1000, &[]);
-    let urgent = [400, 1_000, 100_000].map(Span::from_us);
-    let urgent = Reservation::new(urgent[0], urgent[1], urgent[2]).unwrap();
-    for tid in [1, 2] {
-        ledger.enter(task(tid), &alice).unwrap();
-    }
-    ledger.admits(task(1), urgent).unwrap();
-    ledger.charge(task(1), Some(urgent));
-    assert_eq!(ledger.charged_to(1000).0, Bandwidth::from_cpus(0.4));
-    let error = ledger.admits(task(2), urgent).unwrap_err();
-    assert!(matches!(error, QuotaError::Bandwidth { .. }), "{error}");
 }
 
 #[test]
@@ -267,23 +125,6 @@ fn what_a_task_held_that_ended_is_charged_until_it_is_known_that_it_had_not_left
         ledger.recounted();
         assert_eq!(ledger.charged_to(1000).0, Bandwidth::ZERO);
     }
-}
-
-#[test]
-fn lower_quotas_take_nothing_away_but_let_nothing_be_added() {
-    let mut ledger = Ledger::new(Quotas {
-        default: quota(500, 2),
-        ..Quotas::default()
-    });
-    ledger.enter(task(1), &account(1000, &[])).unwrap();
-    ledger.charge(task(1), Some(of(400)));
-    ledger.set_quotas(Quotas {
-        default: quota(300, 1),
-        ..Quotas::default()
-    });
-    assert_eq!(ledger.charged_to(1000).0, of(400).bandwidth());
-    assert!(ledger.admits(task(1), of(400)).is_err());
-    ledger.admits(task(1), of(300)).unwrap();
 }
 
 /// The actions of a hostile client, in any order.

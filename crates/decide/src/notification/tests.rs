@@ -102,65 +102,6 @@ fn a_liar_is_heard_ever_more_seldom() {
     assert!(late <= JURY as usize, "{late}");
 }
 
-#[test]
-fn all_raises_together_double_a_budget_at_most() {
-    let mut needy = conservative();
-    for job in 0..20 {
-        misses(&mut needy, job);
-        needy.job(at(40 * (job + 1) + 1), Span::from_ms(13), PLANNED);
-        assert!(needy.factor() <= 2.0);
-    }
-    misses(&mut needy, 20);
-    assert_eq!(needy.factor(), 2.0);
-}
-
-#[test]
-fn after_eight_jobs_without_need_a_thread_is_not_heard_for_two_seconds_and_later_an_hour() {
-    let (mut liar, mut now, mut silence) = (conservative(), at(1_000_000), Span::from_secs(2));
-    for _ in 0..15 {
-        assert!(liar.missed(now, now, PERIOD));
-        for _ in 0..7 {
-            liar.job(now, Span::from_ms(9), PLANNED);
-            assert!(liar.factor() > 1.0);
-        }
-        liar.job(now, Span::from_ms(9), PLANNED);
-        assert_eq!(liar.factor(), 1.0);
-        now = now + silence;
-        let too_soon = now - Span::from_ms(1);
-        assert!(!liar.missed(too_soon, too_soon, PERIOD), "{silence}");
-        silence = (silence * 2).min(Span::from_secs(3600));
-    }
-    assert_eq!(silence, Span::from_secs(3600));
-}
-
-/// After `times` stretches of 40 ms, of each of which a thread slept for `slept_us`.
-fn asleep_for(slept_us: u64, times: usize) -> Notification {
-    let mut notification = Notification::default();
-    for _ in 0..times {
-        notification.blocked(Span::from_us(slept_us), Span::from_us(40_000 - slept_us));
-    }
-    notification
-}
-
-#[test]
-fn one_sleep_counts_for_an_eighth_of_what_a_thread_always_does() {
-    let mut slept_once = asleep_for(40_000, 1);
-    misses(&mut slept_once, 0);
-    assert_eq!(slept_once.factor(), 1.0 + 0.25 / 8.0);
-}
-
-#[test]
-fn a_thread_that_sleeps_for_less_than_a_fiftieth_is_not_credible() {
-    assert!(asleep_for(1000, 200).is_credible());
-    assert!(!asleep_for(600, 200).is_credible());
-}
-
-#[test]
-fn a_raise_of_less_than_a_hundredth_is_none() {
-    assert!(misses(&mut asleep_for(2000, 200), 0));
-    assert!(!misses(&mut asleep_for(1200, 200), 0));
-}
-
 proptest! {
     #![proptest_config(ProptestConfig {
         rng_seed: RngSeed::Fixed(17),

@@ -197,15 +197,4 @@ mod tests {
         assert!(before > Span::ZERO);
         assert_eq!(excess.beyond(), before.scale(1.6));
     }
-
-    #[test]
-    fn an_excess_is_remembered_for_1024_jobs() {
-        let mut excess = Excess::new(0.0);
-        let large = Span::from_ms(1);
-        (0..2).for_each(|_| excess.record(large, Span::ZERO));
-        (0..1022).for_each(|_| excess.record(Span::ZERO, Span::ZERO));
-        assert_eq!(excess.beyond(), large);
-        excess.record(Span::ZERO, Span::ZERO);
-        assert_eq!(excess.beyond(), Span::ZERO);
-    }
 }

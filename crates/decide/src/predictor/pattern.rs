@@ -315,32 +315,4 @@ mod tests {
         let slow = after(2000, |n| Span::from_us(10_000 + (n as u64 % 300) * 10));
         assert_eq!(slow.length, None, "a slow change is no group");
     }
-
-    #[test]
-    fn a_group_has_at_most_64_jobs_and_each_place_the_mean_of_its_last_six() {
-        let of = |length: usize| {
-            let first =
-                move |n: usize| Span::from_ms(if n.is_multiple_of(length) { 20 } else { 10 });
-            after(12 * length, first).length
-        };
-        assert_eq!((of(64), of(65)), (Some(64), None));
-        let outlier_at = |at: usize| {
-            let mut group = after(60, |n| Span::from_ms(GROUP[n % 6]));
-            group.demands[at] = Span::from_ms(80);
-            group.at_place(1)
-        };
-        assert_eq!(outlier_at(35), Some(Span::from_ms(30)), "six groups ago");
-        assert_eq!(outlier_at(41), Some(Span::from_ms(20)), "seven");
-    }
-
-    #[test]
-    fn four_jobs_say_how_hard_the_scene_is() {
-        let hard = |n| if n < 60 { 1.0 } else { 1.5 };
-        let level = |jobs| {
-            let group = after(jobs, |n| Span::from_ms(GROUP[n % 6]).scale(hard(n)));
-            group.expected(1).unwrap().ratio(group.at_place(1).unwrap())
-        };
-        assert!((level(61) - 1.0).abs() < 1e-6);
-        assert!((level(62) - 1.5).abs() < 1e-6);
-    }
 }

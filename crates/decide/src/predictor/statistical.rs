@@ -84,12 +84,4 @@ mod tests {
         assert!(predictor.runtime(PERIOD).unwrap() > lasting);
         assert_eq!(predictor.lasting(PERIOD), Some(lasting));
     }
-
-    #[test]
-    fn the_first_jobs_get_more_than_they_took() {
-        let mut predictor = build(PredictorKind::Statistical, Parameters::default());
-        let mut demand = Demand::new(16);
-        hear(predictor.as_mut(), &mut demand, 0, Span::from_ms(5));
-        assert_eq!(predictor.runtime(PERIOD), Some(Span::from_ms(10)));
-    }
 }

@@ -166,36 +166,6 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_tells_whether_the_thread_still_wants_to_run() {
-        let out = kernel::PERF_RECORD_MISC_SWITCH_OUT;
-        let preempted = out | kernel::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
-        let bytes = [0, out, preempted].map(|misc| laid_out(kernel::PERF_RECORD_SWITCH, misc, &[]));
-        let expected = [
-            PerfContent::OnCpu,
-            PerfContent::OffCpu { ready: false },
-            PerfContent::OffCpu { ready: true },
-        ];
-        assert_eq!(whats(&bytes.concat()), expected.map(|what| (7, what)));
-    }
-
-    #[test]
-    fn who_starts_and_who_ends_stands_in_the_record_itself() {
-        let of_thread = words(&[5, 5, 8, 7, 9, 0]);
-        let of_process = words(&[8, 5, 8, 7, 9, 0]);
-        let bytes = [
-            laid_out(kernel::PERF_RECORD_FORK, 0, &of_thread),
-            laid_out(kernel::PERF_RECORD_FORK, 0, &of_process),
-            laid_out(kernel::PERF_RECORD_EXIT, 0, &of_thread),
-        ];
-        let started = |is_thread| PerfContent::Started {
-            parent: 7,
-            is_thread,
-        };
-        let expected = [started(true), started(false), PerfContent::Exited];
-        assert_eq!(whats(&bytes.concat()), expected.map(|what| (8, what)));
-    }
-
-    #[test]
     fn a_name_and_a_loss_are_read() {
         let mut body = words(&[5, 6]);
         body.extend(*b"player\0\0");

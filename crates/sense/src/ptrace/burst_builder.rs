@@ -157,14 +157,6 @@ mod tests {
     }
 
     #[test]
-    fn an_account_is_three_numbers() {
-        let read = SchedStat::parse("1000 2000 3\n");
-        assert_eq!(read, Some(account(1, 2, 3)));
-        assert_eq!(SchedStat::parse("1000 2000"), None);
-        assert_eq!(SchedStat::parse("a b c"), None);
-    }
-
-    #[test]
     fn an_account_that_goes_backwards_gives_no_nonsense() {
         let mut course = Course::new(TaskId::recorded(1), at_us(500), account(9, 9, 9));
         assert_eq!(course.stopped(at_us(400), account(1, 1, 1)), None);

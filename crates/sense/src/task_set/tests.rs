@@ -72,36 +72,6 @@ fn a_switch_that_the_kernel_hides_came_at_once_if_the_others_are_told() {
 }
 
 #[test]
-fn a_new_thread_is_followed_and_a_new_process_only_if_children_are() {
-    for follow in [Follow::Threads, Follow::Children] {
-        for is_thread in [true, false] {
-            let (mut followed, mut events) = following(follow);
-            let started = ThreadStart {
-                parent: PARENT,
-                tid: CHILD,
-                is_thread,
-            };
-            followed.started(at(1), started, &mut events);
-            let follows = is_thread || follow == Follow::Children;
-            assert_eq!(followed.has(CHILD), follows, "{follow:?} {is_thread}");
-            if let (true, Some(Event::Tracked { task, .. })) = (follows, events.last()) {
-                assert_eq!(task.pid, if is_thread { PARENT } else { CHILD });
-            }
-        }
-    }
-}
-
-#[test]
-fn all_is_over_when_the_last_is_gone_and_not_before_the_first() {
-    assert!(!Followed::default().is_over());
-    let (mut followed, mut events) = following(Follow::Threads);
-    assert!(!followed.is_over());
-    followed.exited(at(3), PARENT, &mut events);
-    assert!(followed.is_over());
-    assert!(matches!(events.last(), Some(Event::Exited { .. })));
-}
-
-#[test]
 fn a_program_that_executes_another_keeps_its_first_thread_alone() {
     let (mut followed, mut events) = following(Follow::Threads);
     followed.track(at(0), seen(CHILD, PARENT), Follow::Threads, &mut events);

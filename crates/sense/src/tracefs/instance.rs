@@ -211,18 +211,6 @@ mod tests {
     }
 
     #[test]
-    fn this_process_lives_and_one_before_it_with_its_number_does_not() {
-        let pid = process::id();
-        let started_ticks = started_ticks(pid).unwrap();
-        assert!(BufferOwner { pid, started_ticks }.lives());
-        let former = BufferOwner {
-            pid,
-            started_ticks: started_ticks - 1,
-        };
-        assert!(!former.lives());
-    }
-
-    #[test]
     fn of_a_buffer_that_its_owner_has_removed_meanwhile_nothing_is_said() {
         let folder = tempfile::tempdir().unwrap();
         let buffer = folder.path().join("onbeat-7-99-3");

@@ -46,51 +46,26 @@ fn schedule() -> Vec<Line> {
 }
 
 impl Line {
-    fn at(&self) -> String {
-        format!("{}.{:06}", self.us / 1_000_000, self.us % 1_000_000)
-    }
-
-    fn name(&self) -> &'static str {
+    /// The kernel's own fields, with `arrow` between the threads of a switch, and its states as
+    /// these: preempted, asleep.
+    fn fields(&self, arrow: &str, states: [&str; 2]) -> String {
         match self.what {
-            What::Waking(_) => "sched_waking",
-            What::Switch(..) => "sched_switch",
-        }
-    }
-
-    /// The kernel's own fields, with `arrow` between the threads of a switch.
-    fn fields(&self, arrow: &str, state: impl Fn(&str) -> String) -> String {
-        match self.what {
-            What::Waking(tid) => {
-                format!("comm={} pid={tid} prio=120 target_cpu=000", comm(tid))
-            }
-            What::Switch(prev, was, next) => format!(
+            What::Waking(tid) => format!("comm={} pid={tid} prio=120 target_cpu=000", comm(tid)),
+            What::Switch(prev, state, next) => format!(
                 "prev_comm={} prev_pid={prev} prev_prio=120 prev_state={} {arrow}next_comm={} next_pid={next} next_prio=120",
                 comm(prev),
-                state(was),
+                states[usize::from(state == "S")],
                 comm(next)
             ),
         }
-    }
-
-    fn kernels(&self) -> String {
-        self.fields("==> ", str::to_owned)
-    }
-
-    fn numbers(&self, preempted: &str, asleep: &str) -> String {
-        self.fields("", |state| {
-            (if state == "R" { preempted } else { asleep }).to_owned()
-        })
     }
 
     fn short(&self) -> String {
         match self.what {
             What::Waking(tid) => format!("{}:{tid} [120] CPU:000", comm(tid)),
             What::Switch(prev, state, next) => {
-                format!(
-                    "{}:{prev} [120] {state} ==> {}:{next} [120]",
-                    comm(prev),
-                    comm(next)
-                )
+                let [prev_comm, next_comm] = [comm(prev), comm(next)];
+                format!("{prev_comm}:{prev} [120] {state} ==> {next_comm}:{next} [120]")
             }
         }
     }
@@ -99,10 +74,8 @@ impl Line {
     fn braces(&self, tid: &str) -> String {
         match self.what {
             What::Waking(woken) => {
-                format!(
-                    "{{ comm = \"{}\", {tid} = {woken}, prio = 20, target_cpu = 0 }}",
-                    comm(woken)
-                )
+                let comm = comm(woken);
+                format!("{{ comm = \"{comm}\", {tid} = {woken}, prio = 20, target_cpu = 0 }}")
             }
             What::Switch(prev, state, next) => format!(
                 "{{ prev_comm = \"{}\", prev_{tid} = {prev}, prev_prio = 20, prev_state = {}, next_comm = \"{}\", next_{tid} = {next}, next_prio = 20 }}",
@@ -113,37 +86,60 @@ impl Line {
         }
     }
 
-    fn ftrace(&self, before_time: &str, event: &str) -> String {
-        let (comm, tid, at) = (comm(self.tid), self.tid, self.at());
-        format!(
-            "{comm:>16}-{tid:<7} {}{before_time} {at}: {event}",
-            format_args!("[{:03}]", self.cpu)
-        )
-    }
-
-    fn perf(&self, event: &str) -> String {
-        let (comm, tid, at) = (comm(self.tid), self.tid, self.at());
-        format!("{comm:>16} {tid:>7} [{:03}] {at}: {event}", self.cpu)
-    }
-
-    fn lttng(&self, head: &str, fields: &str) -> String {
-        format!(
-            "[{}000] {head}{}: {{ cpu_id = {} }}, {fields}",
-            self.at(),
-            self.name(),
-            self.cpu
-        )
+    /// The line in this form, in which % and a letter stand for what it has.
+    fn in_form(&self, form: &str) -> String {
+        let name = match self.what {
+            What::Waking(_) => "sched_waking",
+            What::Switch(..) => "sched_switch",
+        };
+        let fields = [
+            (
+                "%a",
+                format!("{}.{:06}", self.us / 1_000_000, self.us % 1_000_000),
+            ),
+            (
+                "%A",
+                format!("{},{:06}", self.us / 1_000_000, self.us % 1_000_000),
+            ),
+            ("%c", comm(self.tid).to_owned()),
+            ("%t", self.tid.to_string()),
+            ("%p", self.cpu.to_string()),
+            ("%n", name.to_owned()),
+            ("%k", self.fields("==> ", ["R", "S"])),
+            ("%w", self.fields("", ["256", "1"])),
+            ("%x", self.fields("", ["0x100", "0x1"])),
+            ("%s", self.short()),
+            ("%l", self.braces("tid")),
+            ("%b", self.braces("pid")[2..].to_owned()),
+        ];
+        let fill = |text: String, (field, value): (&str, String)| text.replace(field, &value);
+        fields.into_iter().fold(form.to_owned(), fill)
     }
 }
 
-fn text(mut line: impl FnMut(&Line) -> String) -> String {
-    schedule().iter().map(|event| line(event) + "\n").collect()
+fn text_of<'a>(lines: impl IntoIterator<Item = &'a Line>, form: &str) -> String {
+    lines
+        .into_iter()
+        .map(|line| line.in_form(form) + "\n")
+        .collect()
 }
+
+fn text(form: &str) -> String {
+    text_of(&schedule(), form)
+}
+
+const PLAIN: &str = "         %c-%t    [00%p] d..2. %a: %n: %k";
+const SWITCH: &str = "sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=b next_pid=8 next_prio=120";
 
 /// The bursts without their wakers, which some forms do not tell.
 fn alike(text: &str, form: &str) -> Vec<Burst> {
     let recording = read_bytes(text).unwrap_or_else(|error| panic!("{form}: {error}"));
     check(&recording);
+    assert!(
+        recording.warnings.is_empty(),
+        "{form}: {:?}",
+        recording.warnings
+    );
     let mut bursts = bursts(&recording);
     for burst in &mut bursts {
         burst.waker = 0;
@@ -151,190 +147,83 @@ fn alike(text: &str, form: &str) -> Vec<Burst> {
     bursts
 }
 
-fn kernel(line: &Line) -> String {
-    format!("{}: {}", line.name(), line.kernels())
-}
+/// Forms of each line by itself.
+#[rustfmt::skip]
+const LINES: [(&str, &str); 29] = [
+    ("no irq-info", "         %c-%t    [00%p] %a: %n: %k"),
+    ("record-tgid", "         %c-%t    (  1200) [00%p] d..2. %a: %n: %k"),
+    ("no tgid known", "         %c-%t    (-----) [00%p] d..2. %a: %n: %k"),
+    ("trace-cmd report -R", "         %c-%t    [00%p] %a: %n:   %w"),
+    ("-R of 32 bits", "         %c-%t    [00%p] %a: %n:   %x"),
+    ("-R of trace-cmd 3.3", "         %c-%t    [00%p]-0x9 %a: %n: %w"),
+    ("not understood by libtraceevent", "         %c-%t    [00%p] d..2. %a: %n: [FAILED TO PARSE] %w"),
+    ("trace-cmd report -l", "    %c-%t    %pd..2. %a: %n: %k"),
+    ("trace-cmd report --ts-diff", "         %c-%t    [00%p] d..2. %a: (+2000271) %n: %k"),
+    ("trace-cmd report of two buffers", "    mine:          %c-%t    [00%p] d..2. %a: %n: %k"),
+    ("stack traces of ftrace", "         %c-%t    [00%p] d..2. %a: %n: %k\n         %c-%t    [00%p] d..2. %a: <stack trace>\n => __schedule\n => schedule"),
+    ("a comma in the time", "         %c-%t    [00%p] d..2. %A: %n: %k"),
+    ("function_graph", " %a |   %p)  %c-%t |               |  /* %n: %k */\n %a |   %p)  %c-%t |   0.405 us    |  update_rq_clock();"),
+    ("function_graph between threads", " ------------------------------------------\n %p) hog-1300 => beat-1201\n ------------------------------------------\n\n %a |   %p)  %c-%t |               |  /* %n: %k */\n %a |   %p)  %c-%t |   0.405 us    |  update_rq_clock();"),
+    ("perf script", "            %c    %t [00%p] %a:             sched:%n: %k"),
+    ("perf script -F -comm", "   %t [00%p] %a:             sched:%n: %k"),
+    ("perf script -F +pid,-cpu", "            %c 1200/%t %a:             sched:%n: %k"),
+    ("perf script -F +period,+ip", "            %c    %t [00%p] %a:   1 sched:%n: %k  ffffffff9f0a12b4 __schedule+0x2f4 ([kernel.kallsyms])"),
+    ("perf script -F +misc", "            %c    %t [00%p] K   %a:             sched:%n: %k"),
+    ("perf script -F +tod", "            %c    %t [00%p] 2026-03-24 12:34:56.789012 %a:             sched:%n: %k"),
+    ("perf script with machines", "VM:00001 VCPU:000             %c    %t [00%p] %a:             sched:%n: %k"),
+    ("perf record with terms", "            %c    %t [00%p] %a: sched:%n/call-graph=no/: %k"),
+    ("perf record with a modifier", "            %c    %t [00%p] %a: sched:%n:u: %k"),
+    ("perf record -g", "            %c    %t [00%p] %a:             sched:%n: %k\n\tffffffff9f0a12b4 __schedule+0x2f4 ([kernel.kallsyms])\n\t      0 [unknown] ([unknown])\n"),
+    ("babeltrace2 --clock-seconds", "[%a000] (+0.000003000) board %n: { cpu_id = %p }, %l"),
+    ("babeltrace2 --no-delta", "[%a000] board %n: { cpu_id = %p }, %l"),
+    ("babeltrace2 -f all", "[%a000] (+0.000003000) kernel:board:3 (12) %n: { cpu_id = %p }, %l"),
+    ("contexts of LTTng", "[%a000] (+0.000003000) board %n: { cpu_id = %p }, { tid = %t, procname = \"x, }\" }, %l"),
+    ("perf data convert --to-ctf", "[%a000] (+0.000003000) sched:%n: { cpu_id = %p }, { perf_ip = 0xFFFFFFFF9F0A12B4, perf_tid = %t, %b"),
+];
 
-/// Every form, and its text.
-fn forms() -> Vec<(&'static str, String)> {
-    let perf_event = |line: &Line| format!("{:>12}sched:{}", "", kernel(line));
-    let plain = text(|line| line.ftrace(" d..2.", &kernel(line)));
-    let graph = |line: &Line| {
+/// Forms of the whole text.
+fn wholes() -> Vec<(&'static str, String)> {
+    let plain = text(PLAIN);
+    let ftrace = format!("# tracer: nop\n{plain}");
+    let json = serde_json::json!({ "traceEvents": [], "systemTraceEvents": ftrace });
+    let empty: String = (2..192)
+        .map(|cpu| format!("CPU {cpu} is empty\n"))
+        .collect();
+    let mark = "\n   beat-1201 [000] ..... 5000.000017: tracing_mark_write: one\ntwo\n\n";
+    let section = |cpu| {
+        let lines = schedule();
+        let of_cpu = lines.iter().filter(|line| line.cpu == cpu);
         format!(
-            " {} |   {})  {:>10}-{:<6} |               |  /* {} */\n {} |   {})  {:>10}-{:<6} |   0.405 us    |  update_rq_clock();",
-            line.at(),
-            line.cpu,
-            comm(line.tid),
-            line.tid,
-            kernel(line),
-            line.at(),
-            line.cpu,
-            comm(line.tid),
-            line.tid
+            "##### CPU {cpu} buffer started ####\n{}",
+            text_of(of_cpu, PLAIN)
         )
     };
-    let stacks = |line: &Line| {
-        format!(
-            "{}\n\tffffffff9f0a12b4 __schedule+0x2f4 ([kernel.kallsyms])\n\t      0 [unknown] ([unknown])\n",
-            line.perf(&perf_event(line))
-        )
-    };
-    let json = serde_json::json!({ "traceEvents": [], "systemTraceEvents": format!("# tracer: nop\n{plain}") });
+    let report = text("         %c-%t    [00%p] d..2. %a: %n:   %s");
+    let nuttx = text("    %c-%t [%p] %a: %n: %k");
+    let nuttx = [" prio=120", " prev_prio=120", " next_prio=120"]
+        .iter()
+        .fold(nuttx, |text, prio| text.replace(prio, ""));
+    let perf = text("            %c    %t [00%p] %a:             sched:%n: %k");
     vec![
-        ("no irq-info", text(|line| line.ftrace("", &kernel(line)))),
-        ("record-tgid", plain.replace(" [0", " (  1200) [0")),
-        ("no tgid known", plain.replace(" [0", " (-----) [0")),
-        (
-            "trace-cmd report",
-            format!(
-                "cpus=2\n{}",
-                text(|line| line.ftrace(" d..2.", &format!("{}:   {}", line.name(), line.short())))
-            ),
-        ),
-        (
-            "trace-cmd report -R",
-            text(|line| {
-                line.ftrace(
-                    "",
-                    &format!("{}:   {}", line.name(), line.numbers("256", "1")),
-                )
-            }),
-        ),
-        (
-            "-R of 32 bits",
-            text(|line| {
-                line.ftrace(
-                    "",
-                    &format!("{}:   {}", line.name(), line.numbers("0x100", "0x1")),
-                )
-            }),
-        ),
-        (
-            "-R of trace-cmd 3.3",
-            text(|line| {
-                line.ftrace(
-                    "-0x9",
-                    &format!("{}: {}", line.name(), line.numbers("256", "1")),
-                )
-            }),
-        ),
-        (
-            "not understood by libtraceevent",
-            text(|line| {
-                line.ftrace(
-                    " d..2.",
-                    &format!(
-                        "{}: [FAILED TO PARSE] {}",
-                        line.name(),
-                        line.numbers("256", "1")
-                    ),
-                )
-            }),
-        ),
-        (
-            "trace-cmd report -l",
-            text(|line| {
-                format!(
-                    "{:>8.8}-{:<7} {}d..2. {}: {}",
-                    comm(line.tid),
-                    line.tid,
-                    line.cpu,
-                    line.at(),
-                    kernel(line)
-                )
-            }),
-        ),
-        (
-            "trace-cmd report --ts-diff",
-            text(|line| line.ftrace(" d..2.", &format!("(+2000271) {}", kernel(line)))),
-        ),
-        (
-            "trace-cmd report of two buffers",
-            text(|line| format!("{:>8}: {}", "mine", line.ftrace(" d..2.", &kernel(line)))),
-        ),
-        (
-            "192 CPUs",
-            format!(
-                "version = 6\n{}{plain}",
-                (2..192)
-                    .map(|cpu| format!("CPU {cpu} is empty\n"))
-                    .collect::<String>()
-            ),
-        ),
+        ("trace-cmd report", format!("cpus=2\n{report}")),
+        ("192 CPUs", format!("version = 6\n{empty}{plain}")),
         (
             "trace-cmd's statistics",
             format!("{plain}CPU: 0\nentries: 40\noverrun: 0\n"),
         ),
         (
             "atrace",
-            format!("capturing trace... done\nTRACE:\n# tracer: nop\n{plain}"),
+            format!("capturing trace... done\nTRACE:\n{ftrace}"),
         ),
-        (
-            "sections of CPUs",
-            [0, 1]
-                .map(|cpu| {
-                    format!(
-                        "##### CPU {cpu} buffer started ####\n{}",
-                        schedule()
-                            .iter()
-                            .filter(|line| line.cpu == cpu)
-                            .map(|line| line.ftrace(" d..2.", &kernel(line)) + "\n")
-                            .collect::<String>()
-                    )
-                })
-                .concat(),
-        ),
+        ("sections of CPUs", [0, 1].map(section).concat()),
         (
             "cut at the start",
             format!("ched_switch: prev_comm=x\n{plain}"),
         ),
-        (
-            "a mark of several lines",
-            plain.replacen(
-                '\n',
-                "\n   beat-1201 [000] ..... 5000.000017: tracing_mark_write: one\ntwo\n\n",
-                1,
-            ),
-        ),
-        (
-            "stack traces of ftrace",
-            text(|line| {
-                format!(
-                    "{}\n{}\n => __schedule\n => schedule",
-                    line.ftrace(" d..2.", &kernel(line)),
-                    line.ftrace(" d..2.", "<stack trace>")
-                )
-            }),
-        ),
+        ("a mark of several lines", plain.replacen('\n', mark, 1)),
         (
             "CRLF and a byte order mark",
             format!("\u{feff}{}", plain.replace('\n', "\r\n")),
-        ),
-        (
-            "a comma in the time",
-            text(|line| {
-                line.ftrace(" d..2.", &kernel(line)).replacen(
-                    &line.at(),
-                    &line.at().replace('.', ","),
-                    1,
-                )
-            }),
-        ),
-        (
-            "function_graph",
-            format!("# tracer: function_graph\n{}", text(graph)),
-        ),
-        (
-            "function_graph between threads",
-            text(|line| {
-                format!(
-                    " {}\n {}) hog-1300 => beat-1201\n {}\n\n{}",
-                    "-".repeat(42),
-                    line.cpu,
-                    "-".repeat(42),
-                    graph(line)
-                )
-            }),
         ),
         (
             "a page",
@@ -353,179 +242,48 @@ fn forms() -> Vec<(&'static str, String)> {
             "Chrome's JSON in lines",
             serde_json::to_string_pretty(&json).unwrap(),
         ),
-        (
-            "NuttX",
-            text(|line| {
-                format!(
-                    "{:>8}-{:<3} [{}] {}: {}",
-                    comm(line.tid),
-                    line.tid,
-                    line.cpu,
-                    line.at(),
-                    kernel(line)
-                        .replace(" prio=120", "")
-                        .replace(" prev_prio=120", "")
-                        .replace(" next_prio=120", "")
-                )
-            }),
-        ),
-        ("perf script", text(|line| line.perf(&perf_event(line)))),
-        (
-            "perf script -F -comm",
-            text(|line| {
-                format!(
-                    "{:>7} [{:03}] {}: {}",
-                    line.tid,
-                    line.cpu,
-                    line.at(),
-                    perf_event(line)
-                )
-            }),
-        ),
-        (
-            "perf script -F +pid,-cpu",
-            text(|line| {
-                format!(
-                    "{:>16} 1200/{} {}: {}",
-                    comm(line.tid),
-                    line.tid,
-                    line.at(),
-                    perf_event(line)
-                )
-            }),
-        ),
-        (
-            "perf script -F +period,+ip",
-            text(|line| {
-                line.perf(&format!(
-                    "  1 sched:{}  ffffffff9f0a12b4 __schedule+0x2f4 ([kernel.kallsyms])",
-                    kernel(line)
-                ))
-            }),
-        ),
-        (
-            "perf script -F +misc",
-            text(|line| line.perf(&perf_event(line)).replacen("] ", "] K   ", 1)),
-        ),
-        (
-            "perf script -F +tod",
-            text(|line| {
-                line.perf(&perf_event(line))
-                    .replacen("] ", "] 2026-03-24 12:34:56.789012 ", 1)
-            }),
-        ),
-        (
-            "perf script with machines",
-            text(|line| format!("VM:00001 VCPU:000 {}", line.perf(&perf_event(line)))),
-        ),
-        (
-            "perf record with terms",
-            text(|line| {
-                line.perf(&format!(
-                    "sched:{}/call-graph=no/: {}",
-                    line.name(),
-                    line.kernels()
-                ))
-            }),
-        ),
-        (
-            "perf record with a modifier",
-            text(|line| line.perf(&format!("sched:{}:u: {}", line.name(), line.kernels()))),
-        ),
-        ("perf record -g", text(stacks)),
+        ("NuttX", nuttx),
         (
             "perf's header",
             format!(
-                "# ========\n# captured on    : Tue\n# event : name = sched:sched_switch, , id = 5\n#\n{}",
-                text(|line| line.perf(&perf_event(line)))
+                "# ========\n# captured on    : Tue\n# event : name = sched:sched_switch, , id = 5\n#\n{perf}"
             ),
-        ),
-        (
-            "babeltrace2 --clock-seconds",
-            text(|line| line.lttng("(+0.000003000) board ", &line.braces("tid"))),
-        ),
-        (
-            "babeltrace2 --no-delta",
-            text(|line| line.lttng("board ", &line.braces("tid"))),
-        ),
-        (
-            "babeltrace2 -f all",
-            text(|line| line.lttng("(+0.000003000) kernel:board:3 (12) ", &line.braces("tid"))),
-        ),
-        (
-            "contexts of LTTng",
-            text(|line| {
-                line.lttng(
-                    "(+0.000003000) board ",
-                    &format!(
-                        "{{ tid = {}, procname = \"x, }}\" }}, {}",
-                        line.tid,
-                        line.braces("tid")
-                    ),
-                )
-            }),
-        ),
-        (
-            "perf data convert --to-ctf",
-            text(|line| {
-                format!(
-                    "[{}000] (+0.000003000) sched:{}: {{ cpu_id = {} }}, {{ perf_ip = 0xFFFFFFFF9F0A12B4, perf_tid = {}, {}",
-                    line.at(),
-                    line.name(),
-                    line.cpu,
-                    line.tid,
-                    &line.braces("pid")[2..]
-                )
-            }),
         ),
     ]
 }
 
 #[test]
 fn every_form_of_text_tells_the_same_bursts() {
-    let expected = alike(&text(|line| line.ftrace(" d..2.", &kernel(line))), "ftrace");
+    let expected = alike(&text(PLAIN), "ftrace");
     assert_eq!(expected.len(), 28);
-    let mut wrong = Vec::new();
-    for (form, text) in forms() {
-        match read_bytes(&text) {
-            Err(error) => wrong.push(format!("{form}: {error}")),
-            Ok(recording) if !recording.warnings.is_empty() => {
-                wrong.push(format!("{form}: {:?}", recording.warnings))
-            }
-            Ok(_) => {}
-        }
-        if read_bytes(&text).is_ok() && alike(&text, form) != expected {
-            wrong.push(format!(
-                "{form}: {:?}\nnot {:?}",
-                &alike(&text, form)[..2],
-                &expected[..2]
-            ));
-        }
+    let lines = LINES.map(|(name, form)| (name, text(form)));
+    for (form, text) in lines.into_iter().chain(wholes()) {
+        assert_eq!(alike(&text, form), expected, "{form}");
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
 fn a_form_that_cannot_be_read_is_an_error_that_says_what_to_do() {
-    let one = "sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=b next_pid=8 next_prio=120";
-    for (text, said) in [
-        (text(|line| format!("[00000005000000008805] (+000000000000) board {}: {{ cpu_id = 0 }}, {}", line.name(), line.braces("tid"))), "--clock-cycles"),
-        (text(|line| format!("timestamp = {}000, delta = +0.000003000, name = {}, stream.packet.context = {{ cpu_id = 0 }}, event.fields = {}", line.at(), line.name(), line.braces("tid"))), "without options on fields or names"),
-        (text(|line| format!("[{}000] (+0.000003000) board {}: {{ 0 }}, {{ \"a\", 7 }}", line.at(), line.name())), "without options on fields or names"),
-        (format!(" 0)               |  /* {one} */\n 0)   0.405 us    |  update_rq_clock();\n"), "funcgraph-abstime"),
-        (format!("  <idle>-0         0dN.2    5us : {one}\n"), "latency-format"),
-        (format!("  hog-1300 [000] d..2. 12345678901234: {one}\n"), "with the clock 'mono'"),
-        (format!("  hog-1300 [000] d..2. {one}\n"), "it needs a thread's number, a time"),
+    #[rustfmt::skip]
+    let forms = [
+        (text("[00000005000000008805] (+000000000000) board %n: { cpu_id = 0 }, %l"), "--clock-cycles"),
+        (text("timestamp = %a000, delta = +0.000003000, name = %n, stream.packet.context = { cpu_id = 0 }, event.fields = %l"), "without options on fields or names"),
+        (text("[%a000] (+0.000003000) board %n: { 0 }, { \"a\", 7 }"), "without options on fields or names"),
+        (format!(" 0)               |  /* {SWITCH} */\n 0)   0.405 us    |  update_rq_clock();\n"), "funcgraph-abstime"),
+        (format!("  <idle>-0         0dN.2    5us : {SWITCH}\n"), "latency-format"),
+        (format!("  hog-1300 [000] d..2. 12345678901234: {SWITCH}\n"), "with the clock 'mono'"),
+        (format!("  hog-1300 [000] d..2. {SWITCH}\n"), "it needs a thread's number, a time"),
         ("[5000.000008805] (+0.000000000) board:demo:1234 my:event: { cpu_id = 0 }, { x = 1 }\n".into(), "record the kernel's events"),
         ("  a-7 [000] d..2. 5000.000008: update_rq_clock <-__schedule\n".into(), "record the kernel's events"),
-        (text(|line| line.perf(&kernel(line)).replacen(&line.at(), &format!("0.{:06}", line.us * 7919 % 997), 1)), "--deltatime"),
+        (schedule().iter().map(|line| line.in_form("   %c %t [00%p] @: %n: %k\n").replace('@', &format!("0.{:06}", line.us * 7919 % 997))).collect(), "--deltatime"),
         ("           time    cpu  task name       wait time  sch delay   run time\n 5000.000016 [0000]  hog[1300]  8.000  0.008  2.000\n".into(), "perf script"),
         ("{\"traceEvents\": []}\n".into(), "JSON without ftrace's text"),
         ("<html><script class=\"trace-data\"># tracer: nop\n</script></html>\n".into(), "without ftrace's text"),
         ("time,value\n5000.000000,1\n5000.010001,1\n".into(), "no time in whole nanoseconds"),
         ((0..40).map(|row| format!("{};5000.{:02}0050000;5\n", row % 2, row)).collect(), "its first column do not grow"),
         ("\u{feff}Dear diary\n".into(), "begins with 'Dear diary'"),
-    ] {
+    ];
+    for (text, said) in forms {
         let error = read_bytes(&text).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
     }
@@ -542,10 +300,7 @@ fn a_form_that_cannot_be_read_is_an_error_that_says_what_to_do() {
 
 #[test]
 fn what_the_recorder_lost_is_counted_in_every_form() {
-    let begin: String = schedule()[..20]
-        .iter()
-        .map(|line| line.ftrace(" d..2.", &kernel(line)) + "\n")
-        .collect();
+    let begin = text_of(&schedule()[..20], PLAIN);
     for (line, lost) in [
         ("CPU:1 [LOST 123 EVENTS]", 123),
         ("CPU:1 [LOST EVENTS]", 1),
@@ -574,17 +329,18 @@ fn what_the_recorder_lost_is_counted_in_every_form() {
 
 #[test]
 fn threads_that_the_recorder_knew_no_name_of_have_that_of_other_lines() {
-    let mut named = 0;
-    let text = text(|line| {
-        named += u32::from(line.tid == 1201);
-        let text = line.ftrace(" d..2.", &kernel(line));
-        if named == 3 {
-            text
-        } else {
-            text.replace("beat", "<...>")
+    let mut lines: Vec<String> = schedule().iter().map(|line| line.in_form(PLAIN)).collect();
+    let of_beat = lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| line.contains(" beat-1201 "));
+    let named = of_beat.map(|(place, _)| place).nth(2);
+    for (place, line) in lines.iter_mut().enumerate() {
+        if Some(place) != named {
+            *line = line.replace("beat", "<...>");
         }
-    });
-    let recording = read_bytes(text).unwrap();
+    }
+    let recording = read_bytes(lines.join("\n") + "\n").unwrap();
     let names: Vec<_> = recording
         .tasks
         .iter()

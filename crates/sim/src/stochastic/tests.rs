@@ -38,12 +38,6 @@ fn the_histogram_counts_the_jobs_within_each_boundary() {
 }
 
 #[test]
-fn jobs_that_are_all_alike_are_one_boundary() {
-    let histogram = Histogram::of(&window(&[7, 7, 7]), 10).unwrap();
-    assert_eq!(histogram.budget(0.95).demand, us(7));
-}
-
-#[test]
 fn all_times_together_are_the_whole_cpu() {
     let tasks = [(us(3_000), us(30_000)), (us(5_000), us(25_000))];
     let times = time_allocations(&tasks);
@@ -143,20 +137,6 @@ fn as_written_a_group_runs_at_the_speed_of_the_boundary_before_it() {
     // So it is under the schedule of the product.
     let schedule = Schedule::stochastic(&histogram, &budget, us(10_000), &athlon(), Rounding::Up);
     assert!(schedule.duration(us(6_000), athlon().highest()) <= us(10_000));
-}
-
-#[test]
-fn as_written_jobs_that_are_all_alike_run_at_the_highest_speed() {
-    let histogram = Histogram::of(&window(&[3_000; 100]), 10).unwrap();
-    let budget = histogram.budget(0.95);
-    let schedule = Schedule::as_written(
-        &histogram,
-        &budget,
-        us(20_000),
-        &athlon(),
-        Differences::default(),
-    );
-    assert_eq!(schedule, Schedule::uniform(athlon().highest()));
 }
 
 /// Eq. 12 as written, for speeds without bounds.

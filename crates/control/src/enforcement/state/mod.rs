@@ -171,6 +171,3 @@ impl Enforcement {
         *self = Self::Gone;
     }
 }
-
-#[cfg(test)]
-mod tests;

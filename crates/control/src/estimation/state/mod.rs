@@ -83,6 +83,3 @@ impl Estimation {
         *self = Self::Acquiring;
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -7,27 +7,6 @@ use zbus::{DBusError, Guid, fdo, interface};
 
 use super::*;
 
-const POLICY: &str = include_str!("../../../../../packaging/polkit/org.onbeat.policy");
-
-/// The policy's text about the action.
-fn described(action: Action) -> &'static str {
-    let head = format!("<action id=\"{}\">", name(action));
-    let (_, rest) = POLICY.split_once(&head).unwrap();
-    rest.split_once("</action>").unwrap().0
-}
-
-#[test]
-fn only_who_sits_at_the_machine_manages_own_tasks_and_only_administrators_others_tasks() {
-    for action in [Action::ManageOwnTasks, Action::MakeRealTime] {
-        let own = described(action);
-        assert!(own.contains("<allow_active>yes<"));
-        assert_eq!(own.matches(">yes<").count(), 1);
-    }
-    for action in [Action::ManageOtherTasks, Action::Reload] {
-        assert_eq!(described(action).matches(">auth_admin").count(), 3);
-    }
-}
-
 /// Stands for polkit: with a user's agent that never answers, and for some callers with an error.
 #[derive(Clone, Debug, Default)]
 struct Stub {

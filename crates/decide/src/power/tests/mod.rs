@@ -189,16 +189,6 @@ fn a_fall_is_dismissed_when_more_is_wanted_meanwhile() {
     assert_eq!(manager.budgets_for(), mhz(2400));
 }
 
-#[test]
-fn a_fall_is_given_up_when_budgets_cannot_be_raised() {
-    let (mut manager, tasks) = of_figure_10();
-    manager.sampled(share(0.16), &tasks, &LIMITS);
-    manager.give_up();
-    manager.budgets_in_force(at(0), Span::from_ms(100));
-    assert_eq!(manager.due(at(999), &tasks, &LIMITS), None);
-    assert_eq!(manager.budgets_for(), mhz(2400));
-}
-
 /// The same cases in every run.
 fn config() -> Config {
     Config {

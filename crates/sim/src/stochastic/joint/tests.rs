@@ -67,25 +67,6 @@ fn who_waits_for_his_next_release_counts_from_there_on() {
     assert_eq!(wish.laxity, us(20_000 - 2000 - 1500));
 }
 
-#[test]
-fn of_the_jobs_beyond_their_budget_half_are_to_end_in_time() {
-    let mut outlook = outlook(&[1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000]);
-    outlook.budget = us(4000);
-    assert_eq!(outlook.insured(us(3999)), us(4000));
-    assert_eq!(outlook.insured(us(4000)), us(6000));
-}
-
-#[test]
-fn a_distribution_has_25_parts() {
-    let jobs: Vec<u64> = (1..=1000).collect();
-    assert_eq!(outlook(&jobs).groups.len(), 25);
-}
-
-#[test]
-fn nothing_to_do_is_no_hurry() {
-    assert_eq!(wish(&[]).speed, 0.0);
-}
-
 /// The least expected energy of pieces one after the other within `steps`: each piece takes a
 /// number of steps, and after it a share of jobs goes on. The twin: it tries everything.
 fn tried(

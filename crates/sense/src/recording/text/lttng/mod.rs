@@ -221,12 +221,4 @@ mod tests {
             assert_eq!(ns_of(none), None, "{none}");
         }
     }
-
-    #[test]
-    fn a_recording_over_midnight_goes_on_with_the_next_day() {
-        let mut clock = DayClock::default();
-        assert_eq!(clock.at(DAY_NS - 5), Some(Instant::from_ns(DAY_NS - 5)));
-        assert_eq!(clock.at(3), Some(Instant::from_ns(DAY_NS + 3)));
-        assert_eq!(clock.at(4), Some(Instant::from_ns(DAY_NS + 4)));
-    }
 }
