@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::compiled::compiled;
 use crate::guard::kill_with_guard;
-use crate::{Folder, Mortal, needs_root, eventually, onbeat};
+use crate::{Folder, Mortal, eventually, needs_root, onbeat};
 
 const DEFAULT: Attributes = Attributes {
     policy: Policy::Other(Fair {
