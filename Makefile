@@ -10,11 +10,11 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # scripts/setup.sh may have put cargo there a moment ago.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help build demo test test-nightly test-vm test-vm-nightly test-packages check bench experiments programs strangers fuzz install uninstall deb \
+.PHONY: help build lab demo test test-nightly test-vm test-vm-nightly test-packages check bench experiments programs strangers fuzz install uninstall deb \
 	packages release clean
 
 help:
-	@echo 'make build        the onbeat binary, in $(TARGET_DIR)/release'
+	@echo 'make build        onbeat, in $(TARGET_DIR)/release; and make lab: onbeat-lab'
 	@echo 'make demo         a film beside CPU hogs, without onbeat and with it'
 	@echo 'make test         every test; as root also those on the live kernel'
 	@echo 'make test-nightly the long forms: 10^6 hostile calls, 1000 kills, storms, an hour of soak, all builds of libonbeat, test-packages, rustdoc, test-vm-nightly, 10^8 inputs a fuzz target; PART=killed: one'
@@ -36,10 +36,15 @@ build:
 	scripts/setup.sh build
 	cargo build --release -p onbeat
 
+lab:
+	scripts/setup.sh build
+	cd papers && cargo build --release -p onbeat-lab
+
 demo:
 	scripts/setup.sh demo
-	cargo build --release -p onbeat -p onbeat-experiments
-	mkdir -p experiments/out
+	cargo build --release -p onbeat
+	cd papers && cargo build --release -p onbeat-experiments -p onbeat-lab
+	mkdir -p papers/experiments/out
 	scripts/as-root.sh $(TARGET_DIR)/release/onbeat-experiments demo
 
 test:
@@ -57,12 +62,14 @@ test-nightly:
 
 test-vm:
 	scripts/setup.sh vm
-	cargo build --release -p onbeat -p onbeat-experiments
+	cargo build --release -p onbeat
+	cd papers && cargo build --release -p onbeat-experiments -p onbeat-lab
 	ONBEAT_VM_PATH='$(abspath $(TARGET_DIR))/release' tests/vm/run.sh --jobs 2 $(CASE)
 
 test-vm-nightly:
 	scripts/setup.sh vm
-	cargo build --release -p onbeat -p onbeat-experiments
+	cargo build --release -p onbeat
+	cd papers && cargo build --release -p onbeat-experiments -p onbeat-lab
 	ONBEAT_VM_PATH='$(abspath $(TARGET_DIR))/release' tests/vm/nightly.sh $(KERNEL)
 
 test-packages:
@@ -78,12 +85,14 @@ check:
 bench:
 	scripts/setup.sh experiments
 	cargo bench --workspace
+	cd papers && cargo bench --workspace
 	$(MAKE) -C libonbeat bench RUN='$(abspath scripts/as-root.sh)'
 
 experiments:
 	scripts/setup.sh experiments
-	cargo build --release -p onbeat -p onbeat-experiments
-	mkdir -p experiments/out
+	cargo build --release -p onbeat
+	cd papers && cargo build --release -p onbeat-experiments -p onbeat-lab
+	mkdir -p papers/experiments/out
 	scripts/as-root.sh $(TARGET_DIR)/release/onbeat-experiments $(or $(NAME),list)
 
 programs:
@@ -92,7 +101,7 @@ programs:
 strangers:
 	scripts/setup.sh strangers
 	cargo build --release -p onbeat
-	scripts/as-root.sh experiments/strangers/strangers.py --binary $(TARGET_DIR)/release/onbeat $(ARGS)
+	scripts/as-root.sh papers/experiments/strangers/strangers.py --binary $(TARGET_DIR)/release/onbeat $(ARGS)
 
 fuzz:
 	scripts/setup.sh fuzz
@@ -118,4 +127,4 @@ release:
 
 clean:
 	cargo clean
-	rm -rf experiments/out
+	rm -rf papers/experiments/out

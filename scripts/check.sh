@@ -8,11 +8,15 @@ step() {
     "$@"
 }
 
-step cargo fmt --all --check
+for workspace in . papers; do
+    step env -C "$workspace" cargo fmt --all --check
+done
 step scripts/prose.sh
 # In CI, what the tests and the fuzz targets are built with lints them as well.
 if [ -z "${CI:-}" ]; then
-    step cargo clippy --workspace --all-targets -- -D warnings
+    for workspace in . papers; do
+        step env -C "$workspace" cargo clippy --workspace --all-targets -- -D warnings
+    done
     step cargo check --quiet --manifest-path fuzz/Cargo.toml
 fi
 step scripts/lines.sh
@@ -23,7 +27,7 @@ for crate in act control daemon infer sense; do
     case $crate in control | daemon) awk -f scripts/shape.awk "crates/$crate/src" "${sources[@]}" ;; esac
 done
 
-mapfile -t commented < <(git ls-files -- '*.rs' 'crates/*.[ch]' 'schedulers/*.[ch]' 'libonbeat/*.[ch]' ':!:*vmlinux.h')
+mapfile -t commented < <(git ls-files -- '*.rs' 'crates/*.[ch]' 'papers/*.[ch]' 'libonbeat/*.[ch]' ':!:*vmlinux.h')
 echo "== awk -f scripts/comments.awk, ${#commented[@]} files"
 LC_ALL=C awk -f scripts/comments.awk "${commented[@]}"
 
@@ -35,7 +39,7 @@ fi
 
 if command -v shellcheck >/dev/null; then
     # What runs in the virtual machine is written for its small shell, in pieces.
-    mapfile -t scripts < <(git ls-files -- '*.sh' .ci/run ':!:tests/vm/cases' ':!:tests/vm/guest' ':!:tests/vm/selftest/*' ':!:experiments/*/guest.sh')
+    mapfile -t scripts < <(git ls-files -- '*.sh' .ci/run ':!:tests/vm/cases' ':!:tests/vm/guest' ':!:tests/vm/selftest/*' ':!:papers/vm' ':!:papers/experiments/*/guest.sh')
     step shellcheck "${scripts[@]}"
 else
     echo "no shellcheck here: the shell scripts stay unchecked" >&2

@@ -6,8 +6,8 @@
 # /usr/local; SERVICE=yes or SERVICE=no says otherwise. With SERVICE=prefix all of it is below PREFIX, for distributions
 # that look there.
 #
-# ONBEAT is the binary, if it is not the one that `cargo build --release` makes; NODE the binary of onbeat-node, if that is
-# installed, too. EMULATOR runs them, if they are of another architecture. LIBDIR and ZSHDIR are for distributions that have a place of their own for libraries and completions.
+# ONBEAT is the binary, if it is not the one that `cargo build --release` makes; NODE and LAB those of onbeat-node and
+# onbeat-lab, if these are installed, too. EMULATOR runs them, if they are of another architecture. LIBDIR and ZSHDIR are for distributions that have a place of their own for libraries and completions.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -85,9 +85,9 @@ end_service() {
 
 if [ "${1-}" = --remove ]; then
     end_service
-    rm -fv "$root"/bin/onbeat "$root"/bin/onbeat-node "$root"/share/man/man1/onbeat.1 "$root"/share/man/man1/onbeat-*.1 \
+    rm -fv "$root"/bin/onbeat "$root"/bin/onbeat-lab "$root"/bin/onbeat-node "$root"/share/man/man1/onbeat.1 "$root"/share/man/man1/onbeat-*.1 \
         "$root/share/man/man5/onbeat.toml.5" "$root/share/man/man8/onbeat-node.8"
-    { completions onbeat && completions onbeat-node; } | while read -r _ place; do rm -fv "$image$place"; done
+    { completions onbeat && completions onbeat-lab && completions onbeat-node; } | while read -r _ place; do rm -fv "$image$place"; done
     if [ "$service" = yes ]; then
         { service_files && rules && echo "$node_unit"; } | while read -r _ place; do rm -fv "$image$place"; done
         rmdir --ignore-fail-on-non-empty "$root/share/onbeat/rules.d" "$root/share/onbeat" 2>/dev/null || true
@@ -126,6 +126,7 @@ program() { # BINARY NAME
 }
 program "$binary" onbeat
 [ -z "${NODE-}" ] || program "$NODE" onbeat-node
+[ -z "${LAB-}" ] || program "$LAB" onbeat-lab
 if [ "$service" = yes ]; then
     service_files | while read -r source place; do
         put_here "packaging/$source" "$image$place"

@@ -13,6 +13,14 @@ cd "$(dirname "$0")/.."
 
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 
+in_both() { # COMMAND...
+    RUSTDOCFLAGS='-D warnings' "$@" && (cd papers && RUSTDOCFLAGS='-D warnings' "$@")
+}
+
+release() {
+    cargo build --release -p onbeat && (cd papers && cargo build --release -p onbeat-experiments -p onbeat-lab)
+}
+
 storms() {
     for _ in $(seq "$STORMS"); do
         cargo test -p onbeat --test daemon storm -- --nocapture || return
@@ -27,7 +35,7 @@ for part; do
         ONBEAT_HOSTILE_CALLS=$HOSTILE_CALLS cargo test -p onbeat --test daemon hostile -- --nocapture ;;
     killed) cargo build -p onbeat --examples &&
         ONBEAT_KILLS=$KILLS cargo test -p onbeat --test daemon killed -- --nocapture ;;
-    soak) cargo build --release -p onbeat -p onbeat-experiments &&
+    soak) release &&
         "$target/release/onbeat-experiments" soak --minutes "$SOAK_MINUTES" ;;
     storms) cargo build -p onbeat --examples &&
         storms ;;
@@ -37,9 +45,9 @@ for part; do
         make --no-print-directory -C libonbeat/examples/player test SANITIZE=address OUT="$target/libonbeat" ;;
     packages) cargo build --release -p onbeat -p onbeat-node &&
         TARGET_DIR=$target tests/packages/run.sh ;;
-    docs) RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps &&
-        cargo clippy --workspace --all-targets -- -D warnings ;;
-    vm) cargo build --release -p onbeat -p onbeat-experiments &&
+    docs) in_both cargo doc --workspace --no-deps &&
+        in_both cargo clippy --workspace --all-targets -- -D warnings ;;
+    vm) release &&
         ONBEAT_VM_PATH=$target/release tests/vm/nightly.sh ;;
     fuzz) scripts/fuzz.sh "$FUZZ_LONGEST" "$FUZZ_RUNS" ;;
     *)

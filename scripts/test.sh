@@ -15,7 +15,14 @@ cd "$(dirname "$0")/.."
 # Programs and tests in one go: for programs alone, cargo would build the crates anew, because some have fewer
 # features then.
 status=0
-cargo build --workspace --lib --bins --tests --examples || status=1
+in_both() { # COMMAND...: in both workspaces
+    local failed=0
+    "$@" || failed=1
+    env -C papers "$@" || failed=1
+    return "$failed"
+}
+[ -z "${CARGO_TARGET_DIR-}" ] || CARGO_TARGET_DIR=$(realpath -m "$CARGO_TARGET_DIR")
+in_both cargo build --workspace --lib --bins --tests --examples || status=1
 [ "${1-}" != --build ] || exit "$status"
 
 output=$(mktemp -d)
@@ -94,7 +101,7 @@ in_the_virtual_machine() {
 }
 
 part summary cat tests/summary/run.sh
-part cargo skips_alone cargo test --workspace --lib --bins --tests --examples --no-fail-fast -- --show-output
+part cargo skips_alone in_both cargo test --workspace --lib --bins --tests --examples --no-fail-fast -- --show-output
 awk -f scripts/unfinished.awk "$output/cargo" >"$output/unfinished"
 part libonbeat cat make --no-print-directory -j "$(nproc)" -C libonbeat test-quick OUT="$libonbeat"
 part player cat make --no-print-directory -C libonbeat/examples/player test OUT="$libonbeat"

@@ -13,7 +13,7 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     SkeletonBuilder::new()
         .source("src/bpf/tracer.bpf.c")
-        .clang_args(bpf::arguments(&out))
+        .clang_args(bpf::arguments(&out, "../.."))
         // No program reads it; and what rustup's minimal profile calls rustfmt only fails.
         .rustfmt(out.join("none"))
         .build_and_generate(out.join("tracer.skel.rs"))

@@ -117,7 +117,7 @@ fi
 there=$root
 [ "${program[0]}" != chroot ] || there=
 mkdir -p "$root/tmp"
-cp examples/player.toml tests/traces/onbeat/mplayer25.reserved.gz "$root/tmp"
+cp tests/traces/onbeat/mplayer25.reserved.gz "$root/tmp"
 answers() { # PATTERN COMMAND...
     local pattern=$1
     shift
@@ -128,7 +128,6 @@ answers() { # PATTERN COMMAND...
         exit 1
     }
 }
-answers '^player +1 +1500 ' sim "$there/tmp/player.toml"
 answers '^ +2269 +mplayer +40 ms ' analyze "$there/tmp/mplayer25.reserved.gz"
 answers ' 2269 +mplayer +reserved ' replay "$there/tmp/mplayer25.reserved.gz"
 # What it finds depends on the machine.

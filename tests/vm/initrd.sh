@@ -2,7 +2,7 @@
 # Packs an initrd: busybox, the guest's init, the named programs with their libraries, and files.
 #
 # A word is a program to be found in PATH (or in ONBEAT_VM_PATH, first), NAME.c for one of ours in
-# programs/ or experiments/workloads/, or FROM:TO for a plain file.
+# programs/ or papers/experiments/workloads/, or FROM:TO for a plain file.
 #
 # usage: tests/vm/initrd.sh OUT.cpio KERNEL_FOLDER CASE.sh [PROGRAM | FROM:TO]...
 set -euo pipefail
@@ -54,7 +54,7 @@ for word; do
         ;;
     *.c)
         source=$here/programs/$word
-        [ -f "$source" ] || source=$here/../../experiments/workloads/$word
+        [ -f "$source" ] || source=$here/../../papers/experiments/workloads/$word
         gcc -O2 -Wall -Wextra -Werror -static -I "$here/../../libonbeat/include" -o "$root/usr/bin/${word%.c}" "$source"
         ;;
     *) add_program "$word" ;;

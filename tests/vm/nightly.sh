@@ -11,10 +11,10 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
-# Loading, serving and ending of schedulers; the loop, by SCHED_DEADLINE and through sched_ext; and the way back.
-by_version=(every_tracer_hears_a_program every_scheduler_loads_where_doctor_says_so every_scheduler_serves_all_and_stops schedulers_serve_two_cpus
+# Loading, serving and ending of schedulers; the loop; and the way back.
+by_version=(every_tracer_hears_a_program every_scheduler_loads_where_its_status_says_so every_scheduler_serves_all_and_stops schedulers_serve_two_cpus
     a_player_plays_on_under_every_scheduler a_player_is_served_beside_others_on_two_cpus
-    a_scheduler_that_fails_is_put_out a_missed_deadline_is_heard_at_once the_loop_keeps_the_beat_through_sched_ext
+    a_scheduler_that_fails_is_put_out a_missed_deadline_is_heard_at_once
     a_process_keeps_its_reservation_and_is_kept_to_it a_control_group_has_a_reservation_on_two_cpus
     who_loses_its_cpu_while_it_speaks_stands_in_line an_ordinary_task_holds_up_no_chosen_one a_chosen_task_leaves_a_cpu_that_others_keep
     a_chosen_task_does_not_wait_for_a_cpu_that_another_took a_chain_of_short_children_starves_nobody
@@ -46,7 +46,7 @@ cases_for() { # SERIES KERNEL
     case "$1" in
     first | second) ;;
     # It misdescribes its functions: a clear word is all that can be had.
-    7.1.13) echo every_scheduler_loads_where_doctor_says_so ;;
+    7.1.13) echo every_scheduler_loads_where_its_status_says_so ;;
     6.12 | 6.1 | 5.10) printf '%s\n' "${without[@]}" ;;
     *)
         printf '%s\n' "${by_version[@]}"

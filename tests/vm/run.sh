@@ -17,7 +17,7 @@
 #
 # usage: tests/vm/run.sh [--kernel WHICH] [--results FOLDER] [--set NAME=VALUE]...
 #                        [--need WORD]... [--cpus N] [--jobs N] [--image N] [--images N] [--follow] [--quick] [CASE...]
-#        CASE is a name in tests/vm/cases, or a path to a .sh file; without one, all in tests/vm/cases
+#        CASE is a name in tests/vm/cases or papers/vm, or a path to a .sh file; without one, all of these
 #        --kernel    first (the default), second, or another that kernel.sh knows
 #        --results   where each case's serial.log and results go, into a folder of its name
 #        --set       a variable that the case can read
@@ -72,7 +72,11 @@ files=()
 for word; do
     case "$word" in
     *.sh) files+=("$(realpath "$word")") ;;
-    *) files+=("$here/cases/$word.sh") ;;
+    *)
+        file=$here/cases/$word.sh
+        [ -f "$file" ] || file=$here/../../papers/vm/$word.sh
+        files+=("$file")
+        ;;
     esac
     if [ ! -f "${files[-1]}" ]; then
         echo "tests/vm: no case '$word': there is no ${files[-1]}" >&2
@@ -80,7 +84,8 @@ for word; do
     fi
 done
 if [ $# -eq 0 ]; then
-    for file in "$here"/cases/*.sh; do
+    for file in "$here"/cases/*.sh "$here"/../../papers/vm/*.sh; do
+        [ -f "$file" ] || continue
         if [ -z "$quick" ] || [ "$(head_of "$file" long no)" != yes ]; then
             files+=("$file")
         fi

@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 
-use onbeat_control::{
-    Controller, DryRun, EstimationSettings, Next, Report, Settings, ThreadReport, drive,
-};
+use onbeat_control::{Controller, DryRun, Next, Report, Settings, ThreadReport, drive};
 use onbeat_model::{Bandwidth, Capacity, Span};
 use onbeat_sense::recording::{self, Replay};
 
@@ -20,14 +18,10 @@ fn capacity() -> Capacity {
 }
 
 fn report(recording: &str) -> Report {
-    report_with(recording, Settings::default())
-}
-
-fn report_with(recording: &str, settings: Settings) -> Report {
     let traces = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces"));
     let mut sensor = Replay::new(recording::read(traces.join(recording)).unwrap());
     sensor.track_all();
-    let mut controller = Controller::new(settings, DryRun::new(capacity()));
+    let mut controller = Controller::new(Settings::default(), DryRun::new(capacity()));
     drive(&mut sensor, &mut controller, |_, _| Next::Continue).unwrap();
     controller.finish(onbeat_model::Sensor::now(&sensor))
 }
@@ -58,18 +52,4 @@ fn a_period_guessed_while_a_thread_caught_up_is_put_right() {
     let report = report("onbeat/mplayer25.reserved.gz");
     let server = named(&report, "Xvfb");
     assert!(server.period.abs_diff(Span::from_ms(40)) < Span::from_us(100));
-}
-
-#[test]
-fn the_papers_analyser_finds_the_films_period_in_the_loop() {
-    let settings = Settings {
-        estimation: EstimationSettings {
-            analyse: Some(onbeat_lfspp::analyse),
-            ..EstimationSettings::default()
-        },
-        ..Settings::default()
-    };
-    let report = report_with("onbeat/mplayer25.reserved.gz", settings);
-    let player = named(&report, "mplayer");
-    assert!(player.period.abs_diff(Span::from_ms(40)) < Span::from_us(100));
 }

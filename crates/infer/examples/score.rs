@@ -31,7 +31,7 @@ use made_up::Train;
 use onbeat_infer::period::{Beat, Tracker};
 use onbeat_model::{Instant, Rhythm, Span};
 use scoring::folder::{self, App, Single, Truth};
-use scoring::{Method, Thread};
+use scoring::{Thread, analyse};
 
 /// How the names of made-up threads begin; they count for no confidence.
 const MADE_UP: &str = "made-up";
@@ -74,8 +74,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         logs.extend(folder::lime(folder)?);
     }
     let trains = made_up::trains(arguments.first_seed, SEEDS);
-    let score = |method, show| {
-        let mut score = Score::new(method, show);
+    let score = |show| {
+        let mut score = Score::new(show);
         score.apps(&apps, Some(Span::from_secs(1)), "1 s");
         score.apps(&apps, Some(Span::from_ms(500)), "0.5 s");
         score.apps(&apps, None, "whole");
@@ -84,7 +84,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         score
     };
     if arguments.windows {
-        score(Method::Default, Show::All);
+        score(Show::All);
         return Ok(());
     }
     let show = if arguments.verbose {
@@ -92,10 +92,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     } else {
         Show::None
     };
-    for method in [Method::Default, Method::Lfspp] {
-        println!("{}\n", method.name());
-        score(method, show).print();
-    }
+    score(show).print();
     track(&apps);
     Ok(())
 }
@@ -185,21 +182,19 @@ impl Class {
 }
 
 struct Score {
-    method: Method,
     show: Show,
     rows: Vec<Row>,
     classes: Vec<Class>,
 }
 
 impl Score {
-    fn new(method: Method, show: Show) -> Self {
+    fn new(show: Show) -> Self {
         let class = |from| Class {
             from,
             programs: BTreeMap::new(),
             expected: 0.0,
         };
         Self {
-            method,
             show,
             rows: Vec::new(),
             classes: [0.99, 0.98, 0.95, 0.9, 0.8, 0.0].map(class).into(),
@@ -223,7 +218,7 @@ impl Score {
                 let whole = app.recording.ended.since(app.recording.began);
                 let length = length.unwrap_or(whole);
                 for (to, bursts) in scoring::windows(&app.recording, &thread, length) {
-                    let found = self.method.analyse(bursts, to);
+                    let found = analyse(bursts, to);
                     let what = format!(
                         "{} {} {name} to {:.1} s",
                         app.name,
@@ -244,7 +239,7 @@ impl Score {
             let threads = scoring::busiest_threads(&single.recording);
             let found = threads
                 .first()
-                .and_then(|thread| self.method.analyse(&thread.bursts, single.recording.ended));
+                .and_then(|thread| analyse(&thread.bursts, single.recording.ended));
             let row = before + usize::from(single.truth.is_aperiodic());
             self.judge(row, found, &single.truth, &single.name);
         }
@@ -260,7 +255,7 @@ impl Score {
                 starved: false,
             };
             let to = train.bursts.last().map_or(Instant::ZERO, |b| b.blocked);
-            let found = self.method.analyse(&train.bursts, to);
+            let found = analyse(&train.bursts, to);
             let row = before + usize::from(truth.is_aperiodic());
             let what = format!("{MADE_UP} {} {number}", train.kind);
             self.judge(row, found, &truth, &what);
@@ -384,7 +379,7 @@ fn track(apps: &[App]) {
 
 fn track_thread(app: &App, thread: &Thread, truth: &Truth) -> Option<String> {
     let (from, rhythm) = scoring::windows(&app.recording, thread, Span::from_ms(500))
-        .filter_map(|(to, bursts)| Some((to, Method::Default.analyse(bursts, to)?)))
+        .filter_map(|(to, bursts)| Some((to, analyse(bursts, to)?)))
         .find(|(_, rhythm)| scoring::is_right(*rhythm, truth))?;
     let mut tracker = Tracker::new(rhythm);
     let (mut bursts, mut changed) = (0, 0);

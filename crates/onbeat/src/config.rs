@@ -15,18 +15,17 @@ use onbeat_model::{Bandwidth, Task};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::cli::{AnalysisMethod, MeansChoice, Through, band};
+use crate::cli::{MeansChoice, band};
 
 /// The settings of one run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunConfig {
     /// The limits and the prediction of budgets.
     pub(crate) budgets: Budgets,
-    /// The part of the kernel that enforces the reservations, and how.
+    /// What threads are given.
     pub(crate) enforcement: EnforcementTable,
     /// The rule for the CPUs' speed, if there is one.
     pub(crate) power: Option<PowerSettings>,
-    analyser: AnalysisMethod,
     weights: BTreeMap<String, f64>,
 }
 
@@ -45,7 +44,7 @@ impl RunConfig {
         let (predictor, parameters) = self.predictor();
         Settings {
             estimation: EstimationSettings {
-                analyse: self.analyser.analyse(),
+                analyse: None,
                 predictor,
                 parameters,
             },
@@ -79,8 +78,6 @@ fn weight(weights: &BTreeMap<String, f64>, task: &Task) -> f64 {
 /// `[enforcement]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EnforcementTable {
-    /// The part of the kernel that enforces the reservations.
-    pub(crate) through: Through,
     /// What threads are given.
     pub(crate) means: MeansChoice,
 }
@@ -89,7 +86,6 @@ pub(crate) struct EnforcementTable {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EnforcementText {
-    through: Option<Through>,
     means: Option<MeansChoice>,
 }
 
@@ -104,7 +100,6 @@ pub(crate) struct ReadSettings {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Tables {
-    analyser: Option<AnalysisMethod>,
     limits: Option<LimitsTable>,
     prediction: Option<Prediction>,
     #[serde(default)]
@@ -158,9 +153,6 @@ impl ReadSettings {
     pub(crate) fn parse(&mut self, path: &Path, text: &str) -> Result<(), ConfigError> {
         let at = |offset| Place::new(path, text, offset);
         let tables: Tables = tables_of(path, text)?;
-        if let Some(analyser) = tables.analyser {
-            self.config.analyser = analyser;
-        }
         if let Some(limits) = tables.limits {
             limits.put_into(&mut self.config.budgets, at)?;
         }
@@ -178,7 +170,6 @@ impl ReadSettings {
         if let Some(enforcement) = tables.enforcement {
             let before = self.config.enforcement;
             self.config.enforcement = EnforcementTable {
-                through: enforcement.through.unwrap_or(before.through),
                 means: enforcement.means.unwrap_or(before.means),
             };
         }
@@ -196,9 +187,6 @@ impl ReadSettings {
     /// All of it together.
     pub(crate) fn config(self) -> anyhow::Result<RunConfig> {
         let power = self.power.settings()?;
-        if self.config.enforcement.through == Through::Scx && power.is_some() {
-            bail!("enforcement.through = \"scx\" works without [power]: leave it out");
-        }
         Ok(RunConfig {
             power,
             ..self.config
@@ -255,7 +243,7 @@ mod tests {
             "power.rule=\"band\"",
             "power.band=\"30%-70%\"",
             "power.sampling=\"500ms\"",
-            "enforcement.through=\"deadline\"",
+            "enforcement.means=\"nice\"",
         ])
         .unwrap();
         let (kind, parameters) = config.predictor();
@@ -265,7 +253,7 @@ mod tests {
         assert_eq!(power.sampling, Span::from_ms(500));
         let band = Band::new(Bandwidth::from_cpus(0.3), Bandwidth::from_cpus(0.7));
         assert_eq!(Some(power.rule), band.map(SpeedRule::Band));
-        assert_eq!(config.enforcement.through, Through::Deadline);
+        assert_eq!(config.enforcement.means, MeansChoice::Nice);
         assert!(config.without_a_machine("replay").is_err());
     }
 
@@ -307,10 +295,6 @@ mod tests {
             (
                 "power={rule=\"grace\",best-effort=\"200%\"}",
                 "at most \"100%\"",
-            ),
-            (
-                "enforcement.through=\"scx\"\npower.rule=\"band\"",
-                "leave it out",
             ),
             ("enforcement.partition=true", "unknown field `partition`"),
             ("limits.total=\"120%\"", "at most \"100%\""),

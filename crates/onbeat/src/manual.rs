@@ -1,12 +1,6 @@
 //! The parts of the man pages beside the flags: exit statuses, files, environment, examples.
 
-/// One section of a man page: terms and what they mean.
-pub(crate) struct Section {
-    /// Its heading.
-    pub(crate) title: &'static str,
-    /// Its entries, in order.
-    pub(crate) entries: &'static [(&'static str, &'static str)],
-}
+use onbeat_command::pages::{CHILD_EXIT_STATUS, EXIT_STATUS, Entries, Section};
 
 /// The sections of a page, in order: `onbeat`, or `onbeat-COMMAND`.
 pub(crate) fn sections(page: &str) -> Vec<Section> {
@@ -17,16 +11,13 @@ pub(crate) fn sections(page: &str) -> Vec<Section> {
         "onbeat-attach" => (EXIT_STATUS, ATTACH_EXAMPLES),
         "onbeat-record" => (EXIT_STATUS, RECORD_EXAMPLES),
         "onbeat-analyze" => (EXIT_STATUS, ANALYZE_EXAMPLES),
-        "onbeat-plan" => (EXIT_STATUS, PLAN_EXAMPLES),
         "onbeat-replay" => (EXIT_STATUS, REPLAY_EXAMPLES),
         "onbeat-top" => (TOP_EXIT_STATUS, TOP_EXAMPLES),
         "onbeat-report" => (EXIT_STATUS, REPORT_EXAMPLES),
-        "onbeat-sim" => (EXIT_STATUS, SIM_EXAMPLES),
         "onbeat-doctor" => (DOCTOR_EXIT_STATUS, DOCTOR_EXAMPLES),
         "onbeat-restore" => (RESTORE_EXIT_STATUS, RESTORE_EXAMPLES),
         "onbeat-mark" => (EXIT_STATUS, MARK_EXAMPLES),
         "onbeat-daemon" => (EXIT_STATUS, DAEMON_EXAMPLES),
-        "onbeat-scheduler" => (EXIT_STATUS, SCHEDULER_EXAMPLES),
         "onbeat-generate" => (EXIT_STATUS, GENERATE_EXAMPLES),
         _ => (EXIT_STATUS, ONBEAT_EXAMPLES),
     };
@@ -49,7 +40,7 @@ pub(crate) fn sections(page: &str) -> Vec<Section> {
     }
     if matches!(
         page,
-        "onbeat-run" | "onbeat-attach" | "onbeat-top" | "onbeat-replay" | "onbeat-sim"
+        "onbeat-run" | "onbeat-attach" | "onbeat-top" | "onbeat-replay"
     ) {
         sections.push(Section {
             title: "SETTINGS",
@@ -74,32 +65,6 @@ pub(crate) fn sections(page: &str) -> Vec<Section> {
     });
     sections
 }
-
-type Entries = &'static [(&'static str, &'static str)];
-
-const EXIT_STATUS: Entries = &[
-    ("0", "Done."),
-    (
-        "1",
-        "It failed; a message on standard error says what happened and what to do.",
-    ),
-    ("2", "The command line was wrong."),
-];
-
-const CHILD_EXIT_STATUS: Entries = &[
-    (
-        "2",
-        "The command line was wrong (or the program itself ended with 2).",
-    ),
-    (
-        "125",
-        "onbeat itself failed; a message on standard error says what happened and what to do.",
-    ),
-    ("126", "The program was found but cannot be executed."),
-    ("127", "The program was not found."),
-    ("128+N", "Signal N ended the program."),
-    ("any other", "The program's own exit status."),
-];
 
 const DOCTOR_EXIT_STATUS: Entries = &[
     ("0", "onbeat can work here."),
@@ -166,10 +131,6 @@ pub(crate) const SETTINGS: Entries = &[
         "Weight under overload of the threads with this name or number [default: 1]; a higher one takes bandwidth from the others.",
     ),
     (
-        "analyser=\"default\"",
-        "Period analyser: default, or lfspp (the spectrum and peak heuristic of the LFS++ paper, section 5.2).",
-    ),
-    (
         "prediction.predictor=\"percentile\"",
         "Rule that predicts the next budget: percentile, rate (LFS++: CPU time per sampling period), mean-sigma, binary (LFS: up when a budget ran out, else slowly down), statistical (GRACE-OS; the default with power.rule=\"grace\"), or pattern (a budget for each place of a group of jobs that repeats, as a film's frames do; else as percentile).",
     ),
@@ -196,10 +157,6 @@ pub(crate) const SETTINGS: Entries = &[
     (
         "prediction.sampling=\"1s\"",
         "Time between two samples of the CPU time; a longer one reacts later (rate).",
-    ),
-    (
-        "enforcement.through=\"deadline\"",
-        "Part of the kernel that enforces the reservations: deadline (SCHED_DEADLINE), or scx (onbeat's scheduler `reserve`, for all ordinary tasks as long as onbeat runs).",
     ),
     (
         "enforcement.means=\"auto\"",
@@ -336,17 +293,6 @@ const RESERVE_EXAMPLES: Entries = &[(
     "Play a film under a reservation set by hand.",
 )];
 
-const PLAN_EXAMPLES: Entries = &[
-    (
-        "onbeat plan --misses 5% film.onbeat",
-        "Print the smallest reservations under which at most 5% of the jobs would have been late.",
-    ),
-    (
-        "onbeat plan --cie template.yaml robot.onbeat >robot.yaml",
-        "Fill in runtime, deadline and period for Autoware's thread_configurator_node.",
-    ),
-];
-
 const REPLAY_EXAMPLES: Entries = &[
     (
         "onbeat replay film.onbeat",
@@ -364,21 +310,6 @@ const REPORT_EXAMPLES: Entries = &[
         "Reserve for a player, and write what happened to a file.",
     ),
     ("onbeat report film.json -o film.html", "Make a page of it."),
-];
-
-const SIM_EXAMPLES: Entries = &[
-    (
-        "onbeat sim player.toml --timeline player.json",
-        "Simulate, and look at the timeline in ui.perfetto.dev.",
-    ),
-    (
-        "onbeat sim --seed 1-100 --json player.toml",
-        "A hundred runs on all CPUs, one JSON object each.",
-    ),
-    (
-        "onbeat sim --from film.onbeat --cpus 1,2 --speed 50%,100% --hogs 4",
-        "Print misses and energy of the recorded threads on other machines and under other policies.",
-    ),
 ];
 
 const DOCTOR_EXAMPLES: Entries = &[(
@@ -404,17 +335,6 @@ const DAEMON_EXAMPLES: Entries = &[
     (
         "onbeat daemon --check",
         "Check the configuration; print the line of a mistake, and what to write instead.",
-    ),
-];
-
-const SCHEDULER_EXAMPLES: Entries = &[
-    (
-        "onbeat scheduler list",
-        "List the schedulers, and which of them this kernel takes.",
-    ),
-    (
-        "sudo onbeat scheduler start best",
-        "Run one, with live statistics, until Ctrl-C.",
     ),
 ];
 

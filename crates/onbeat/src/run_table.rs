@@ -5,7 +5,7 @@ use std::fmt::Write;
 use onbeat_control::{Application, AtSpeed, Means, Report, ResponseTimes, State, ThreadReport};
 use onbeat_model::{Bandwidth, Instant, Span};
 
-use crate::table::TextTable;
+use onbeat_command::table::TextTable;
 use onbeat_top::Align;
 
 /// The most threads that are listed; the rest is in the report.

@@ -4,11 +4,16 @@
 //! everything back. A service that was started anew knows nothing of it, and is asked again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::future::poll_fn;
+use std::io;
 use std::ops::ControlFlow;
-use std::pin::pin;
+use std::os::fd::AsFd;
+use std::pin::{Pin, pin};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
+use async_io::Async;
 use onbeat_act::task;
 use onbeat_control::{Application, TimeHistogram};
 use onbeat_model::{Reservation, Span, TaskId};
@@ -16,7 +21,7 @@ use onbeat_top::{ServiceConnection, ServiceError, State, ThreadSnapshot, WantedT
 use zbus::blocking::{Connection, connection};
 use zbus::zvariant::Value;
 
-use crate::signals::Signals;
+use onbeat_command::signals::Signals;
 
 const NAME: &str = "org.onbeat.Manager1";
 const PATH: &str = "/org/onbeat/Manager1";
@@ -106,7 +111,7 @@ impl ClientSession {
         let before = zbus::block_on(owner(&self.connection));
         let mut answer = pin!(call(&self.connection, wish));
         let answer = loop {
-            if let Some(answer) = signals.unless_one_comes(answer.as_mut())? {
+            if let Some(answer) = unless_one_comes(signals, answer.as_mut())? {
                 break answer;
             }
             if let Some(signal) = signals.next_that_ends() {
@@ -132,7 +137,7 @@ impl ClientSession {
         self.next_look = Instant::now() + PACE;
         self.follow_bus();
         // Without it, the next look tries again.
-        let _ = signals.unless_one_comes(pin!(self.look()));
+        let _ = unless_one_comes(signals, pin!(self.look()));
     }
 
     async fn look(&mut self) {
@@ -362,6 +367,22 @@ fn in_words(error: zbus::Error) -> anyhow::Error {
         }
         error => error.into(),
     }
+}
+
+/// Waits for what `answer` gives, or until a signal of the process is there to be read: then there
+/// is none yet.
+fn unless_one_comes<A: Future>(
+    signals: &Signals,
+    mut answer: Pin<&mut A>,
+) -> io::Result<Option<A::Output>> {
+    let signal = Async::new(signals.as_fd())?;
+    let mut signal = pin!(signal.readable());
+    Ok(zbus::block_on(poll_fn(|context| {
+        if let Poll::Ready(answer) = answer.as_mut().poll(context) {
+            return Poll::Ready(Some(answer));
+        }
+        signal.as_mut().poll(context).map(|_| None)
+    })))
 }
 
 #[cfg(test)]

@@ -2,11 +2,10 @@
 
 use std::fmt::Write;
 
-use onbeat_model::Span;
-use onbeat_sim::scenario::figures::Quantiles;
+use onbeat_model::{Quantiles, Span};
 
 use crate::history::RecordedThread;
-use crate::table::TextTable;
+use onbeat_command::table::TextTable;
 use onbeat_top::Align;
 
 /// The threads that have a rhythm, and how many have none.

@@ -8,19 +8,20 @@ use std::path::{Path, PathBuf};
 
 use libbpf_rs::libbpf_sys::API_HEADERS;
 
-/// The arguments for clang. Libbpf's headers are unpacked below `out`, as the builder itself would
-/// unpack them into a folder with a name of chance.
-pub(crate) fn arguments(out: &Path) -> Vec<OsString> {
+/// The arguments for clang, for a package from which `checkout` leads to the whole. Libbpf's
+/// headers are unpacked below `out`, as the builder itself would unpack them into a folder with a
+/// name of chance.
+pub(crate) fn arguments(out: &Path, checkout: &str) -> Vec<OsString> {
     let headers = out.join("bpf");
     fs::create_dir_all(&headers).expect("a folder can be made in OUT_DIR");
     for (name, text) in API_HEADERS {
         fs::write(headers.join(name), text).expect("a file can be written in OUT_DIR");
     }
     let package = env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
-    let workspace = PathBuf::from(package)
-        .join("../..")
+    let checkout = PathBuf::from(package)
+        .join(checkout)
         .canonicalize()
-        .expect("a package is two folders below its workspace");
+        .expect("the package is in the checkout");
     let arch = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets CARGO_CFG_TARGET_ARCH");
     let mut arguments = Vec::from(
         [
@@ -38,7 +39,7 @@ pub(crate) fn arguments(out: &Path) -> Vec<OsString> {
     );
     arguments.push(out.into());
     // Out of both that match, some versions of clang take the longer one and some the later one.
-    arguments.push(stands_for(&workspace, "."));
+    arguments.push(stands_for(&checkout, "."));
     arguments.push(stands_for(out, "out"));
     arguments
 }

@@ -3,7 +3,7 @@
 #
 # The paper saw the 10 ms task end up to 75 ms after its activation under SCHED_RR, and both tasks within
 # their periods under reservations. onbeat is told neither period nor runtime; a hog runs beside it.
-# experiments/reservations-vs-rr is the whole experiment.
+# papers/experiments/reservations-vs-rr is the whole experiment.
 tasks() { # MORE-OF-BOTH
     echo "$(rt_app_task short 10000 2500 "$1"), $(rt_app_task long 400000 100000 "$1")"
 }

@@ -2,7 +2,7 @@
 # needs: onbeat rt-app
 #
 # One CPU here, so the loads are two thirds of the paper's (20, 19 and 14%): with a margin of a quarter
-# they must fit under onbeat's cap of 85%. experiments/three-rt-apps is the whole experiment.
+# they must fit under onbeat's cap of 85%. papers/experiments/three-rt-apps is the whole experiment.
 tasks="$(rt_app_task a 3505 700), $(rt_app_task b 8220 1560), $(rt_app_task c 100000 14000)"
 
 calibrate_rt_app

@@ -1,4 +1,4 @@
-# The soft real-time program of experiments/workloads: demands by seed, as often late as its log says, and the cheaters.
+# The soft real-time program of papers/experiments/workloads: demands by seed, as often late as its log says, and the cheaters.
 # needs: srtgen.c
 
 # columns LOG AWK-PROGRAM: over the log without its heading.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use onbeat_infer::period::{Beat, Tracker};
 use onbeat_model::{Rhythm, Span};
 use scoring::folder::{self, App, Truth};
-use scoring::{Method, is_right};
+use scoring::{analyse, is_right};
 
 fn traces() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces"))
@@ -58,7 +58,7 @@ impl Tally {
 }
 
 /// The windows of the periodic threads, and those of the others.
-fn score(method: Method, window: Span) -> (Tally, Tally) {
+fn score(window: Span) -> (Tally, Tally) {
     let (mut periodic, mut aperiodic) = (Tally::default(), Tally::default());
     for app in apps() {
         for thread in scoring::busiest_threads(&app.recording) {
@@ -67,16 +67,11 @@ fn score(method: Method, window: Span) -> (Tally, Tally) {
             };
             let mut tally = Tally::default();
             for (to, bursts) in scoring::windows(&app.recording, &thread, window) {
-                let found = method.analyse(bursts, to);
+                let found = analyse(bursts, to);
                 let right = tally.right;
                 tally.judge(found, truth);
                 if tally.right == right {
-                    println!(
-                        "{}: {}, {}: {found:?}",
-                        method.name(),
-                        app.name,
-                        thread.comm
-                    );
+                    println!("{}, {}: {found:?}", app.name, thread.comm);
                 }
             }
             if truth.is_aperiodic() {
@@ -91,7 +86,7 @@ fn score(method: Method, window: Span) -> (Tally, Tally) {
 
 #[test]
 fn the_period_is_right_in_98_of_100_windows_of_a_second_with_2_false_alarms_at_most() {
-    let (periodic, aperiodic) = score(Method::Default, Span::from_secs(1));
+    let (periodic, aperiodic) = score(Span::from_secs(1));
     assert!(periodic.windows() > 45 && aperiodic.windows() >= 7);
     assert!(periodic.share() >= 0.98, "{periodic:?}");
     assert!(aperiodic.share() >= 0.98, "{aperiodic:?}");
@@ -99,7 +94,7 @@ fn the_period_is_right_in_98_of_100_windows_of_a_second_with_2_false_alarms_at_m
 
 #[test]
 fn the_period_is_right_in_95_of_100_windows_of_half_a_second() {
-    let (periodic, aperiodic) = score(Method::Default, Span::from_ms(500));
+    let (periodic, aperiodic) = score(Span::from_ms(500));
     assert!(periodic.windows() > 90 && aperiodic.windows() >= 15);
     assert!(periodic.share() >= 0.95, "{periodic:?}");
     assert!(aperiodic.share() >= 0.98, "{aperiodic:?}");
@@ -122,7 +117,7 @@ fn a_longer_recording_makes_at_most_one_answer_in_a_hundred_worse() {
             {
                 let to = app.recording.began + Span::from_secs(1) * length;
                 let end = thread.bursts.partition_point(|burst| burst.woke < to);
-                let found = Method::Default.analyse(&thread.bursts[..end], to);
+                let found = analyse(&thread.bursts[..end], to);
                 let mut tally = Tally::default();
                 tally.judge(found, truth);
                 if was_right && tally.right == 0 {
@@ -138,16 +133,6 @@ fn a_longer_recording_makes_at_most_one_answer_in_a_hundred_worse() {
 }
 
 #[test]
-fn the_default_analyser_beats_the_papers_on_threads_with_and_without_a_period() {
-    for window in [Span::from_secs(1), Span::from_ms(500)] {
-        let (periodic, aperiodic) = score(Method::Default, window);
-        let (reference_periodic, reference_aperiodic) = score(Method::Lfspp, window);
-        assert!(periodic.share() > reference_periodic.share());
-        assert!(aperiodic.share() > reference_aperiodic.share());
-    }
-}
-
-#[test]
 fn the_period_of_every_periodic_release_log_is_right() {
     let mut tally = Tally::default();
     for single in folder::lime(&traces()).unwrap() {
@@ -155,7 +140,7 @@ fn the_period_of_every_periodic_release_log_is_right() {
             continue;
         }
         let threads = scoring::busiest_threads(&single.recording);
-        let found = Method::Default.analyse(&threads[0].bursts, single.recording.ended);
+        let found = analyse(&threads[0].bursts, single.recording.ended);
         tally.judge(found, &single.truth);
         assert_eq!(tally.right, tally.windows(), "{}: {found:?}", single.name);
     }
@@ -172,7 +157,7 @@ fn of_a_displays_threads_at_most_5_windows_in_100_have_the_double_of_the_period(
     for thread in scoring::busiest_threads(&app.recording) {
         let truth = &app.threads[&thread.comm];
         for (to, bursts) in scoring::windows(&app.recording, &thread, Span::from_secs(1)) {
-            let found = Method::Default.analyse(bursts, to);
+            let found = analyse(bursts, to);
             let is = |times: f64| {
                 let truth = Truth {
                     periods: vec![times * truth.periods[0]],
@@ -198,10 +183,7 @@ fn a_compositor_that_sleeps_twice_a_frame_and_its_client_have_the_frames_period(
     for thread in scoring::busiest_threads(&app.recording) {
         let mut tally = Tally::default();
         for (to, bursts) in scoring::windows(&app.recording, &thread, Span::from_secs(1)) {
-            tally.judge(
-                Method::Default.analyse(bursts, to),
-                &app.threads[&thread.comm],
-            );
+            tally.judge(analyse(bursts, to), &app.threads[&thread.comm]);
         }
         assert!(
             tally.right >= 7 && tally.right == tally.windows(),
@@ -222,7 +204,7 @@ fn a_tracked_thread_stays_within_a_hundredth_of_its_period_to_the_end_of_the_rec
                 continue;
             }
             let (from, rhythm) = scoring::windows(&app.recording, &thread, Span::from_secs(1))
-                .find_map(|(to, bursts)| Some((to, Method::Default.analyse(bursts, to)?)))
+                .find_map(|(to, bursts)| Some((to, analyse(bursts, to)?)))
                 .unwrap();
             let mut tracker = Tracker::new(rhythm);
             for burst in thread.bursts.iter().filter(|burst| burst.woke >= from) {

@@ -1,4 +1,4 @@
-//! Scores analysers over recordings whose periods are known: shared by the test over small
+//! Scores the analyser over recordings whose periods are known: shared by the test over small
 //! recordings and by the `score` example over whole folders.
 
 pub(crate) mod folder;
@@ -14,41 +14,18 @@ pub(crate) const FEWEST: usize = 6;
 /// How close a period must come to the true one.
 pub(crate) const WITHIN: f64 = 0.01;
 
-/// One of the two analysers, with nothing heard yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Method {
-    Default,
-    Lfspp,
-}
-
-impl Method {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::Lfspp => "lfspp",
-        }
-    }
-
-    /// The strongest rhythm of these bursts, in a window that ends at `now`.
-    pub(crate) fn analyse(self, bursts: &[Burst], now: Instant) -> Option<Rhythm> {
-        let whole = bursts
-            .first()
-            .map_or(Span::ZERO, |first| now.since(first.woke));
-        match self {
-            Self::Default => {
-                let mut analyser = period::Analyser::new(period::AnalyserConfig {
-                    window: whole,
-                    capacity: bursts.len(),
-                    ..period::AnalyserConfig::default()
-                });
-                bursts.iter().for_each(|burst| analyser.hear(burst));
-                analyser.analyse(now).first().copied()
-            }
-            Self::Lfspp => {
-                onbeat_lfspp::rhythm(bursts.iter().copied(), whole.max(Span::from_ns(1)))
-            }
-        }
-    }
+/// The strongest rhythm of these bursts, in a window that ends at `now`.
+pub(crate) fn analyse(bursts: &[Burst], now: Instant) -> Option<Rhythm> {
+    let whole = bursts
+        .first()
+        .map_or(Span::ZERO, |first| now.since(first.woke));
+    let mut analyser = period::Analyser::new(period::AnalyserConfig {
+        window: whole,
+        capacity: bursts.len(),
+        ..period::AnalyserConfig::default()
+    });
+    bursts.iter().for_each(|burst| analyser.hear(burst));
+    analyser.analyse(now).first().copied()
 }
 
 /// The rhythm has one of the true periods.

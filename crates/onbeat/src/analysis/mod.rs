@@ -1,14 +1,11 @@
 //! Analyses a recording window by window: what `analyze` prints, before it is printed.
 
-mod rhythms;
 mod windows;
 
 use onbeat_infer::recorded;
 use onbeat_model::{Instant, Rhythm, Span, Task};
 use onbeat_sense::recording::Recording;
 use serde::Serialize;
-
-use crate::cli::AnalysisMethod;
 
 /// Fewer wakeups than this in a window say nothing about a rhythm: the thread is left out there.
 pub(crate) const FEWEST_WAKEUPS: usize = 6;
@@ -68,13 +65,13 @@ impl From<&Finding> for AnalysisLine {
 pub(crate) fn findings(
     recording: &Recording,
     window: Option<Span>,
-    method: AnalysisMethod,
 ) -> impl Iterator<Item = Finding> {
     windows::windows(recording, window)
         .into_iter()
         .filter(|stretch| stretch.bursts.len() >= FEWEST_WAKEUPS)
-        .map(move |stretch| {
-            let rhythms = rhythms::rhythms(&stretch, method);
+        .map(|stretch| {
+            let length = stretch.to.since(stretch.from);
+            let rhythms = recorded::rhythms(&stretch.bursts, length, stretch.to);
             Finding {
                 task: stretch.task,
                 from: stretch.from,

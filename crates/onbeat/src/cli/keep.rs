@@ -8,7 +8,9 @@ use onbeat_model::Bandwidth;
 
 use super::config::ConfigOption;
 use super::tracing::LoopTracer;
-use super::values::{self, Pipelines};
+use onbeat_command::values;
+
+use super::values::Pipelines;
 
 /// The control loop.
 #[derive(Debug, Args)]

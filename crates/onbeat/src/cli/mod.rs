@@ -3,18 +3,36 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use onbeat_model::{Bandwidth, Reservation, Span};
-use onbeat_schedulers::reserve::{GroupBudget, NoBudget};
+use onbeat_command::state::StateDirectory;
+use onbeat_command::values::positive_span;
+use onbeat_model::{Reservation, Span};
 
 mod config;
 #[cfg(test)]
 mod documented;
+/// Whose command lines, flags and links are true, from the folder of the checkout.
+#[cfg(test)]
+const DOCUMENTS: [&str; 14] = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "ARCHITECTURE.md",
+    "docs/tutorial.md",
+    "docs/formats.md",
+    "docs/daemon.md",
+    "docs/containers.md",
+    "docs/metrics.md",
+    "docs/realtimekit.md",
+    "docs/tracers.md",
+    "docs/troubleshooting.md",
+    "docs/limits.md",
+    "docs/alternatives.md",
+    "docs/glossary.md",
+];
+#[cfg(test)]
+const CHECKOUT: &str = "../..";
 mod keep;
 mod replay;
-mod scheduler;
 mod service;
-mod sim;
-mod state;
 mod top;
 mod tracing;
 mod values;
@@ -22,13 +40,10 @@ mod values;
 pub(crate) use config::ConfigOption;
 pub(crate) use keep::KeepOptions;
 pub(crate) use replay::ReplayArgs;
-pub(crate) use scheduler::{Allowed, PlanOption, SchedulerArgs, SchedulerCommand, StartArgs};
 pub(crate) use service::ServiceOption;
-pub(crate) use sim::{ComparisonOptions, RecordedPolicy, SimArgs};
-pub(crate) use state::StateDirectory;
 pub(crate) use top::TopArgs;
 pub(crate) use tracing::TracingOptions;
-pub(crate) use values::{AnalysisMethod, MeansChoice, Pipelines, Through, band};
+pub(crate) use values::{MeansChoice, Pipelines, band};
 
 /// Keeps CPU time for programs with deadlines on a busy machine.
 ///
@@ -101,16 +116,9 @@ pub(crate) enum Command {
     /// Start a program under a fixed reservation
     ///
     /// The program's first thread gets the reservation; its other threads and children do not
-    /// inherit it. With `--through scx` the whole program shares it, with all its threads and
-    /// children. Ends with the program's exit status. With root's rights (or CAP_SYS_NICE) onbeat
+    /// inherit it. Ends with the program's exit status. With root's rights (or CAP_SYS_NICE) onbeat
     /// acts itself, otherwise it asks the system service.
     Reserve(ReserveArgs),
-    /// Plan reservations for the threads of recordings
-    ///
-    /// For each periodic thread, prints the smallest reservation under which its jobs would have
-    /// missed no more deadlines than --misses allows, whether all fit this machine, and how to set
-    /// them without onbeat. Needs no privilege.
-    Plan(PlanArgs),
     /// Replay a recording through the loop and print its decisions
     ///
     /// Runs the loop of `run --dry-run` on the recording, in the recording's time, and prints each
@@ -122,18 +130,13 @@ pub(crate) enum Command {
     /// Reads a file that `run`, `attach`, `watch`, `replay` or `analyze` wrote with --report, and
     /// writes one HTML file that needs nothing else.
     Report(ReportArgs),
-    /// Simulate a machine and its tasks, from a file or a recording
-    ///
-    /// Runs in virtual time and needs no privilege. The same file and seed give the same figures.
-    /// Several files and seeds run on all CPUs at once. With --from, prints the deadlines that the
-    /// threads of a recording would have missed, and the energy, under other policies and on other
-    /// machines.
-    Sim(SimArgs),
-    /// Run one of onbeat's own schedulers in the kernel (sched_ext)
-    ///
-    /// The kernel returns to its own scheduler when onbeat ends, even by a kill, and when the
-    /// scheduler fails.
-    Scheduler(SchedulerArgs),
+    /// A command of onbeat-lab, as are the next two
+    #[command(hide = true, disable_help_flag = true)]
+    Sim(LabArgs),
+    #[command(hide = true, disable_help_flag = true)]
+    Plan(LabArgs),
+    #[command(hide = true, disable_help_flag = true)]
+    Scheduler(LabArgs),
     /// Check this kernel and this user's rights, with advice for each missing feature
     Doctor(DoctorArgs),
     /// Restore the threads that a killed onbeat left changed
@@ -234,7 +237,7 @@ pub(crate) struct RecordArgs {
     pub(crate) wakeups: bool,
     /// Time after which to stop, such as 10s [default: none]; a program that onbeat started then
     /// gets SIGTERM
-    #[arg(long, value_name = "TIME", value_parser = values::positive_span)]
+    #[arg(long, value_name = "TIME", value_parser = positive_span)]
     pub(crate) duration: Option<Span>,
     /// No progress line
     #[arg(short, long)]
@@ -281,11 +284,8 @@ pub(crate) struct AnalyzeArgs {
     ///
     /// Windows start at the recording's first event. In a longer window a period is surer, and a
     /// change of it is seen later.
-    #[arg(long, value_name = "TIME", value_parser = values::positive_span)]
+    #[arg(long, value_name = "TIME", value_parser = positive_span)]
     pub(crate) window: Option<Span>,
-    /// The period analyser
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) method: AnalysisMethod,
     /// Print one JSON object per line, thread and window instead of a table
     #[arg(long)]
     pub(crate) json: bool,
@@ -302,8 +302,7 @@ pub(crate) struct AnalyzeArgs {
 /// `onbeat reserve`.
 #[derive(Debug, Args)]
 pub(crate) struct ReserveArgs {
-    /// CPU time in each period, such as 5ms; with --through scx it may exceed the period, on
-    /// several CPUs
+    /// CPU time in each period, such as 5ms
     #[arg(long, value_name = "TIME")]
     runtime: Span,
     /// Time from one replenishment to the next, such as 20ms
@@ -316,15 +315,6 @@ pub(crate) struct ReserveArgs {
     /// [default: the program may also use CPU time that no reservation needs]
     #[arg(long)]
     pub(crate) hard: bool,
-    /// The part of the kernel that enforces the reservation
-    #[arg(
-        long,
-        value_enum,
-        value_name = "WHAT",
-        default_value_t,
-        conflicts_with = "hard"
-    )]
-    pub(crate) through: Through,
     /// The folder of the state file.
     #[command(flatten)]
     pub(crate) state: StateDirectory,
@@ -345,40 +335,13 @@ impl ReserveArgs {
             self.period,
         )
     }
-
-    /// The same for the whole program, on as many CPUs as it takes.
-    pub(crate) fn budget(&self) -> Result<GroupBudget, NoBudget> {
-        GroupBudget::new(
-            self.runtime,
-            self.deadline.unwrap_or(self.period),
-            self.period,
-        )
-    }
 }
 
-/// `onbeat plan`.
+/// What onbeat-lab gets.
 #[derive(Debug, Args)]
-pub(crate) struct PlanArgs {
-    /// The recordings
-    #[arg(required = true, value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
-    /// Share of its deadlines that each thread may miss; a higher one makes the reservations
-    /// smaller
-    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = values::percent)]
-    pub(crate) misses: Bandwidth,
-    /// File for a task set for rt-app, with a stand-in for each thread
-    #[arg(long, value_name = "FILE")]
-    pub(crate) rt_app: Option<PathBuf>,
-    /// Template of Autoware's callback-isolated executors, to print with the reservations filled in
-    /// instead of a table
-    ///
-    /// Threads are found by lines of prerun_node's log (`tid=NUMBER | ID`) in comments of the
-    /// template, by the names of threads without a callback group, and by the periods of timers.
-    #[arg(long, value_name = "TEMPLATE.yaml", conflicts_with = "json")]
-    pub(crate) cie: Option<PathBuf>,
-    /// Print one JSON object per thread and line instead of a table
-    #[arg(long)]
-    pub(crate) json: bool,
+pub(crate) struct LabArgs {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) words: Vec<std::ffi::OsString>,
 }
 
 /// `onbeat report`.

@@ -11,8 +11,8 @@ use crate::analysis::{self, AnalysisLine, FEWEST_WAKEUPS, Finding};
 use crate::cli::AnalyzeArgs;
 use crate::commands::keep::write_report;
 use crate::history::RunHistory;
-use crate::output::{Output, warn};
-use crate::table::TextTable;
+use onbeat_command::output::{Output, warn};
+use onbeat_command::table::TextTable;
 use onbeat_top::Align;
 
 /// Reads, analyses, prints.
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
     if args.report.is_some() || args.perfetto.is_some() {
         write_history(&recording, args)?;
     }
-    let findings = analysis::findings(&recording, args.window, args.method);
+    let findings = analysis::findings(&recording, args.window);
     let mut output = BufWriter::new(io::stdout().lock());
     if args.json {
         for finding in findings {

@@ -9,7 +9,7 @@ use super::keep::PreparedRun;
 use super::served;
 use crate::cli::{AttachArgs, KeepOptions};
 use crate::live_view::LiveView;
-use crate::signals::Signals;
+use onbeat_command::signals::Signals;
 
 /// Tracks, keeps, gives back.
 pub(crate) fn run(args: &AttachArgs) -> anyhow::Result<ExitCode> {

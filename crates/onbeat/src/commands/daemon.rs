@@ -6,8 +6,8 @@ use anyhow::Context;
 use onbeat_daemon::{ServiceOptions, Signal, Sources};
 
 use crate::cli::DaemonArgs;
-use crate::guard;
-use crate::signals::Signals;
+use onbeat_command::guard;
+use onbeat_command::signals::Signals;
 
 /// Serves until told to end.
 pub(crate) fn run(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
         has_bus: !args.no_bus,
         hand_over: args.hand_over,
     };
-    guard::start(&options.state);
+    guard::start(guard::THIS.as_ref(), &options.state);
     let signals = Signals::block().context("cannot listen for signals")?;
     onbeat_daemon::run(&options, || next(&signals))?;
     Ok(ExitCode::SUCCESS)

@@ -11,7 +11,7 @@ use onbeat_sense::{energy, tracer};
 use serde::Serialize;
 
 use crate::cli::DoctorArgs;
-use crate::table::TextTable;
+use onbeat_command::table::TextTable;
 use onbeat_top::Align;
 
 /// The output of `doctor --json`; `docs/formats.md` describes it.
@@ -35,7 +35,6 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let mut features = onbeat_sense::bpf::probe();
     features.extend(onbeat_act::kernel::probe());
     features.push(energy::probe(Path::new(energy::POWERCAP)));
-    features.push(onbeat_schedulers::kernel::probe());
     features.extend(onbeat_daemon::managers::managers().into_iter().map(manager));
     let tracers = tracer::probe();
     let works = |feature: &Feature| feature.standing != Support::None;

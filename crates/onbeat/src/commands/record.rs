@@ -8,10 +8,10 @@ use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span};
 use onbeat_sense::recording::{Facts, Writer};
 use onbeat_sense::tracer::Wants;
 
-use crate::child::{Child, Gated};
 use crate::cli::RecordArgs;
-use crate::signals::Signals;
 use crate::start_tracer;
+use onbeat_command::child::{Child, Gated};
+use onbeat_command::signals::Signals;
 
 /// How long events wait in the kernel at most.
 const PACE: Span = Span::from_ms(100);

@@ -15,10 +15,10 @@ use super::keep::{Closing, tell, write_report};
 use crate::cli::ReplayArgs;
 use crate::config::RunConfig;
 use crate::history::{RunHistory, Tap};
-use crate::output::{Output, create, warn};
 use crate::own_time::OwnTime;
 use crate::run_table;
-use crate::table::TextTable;
+use onbeat_command::output::{Output, create, warn};
+use onbeat_command::table::TextTable;
 use onbeat_top::Align;
 
 /// Reads, decides, prints.

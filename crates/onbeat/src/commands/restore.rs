@@ -8,7 +8,7 @@ use onbeat_act::restore::{self, Skipped};
 use onbeat_sense::tracefs;
 
 use crate::cli::RestoreArgs;
-use crate::guard;
+use onbeat_command::guard;
 
 /// Puts back, and says of each task what became of it.
 pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {

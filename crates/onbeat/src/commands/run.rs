@@ -10,10 +10,10 @@ use onbeat_sense::preparation::Preparation;
 
 use super::keep::PreparedRun;
 use super::served;
-use crate::child::{self, CannotExecute, Child, Gated, ProgramEnd};
 use crate::cli::{KeepOptions, RunArgs};
 use crate::live_view::LiveView;
-use crate::signals::{ReceivedSignal, Signals};
+use onbeat_command::child::{self, CannotExecute, Child, Gated, ProgramEnd};
+use onbeat_command::signals::{ReceivedSignal, Signals};
 
 /// Starts, tracks, keeps; gives the program's exit status.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {

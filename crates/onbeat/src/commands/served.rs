@@ -12,11 +12,11 @@ use onbeat_model::{Span, TaskId};
 use onbeat_top::{Align, ThreadSnapshot};
 
 use super::run::ChildProgram;
-use crate::child::{Gated, ProgramEnd};
 use crate::cli::{AttachArgs, ReserveArgs, RunArgs, ServiceOption};
 use crate::service::{ClientRequest, ClientSession};
-use crate::signals::Signals;
-use crate::table::TextTable;
+use onbeat_command::child::{Gated, ProgramEnd};
+use onbeat_command::signals::Signals;
+use onbeat_command::table::TextTable;
 
 /// How long it is waited for a signal between two looks.
 const PAUSE: Duration = Duration::from_millis(200);

@@ -16,8 +16,8 @@ use super::{attach, report, run};
 use crate::cli::TopArgs;
 use crate::live_view::LiveView;
 use crate::replay::{self, TopReplay};
-use crate::signals::Signals;
-use crate::table::TextTable;
+use onbeat_command::signals::Signals;
+use onbeat_command::table::TextTable;
 
 /// The time over which the use is a mean where there is only one look.
 const USED_OVER: Duration = Duration::from_secs(1);

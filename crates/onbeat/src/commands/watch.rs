@@ -10,13 +10,13 @@ use onbeat_sense::tracer::{Tracer, TracerKind, Wants};
 
 use super::keep::write_report;
 use super::run::ChildProgram;
-use crate::child::Gated;
 use crate::cli::WatchArgs;
 use crate::history::{RecordedThread, RunHistory};
-use crate::output::Output;
-use crate::signals::Signals;
 use crate::start_tracer;
 use crate::watch_table;
+use onbeat_command::child::Gated;
+use onbeat_command::output::Output;
+use onbeat_command::signals::Signals;
 
 /// How long what happened waits to be looked at.
 const PACE: Span = Span::from_ms(100);

@@ -12,10 +12,9 @@ use onbeat_control::{Decision, DoneJob, Entry, SpeedEntry};
 use onbeat_infer::recorded::{self, Recorded};
 use onbeat_metrics::cgroup_of;
 use onbeat_model::{
-    Burst, Cgroup, Event, Flow, Follow, Instant, Job, Rhythm, Sensor, Span, Task, TaskId,
+    Burst, Cgroup, Event, Flow, Follow, Instant, Job, Quantiles, Rhythm, Sensor, Span, Task, TaskId,
 };
 use onbeat_sense::recording::Recording;
-use onbeat_sim::scenario::figures::Quantiles;
 use onbeat_timeline::{Detail, Lanes, Timeline, Unit};
 use onbeat_top::harmless;
 use serde::{Deserialize, Serialize};

@@ -151,18 +151,6 @@ fn a_csv_is_task_zero_and_six_wakeups_are_enough_to_be_told_of() {
 }
 
 #[test]
-fn the_papers_method_finds_a_players_period_too() {
-    let file = trace("apps/mplayer25.l0.txt.gz");
-    let objects = analyze(&["--window", "1s", "--method", "lfspp", &file]);
-    let found = periods(&objects, "mplayer");
-    assert_eq!(found.len(), 7, "{found:?}");
-    for period_ns in found {
-        let period_ns = period_ns.expect("the paper's method calls everything periodic");
-        assert!((period_ns / 40e6 - 1.0).abs() < 0.01, "{period_ns}");
-    }
-}
-
-#[test]
 fn the_table_has_a_line_per_thread_and_says_what_it_leaves_out() {
     let output = onbeat(["analyze", &trace("apps/rtappTableI.l0.txt.gz")]);
     let table = stdout(&output);

@@ -25,7 +25,6 @@ fn a_wrong_command_line_is_told_with_status_2() {
         (vec!["analyze"], "<FILE>"),
         (vec!["analyze", "x", "--window", "1"], "as in 500us"),
         (vec!["analyze", "x", "--window", "0s"], "above zero"),
-        (vec!["analyze", "x", "--method", "fft"], "lfspp"),
         (
             vec!["reserve", "--runtime", "5ms", "--", "true"],
             "--period",

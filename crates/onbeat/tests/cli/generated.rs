@@ -19,14 +19,11 @@ fn every_man_page_has_its_sections_and_every_flag() {
         "-analyze",
         "-watch",
         "-reserve",
-        "-plan",
         "-replay",
-        "-sim",
         "-doctor",
         "-restore",
         "-generate",
         "-daemon",
-        "-scheduler",
     ] {
         let text = page(&format!("onbeat{command}.1"));
         for section in [

@@ -6,10 +6,7 @@ mod arguments;
 mod documented;
 mod formats;
 mod generated;
-mod plan;
 mod replay;
-mod scheduler;
-mod sim;
 mod top;
 
 use std::ffi::OsStr;

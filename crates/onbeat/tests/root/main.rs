@@ -12,7 +12,6 @@ mod formats;
 mod guard;
 #[path = "../own_state/mod.rs"]
 mod own_state;
-mod plan;
 mod record;
 mod reserve;
 mod restore;

@@ -22,7 +22,6 @@ use onbeat_kernel::cpus;
 use onbeat_kernel::proc::{process_of, ready_tasks};
 use onbeat_metrics::Metrics;
 use onbeat_model::{Actuator, Bandwidth, Follow, Sensor, Span, TaskId};
-use onbeat_schedulers::reserve::GroupActuator;
 use onbeat_sense::bpf;
 use onbeat_sense::energy::{self, Energy};
 use onbeat_sense::identity;
@@ -30,15 +29,16 @@ use onbeat_sense::preparation::Preparation;
 use onbeat_sense::tracer::{self, Tracer, Wants};
 use serde::Serialize;
 
-use crate::cli::{KeepOptions, MeansChoice, Pipelines, StateDirectory, Through};
+use crate::cli::{KeepOptions, MeansChoice, Pipelines};
 use crate::config::RunConfig;
-use crate::guard;
 use crate::history::{DroppedBursts, RunHistory, Tap, ThreadHistory, ThreadPlace};
 use crate::live_view::LiveView;
-use crate::output::{Output, create};
 use crate::own_time::OwnTime;
 use crate::run_table;
 use crate::start_tracer;
+use onbeat_command::guard;
+use onbeat_command::output::{Output, create};
+use onbeat_command::state::StateDirectory;
 use telling::attend;
 pub(super) use telling::tell;
 
@@ -153,7 +153,6 @@ impl<'a> PreparedRun<'a> {
             && self.config.enforcement.means != MeansChoice::Reservations
             // What can refuse a run is tried before its program begins.
             && self.config.power.is_none()
-            && self.config.enforcement.through != Through::Scx
             && (options.always || is_contended());
         may_act && options.also.is_empty() && can_join()
     }
@@ -268,12 +267,6 @@ impl Keeper<'_> {
         };
         if options.dry_run {
             let actuator = DryRun::new(kernel::capacity());
-            return self.keep_through(settings, actuator, false, begin, next);
-        }
-        if self.prepared.config.enforcement.through == Through::Scx {
-            // Before, as the kernel takes its time to look through the scheduler.
-            go_first();
-            let actuator = GroupActuator::start().context("enforcement.through = \"scx\"")?;
             return self.keep_through(settings, actuator, false, begin, next);
         }
         let is_protected = self.prepared.protected.is_some();
@@ -407,7 +400,7 @@ fn live_actuator(options: &KeepOptions) -> anyhow::Result<DeadlineActuator> {
     let hard = options.hard;
     // The guard, and threads that try out what the kernel does.
     own::start_ahead(|| {
-        let state_file = guard::state_file(&directory)?;
+        let state_file = guard::state_file(guard::THIS.as_ref(), &directory)?;
         Ok(DeadlineActuator::new(state_file, DeadlineOptions { hard }))
     })
 }
@@ -455,9 +448,6 @@ fn config_of(options: &KeepOptions) -> anyhow::Result<RunConfig> {
     if options.dry_run {
         config = config.without_a_machine("--dry-run")?;
     }
-    if options.hard && config.enforcement.through == Through::Scx {
-        bail!("enforcement.through = \"scx\" has no hard reservations: leave out --hard");
-    }
     if let Some(cap) = options.cap {
         config.budgets.total = cap.as_cpus();
     }
@@ -477,11 +467,10 @@ fn settings(
     let finds_pipelines = options.pipelines == Pipelines::Auto && tracer == tracer::TracerKind::Bpf;
     let always = options.always || tracer != tracer::TracerKind::Bpf;
     // Where an interrupt cannot be told from a thread that wakes another one, a batch program seems
-    // to have a clock; and a scheduler of onbeat's own gives reservations alone.
+    // to have a clock.
     let raises = enforcement.means != MeansChoice::Reservations
         && tracer == tracer::TracerKind::Bpf
-        && bpf::tells_wakers()
-        && enforcement.through != Through::Scx;
+        && bpf::tells_wakers();
     Settings {
         means: AllowedMeans {
             always,

@@ -1,0 +1,220 @@
+//! `onbeat-lab plan`: the smallest reservations that would have served the threads of recordings.
+
+mod cie;
+mod without_onbeat;
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use onbeat_model::{Bandwidth, Capacity, Reservation, Span};
+use onbeat_sim::comparison::{ComparedThread, Threads};
+use onbeat_sim::least_budget::{least_budget, missed};
+use serde::Serialize;
+
+use crate::cli::PlanArgs;
+use onbeat_command::output::warn;
+use onbeat_command::table::TextTable;
+use onbeat_top::Align;
+use without_onbeat::{chrt_for_command, chrt_for_thread, rt_app, rt_app_task};
+
+/// One line of `plan --json`; `docs/formats.md` describes it.
+#[derive(Serialize)]
+struct PlanLine {
+    file: String,
+    tid: u32,
+    comm: String,
+    runtime_ns: Span,
+    period_ns: Span,
+    bandwidth: Bandwidth,
+    jobs: usize,
+    missed: usize,
+    chrt: String,
+    #[serde(skip)]
+    planned: PlannedThread,
+}
+
+/// A thread that can be served by a reservation.
+struct PlannedThread {
+    tid: u32,
+    comm: String,
+    reservation: Reservation,
+    /// Half of its jobs take no longer.
+    median: Span,
+    /// The command that was recorded, if this is its first thread.
+    command: Vec<String>,
+}
+
+/// Reads, plans, prints.
+pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
+    let capacity = onbeat_act::kernel::capacity();
+    let mut lines = Vec::new();
+    for file in &args.files {
+        let threads = Threads::read(file)?;
+        warn(file, &threads.warnings);
+        for thread in &threads.list {
+            match plan(&threads, thread, file, args.misses.as_cpus(), &capacity) {
+                Ok(line) => lines.push(line),
+                Err(why) => eprintln!(
+                    "onbeat-lab: {} ({}): {why}",
+                    thread.task.id.tid, thread.task.comm
+                ),
+            }
+        }
+    }
+    if let Some(path) = &args.rt_app {
+        let planned: Vec<&PlannedThread> = lines.iter().map(|line| &line.planned).collect();
+        std::fs::write(path, rt_app(&planned)? + "\n")
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let mut output = BufWriter::new(io::stdout().lock());
+    if let Some(path) = &args.cie {
+        let template = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let filled = cie::fill(&template, &lines);
+        for note in filled.notes {
+            eprintln!("onbeat-lab: {}: {note}", path.display());
+        }
+        write!(output, "{}", filled.text)?;
+    } else if args.json {
+        for line in &lines {
+            writeln!(output, "{}", serde_json::to_string(line)?)?;
+        }
+    } else {
+        write!(output, "{}", table(&lines))?;
+        tell_the_rest(&mut output, &lines, &capacity)?;
+    }
+    output.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The smallest reservation for `thread`, or why there is none.
+fn plan(
+    threads: &Threads,
+    thread: &ComparedThread,
+    file: &Path,
+    may_miss: f64,
+    capacity: &Capacity,
+) -> Result<PlanLine, String> {
+    let Some(rhythm) = thread.rhythm else {
+        return Err("it has no period, so there is nothing to reserve for".into());
+    };
+    let all: Vec<Span> = thread.jobs.iter().map(|job| job.demand.as_span()).collect();
+    let period = rhythm.period;
+    let budget = |demands| least_budget(demands, may_miss).unwrap_or_default();
+    // A program begins with more work than it has later, or loads what it needs.
+    let halves = [&all[..], &all[all.len() / 2..]];
+    let fits = halves.into_iter().find(|demands| budget(demands) <= period);
+    let demands = fits.unwrap_or(&all);
+    let runtime = budget(demands).max(capacity.shortest_runtime);
+    if period < capacity.shortest_period || period > capacity.longest_period {
+        return Err(format!(
+            "its period of {period} is not one that the kernel takes: those are {} to {}",
+            capacity.shortest_period, capacity.longest_period
+        ));
+    }
+    let reservation = Reservation::implicit(runtime, period).map_err(|_| {
+        format!(
+            "it needs {runtime} in each {period}, more than one CPU has: let it miss more (--misses), make it do less, \
+             or divide it into threads"
+        )
+    })?;
+    let task = &thread.task;
+    let is_first = task.id.tid == task.pid;
+    let mut sorted = demands.to_vec();
+    sorted.sort_unstable();
+    Ok(PlanLine {
+        file: file.display().to_string(),
+        tid: task.id.tid,
+        comm: task.comm.to_text(),
+        runtime_ns: runtime,
+        period_ns: period,
+        bandwidth: reservation.bandwidth(),
+        jobs: demands.len(),
+        missed: missed(demands, runtime),
+        chrt: chrt_for_thread(task.id.tid, &reservation),
+        planned: PlannedThread {
+            tid: task.id.tid,
+            comm: task.comm.to_text(),
+            reservation,
+            median: sorted.get(sorted.len() / 2).copied().unwrap_or(runtime),
+            command: if is_first {
+                threads.command.clone()
+            } else {
+                Vec::new()
+            },
+        },
+    })
+}
+
+fn table(lines: &[PlanLine]) -> TextTable {
+    let mut table = TextTable::new(&[
+        ("thread", Align::Right),
+        ("name", Align::Left),
+        ("runtime", Align::Right),
+        ("period", Align::Right),
+        ("CPU", Align::Right),
+        ("jobs", Align::Right),
+        ("missed", Align::Right),
+    ]);
+    for line in lines {
+        table.row([
+            line.tid.to_string(),
+            line.comm.clone(),
+            line.runtime_ns.to_string(),
+            line.period_ns.to_string(),
+            line.bandwidth.to_string(),
+            line.jobs.to_string(),
+            line.missed.to_string(),
+        ]);
+    }
+    table
+}
+
+/// Whether all fit on this machine, and how to use them without onbeat.
+fn tell_the_rest(
+    output: &mut impl Write,
+    lines: &[PlanLine],
+    capacity: &Capacity,
+) -> io::Result<()> {
+    if lines.is_empty() {
+        return writeln!(
+            output,
+            "no thread with a rhythm: there is nothing to reserve for"
+        );
+    }
+    let all: Bandwidth = lines.iter().map(|line| line.bandwidth).sum();
+    let room = capacity.admissible;
+    let verdict = if all <= room { "fits" } else { "does not fit" };
+    writeln!(
+        output,
+        "together {all}, which {verdict} this machine: its {} CPUs admit {room}",
+        capacity.cpus
+    )?;
+    writeln!(output, "\nby chrt, while the threads run:")?;
+    for line in lines {
+        writeln!(output, "{}", line.chrt)?;
+    }
+    let commands: Vec<String> = lines
+        .iter()
+        .filter_map(|line| chrt_for_command(&line.planned))
+        .collect();
+    if !commands.is_empty() {
+        writeln!(
+            output,
+            "\nby chrt, from the program's start on (its first thread only):"
+        )?;
+        for command in commands {
+            writeln!(output, "{command}")?;
+        }
+    }
+    writeln!(
+        output,
+        "\nin rt-app, a stand-in for each (--rt-app writes a whole file):"
+    )?;
+    for line in lines {
+        writeln!(output, "{}", rt_app_task(&line.planned))?;
+    }
+    Ok(())
+}

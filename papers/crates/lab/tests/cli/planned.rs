@@ -1,0 +1,120 @@
+//! `onbeat-lab plan`: the lines that it prints for others do what they say.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::common::{Mortal, eventually, needs_root};
+use crate::{DEADLINE, lab, policy, stderr, stdout};
+
+/// A recording of 100 jobs of 2 ms, one each 50 ms, of the thread `tid`.
+fn recording(folder: &Path, tid: u32) -> String {
+    let mut text = "{\"format\":\"onbeat-recording\",\"version\":1,\"command\":[\"sh\",\"-c\",\"chrt -p $$; true | \
+                    true; exit 7\"]}\n"
+        .to_owned();
+    let task = format!("\"tid\":{tid},\"started_ticks\":1");
+    writeln!(
+        text,
+        "{{\"event\":\"tracked\",\"at_ns\":1,{task},\"pid\":{tid},\"comm\":\"player\"}}"
+    )
+    .unwrap();
+    for job in 1..=100_u64 {
+        let (woke, blocked) = (job * 50_000_000, job * 50_000_000 + 2_000_000);
+        writeln!(
+            text,
+            "{{\"event\":\"burst\",{task},\"woke_ns\":{woke},\"first_ran_ns\":{woke},\"blocked_ns\":{blocked},\
+             \"executed_ns\":2000000,\"preempted\":0,\"waker\":0,\"exhausted\":false}}"
+        )
+        .unwrap();
+    }
+    let file = folder.join("player.onbeat");
+    fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+/// The lines of the plan that begin so.
+fn lines(plan: &str, begin: &str) -> Vec<String> {
+    let lines = plan.lines().filter(|line| line.starts_with(begin));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn the_lines_for_chrt_reserve_what_was_planned() {
+    needs_root!();
+    let folder = tempfile::tempdir().unwrap();
+    let sleeper = Mortal::spawn(Command::new("sleep").arg("1000").stdin(Stdio::null()));
+    let file = recording(folder.path(), sleeper.id());
+    let output = lab(["plan", &file]);
+    let plan = stdout(&output);
+    let [thread, program] = &lines(plan, "chrt ")[..] else {
+        panic!(
+            "a line for the thread and one for the program: {plan}{}",
+            stderr(&output)
+        );
+    };
+
+    // There may be no room while another test's reservations settle.
+    eventually("the reservation by chrt", || {
+        let done = Command::new("sh").args(["-c", thread]).output().unwrap();
+        done.status.success().then_some(())
+    });
+    assert_eq!(policy(sleeper.id()), DEADLINE, "{thread}");
+    let told = Command::new("chrt")
+        .args(["-p", &sleeper.id().to_string()])
+        .output()
+        .unwrap();
+    let parameters = stdout(&told)
+        .split("parameters: ")
+        .nth(1)
+        .unwrap()
+        .trim()
+        .to_owned();
+    let runtime = parameters.split('/').next().unwrap();
+    assert_eq!(runtime, "2000000");
+    let period: u64 = parameters.rsplit('/').next().unwrap().parse().unwrap();
+    assert!(period.abs_diff(50_000_000) < 50_000, "{parameters}");
+
+    // The program starts others, which the kernel allows only who resets what it has on fork.
+    let output = eventually("the program under chrt", || {
+        let output = Command::new("sh").args(["-c", program]).output().unwrap();
+        (output.status.code() == Some(7)).then_some(output)
+    });
+    assert!(
+        stdout(&output).contains("SCHED_DEADLINE"),
+        "{program}: {}",
+        stdout(&output)
+    );
+}
+
+#[test]
+fn rt_app_runs_the_stand_ins_under_their_reservations() {
+    needs_root!();
+    let folder = tempfile::tempdir().unwrap();
+    let file = recording(folder.path(), 7);
+    let tasks = folder.path().join("tasks.json");
+    let output = lab(["plan", &file, "--rt-app", tasks.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    // As written, rt-app would first measure the machine's speed for several seconds.
+    let text = fs::read_to_string(&tasks).unwrap();
+    fs::write(&tasks, text.replace("\"CPU0\"", "100")).unwrap();
+    let start = || {
+        Mortal::spawn(
+            Command::new("rt-app")
+                .arg(&tasks)
+                .current_dir(folder.path())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null()),
+        )
+    };
+    let mut rt_app = start();
+    eventually("a thread of rt-app with a reservation", || {
+        // The kernel may still count what a neighbour has just given back, and refuse.
+        if rt_app.0.try_wait().unwrap().is_some() {
+            rt_app = start();
+        }
+        let threads = fs::read_dir(format!("/proc/{}/task", rt_app.id())).ok()?;
+        let mut tids = threads.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        tids.any(|tid: u32| policy(tid) == DEADLINE).then_some(())
+    });
+}

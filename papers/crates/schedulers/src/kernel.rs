@@ -1,0 +1,122 @@
+//! The kernel's report on sched_ext: its state for `onbeat scheduler status`, and a line of `onbeat
+//! doctor`.
+
+use std::fs;
+use std::path::Path;
+
+use onbeat_model::{Feature, Support};
+use serde::Serialize;
+
+use crate::{ALL, functions};
+
+const FOLDER: &str = "/sys/kernel/sched_ext";
+
+/// The advice for a kernel that misdescribes a function.
+pub(crate) const OTHER_BUILD: &str =
+    "boot another build of it, or another version, for `onbeat scheduler`";
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SchedExtStatus {
+    /// The kernel's word: `enabled`, `disabled`, or on the way to one of these.
+    pub state: String,
+    pub scheduler: Option<String>,
+    /// Whether it schedules all ordinary tasks, not only those of SCHED_EXT.
+    pub whole: bool,
+    /// How often a scheduler was put in force since the machine has booted.
+    pub starts: u64,
+}
+
+/// The kernel's report; none if it has no sched_ext.
+#[must_use]
+pub fn status() -> Option<SchedExtStatus> {
+    status_in(Path::new(FOLDER))
+}
+
+fn status_in(folder: &Path) -> Option<SchedExtStatus> {
+    let read =
+        |name: &str| fs::read_to_string(folder.join(name)).map(|text| text.trim().to_owned());
+    let state = read("state").ok()?;
+    let scheduler = read("root/ops").ok().filter(|_| state != "disabled");
+    Some(SchedExtStatus {
+        whole: read("switch_all").is_ok_and(|all| all == "1") && scheduler.is_some(),
+        starts: read("enable_seq")
+            .ok()
+            .and_then(|starts| starts.parse().ok())
+            .unwrap_or_default(),
+        state,
+        scheduler,
+    })
+}
+
+#[must_use]
+pub fn probe() -> Feature {
+    let name = "sched_ext";
+    match status() {
+        Some(SchedExtStatus {
+            scheduler: Some(scheduler),
+            ..
+        }) => Feature::new(
+            name,
+            Support::Partial,
+            &format!("the scheduler {scheduler} is loaded"),
+            "end it before `onbeat-lab scheduler start`: there can be one at a time",
+        ),
+        Some(_) => match functions::misdescribed(ALL.iter().map(|scheduler| scheduler.object)) {
+            Some(function) => Feature::new(
+                name,
+                Support::Partial,
+                &format!(
+                    "this build of the kernel misdescribes {function}: schedulers that call it are refused"
+                ),
+                OTHER_BUILD,
+            ),
+            None => Feature::new(name, Support::Full, "schedulers can be loaded", ""),
+        },
+        None => Feature::new(
+            name,
+            Support::Partial,
+            "not in this kernel, so there is nothing to load a scheduler into",
+            "boot a kernel with CONFIG_SCHED_CLASS_EXT=y for it",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("root")).unwrap();
+        for (name, text) in files {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn a_loaded_scheduler_is_told_with_its_extent() {
+        let kernel = folder(&[
+            ("state", "enabled\n"),
+            ("root/ops", "best\n"),
+            ("switch_all", "1\n"),
+            ("enable_seq", "3\n"),
+        ]);
+        let status = status_in(kernel.path()).unwrap();
+        assert_eq!(status.scheduler.as_deref(), Some("best"));
+        assert!(status.whole);
+        assert_eq!(status.starts, 3);
+    }
+
+    #[test]
+    fn without_a_scheduler_none_is_told() {
+        let kernel = folder(&[("state", "disabled\n"), ("switch_all", "0\n")]);
+        let status = status_in(kernel.path()).unwrap();
+        assert_eq!((status.scheduler, status.whole), (None, false));
+    }
+
+    #[test]
+    fn a_kernel_without_sched_ext_has_no_status() {
+        assert_eq!(status_in(Path::new("/nowhere/at/all")), None);
+    }
+}

@@ -1,0 +1,245 @@
+//! Section 8 of the paper on timing exceptions: a player that drops frames by the usual heuristic
+//! or by deadline exceptions, beside two rt-apps, all under each of four policies; Tables 3 and 4.
+
+mod film;
+mod paper;
+mod playing;
+mod shown;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::bail;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::machine::Machine;
+use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
+use crate::results::{Table, or_dash};
+use crate::spread::MeanDeviation;
+use crate::vm::{Ended, Guest, Kernel};
+use paper::{PAPER, Paper};
+use playing::Playing;
+
+const NAME: &str = "player-deadlines";
+const SLACK: &str = "player-deadlines-slack";
+
+const PLAYER: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../libonbeat/examples/player"
+);
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// How often the film is played in each way; the paper: 100
+    #[arg(long, value_name = "N", default_value_t = 2,
+          value_parser = clap::value_parser!(u32).range(1..=100))]
+    runs: u32,
+    /// The rt-apps' begin that is left out of their slack, in the guest's time
+    #[arg(long, value_name = "RUN_SECONDS", default_value_t = 1.0)]
+    leave_out: f64,
+    /// The kernel that is booted
+    #[arg(long, value_enum, default_value_t)]
+    kernel: Kernel,
+}
+
+#[derive(Debug, Serialize)]
+struct PlayingWay {
+    policy: &'static str,
+    rule: &'static str,
+    delay_ms: MeanDeviation,
+    dropped: MeanDeviation,
+    rmse: MeanDeviation,
+    playings: Vec<Playing>,
+}
+
+pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+    let film = film::film(machine)?;
+    let player = build_player(machine)?;
+    let mut in_guest = film.path().as_os_str().to_owned();
+    in_guest.push(":film.mkv");
+    let guest = Guest::new(NAME)
+        .kernel(args.kernel)
+        .set("RUNS", args.runs)
+        .set("SECONDS_OF_FILM", film::SECONDS)
+        .need(player)
+        .need(in_guest)
+        .boot(machine)?;
+    let ways = ways(machine, &guest, args, film.path())?;
+    draw(machine, &ways)?;
+    let ran = guest.ran();
+    let in_full = json!({ "playings": "in player-deadlines.json" });
+    machine.publish(&ran, SLACK, &slack_table(&ways), &in_full, json!({}))?;
+    machine.publish(&ran, NAME, &table(&ways), &ways, paper::as_json())
+}
+
+fn build_player(machine: &Machine) -> anyhow::Result<PathBuf> {
+    let mut command = Command::new("make");
+    command
+        .args(["--no-print-directory", "-C", PLAYER])
+        .stdout(Stdio::null());
+    let messages = machine.file("player-deadlines.stderr");
+    if !machine.run(command, &messages, Duration::from_secs(600))? {
+        bail!(
+            "the player cannot be built: {} says why; scripts/setup.sh experiments installs what it needs",
+            messages.display()
+        );
+    }
+    Ok(Path::new(PLAYER).join("build/player/player"))
+}
+
+fn ways(
+    machine: &Machine,
+    guest: &Ended,
+    args: &Args,
+    film: &Path,
+) -> anyhow::Result<Vec<PlayingWay>> {
+    let mut ways = Vec::new();
+    for Paper { policy, rule, .. } in PAPER {
+        let playings = (1..=args.runs)
+            .map(|run| {
+                let folder = guest.folder.join(format!("{run}-{policy}-{rule}"));
+                Playing::read(&folder, args.leave_out)
+            })
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        ways.push(PlayingWay::of(policy, rule, playings));
+    }
+    let shown: Vec<Vec<bool>> = ways
+        .iter()
+        .flat_map(|way| way.playings.iter().map(|playing| playing.shown.clone()))
+        .collect();
+    let errors = shown::errors(machine, film, &shown)?;
+    let playings = ways.iter_mut().flat_map(|way| way.playings.iter_mut());
+    for (playing, error) in playings.zip(errors) {
+        playing.rmse = error;
+    }
+    for way in &mut ways {
+        way.rmse = MeanDeviation::of(way.playings.iter().map(|playing| playing.rmse));
+    }
+    Ok(ways)
+}
+
+impl PlayingWay {
+    fn of(policy: &'static str, rule: &'static str, playings: Vec<Playing>) -> Self {
+        Self {
+            policy,
+            rule,
+            delay_ms: MeanDeviation::of(playings.iter().map(|playing| playing.delay_mean_ms)),
+            dropped: MeanDeviation::of(playings.iter().map(|playing| playing.dropped as f64)),
+            rmse: MeanDeviation::default(),
+            playings,
+        }
+    }
+
+    fn name(&self) -> String {
+        format!("{}, {}", self.policy, self.rule)
+    }
+
+    fn mean(&self, of: fn(&Playing) -> f64) -> f64 {
+        MeanDeviation::of(self.playings.iter().map(of)).mean
+    }
+
+    fn least(&self, of: fn(&Playing) -> f64) -> f64 {
+        self.playings.iter().map(of).fold(f64::INFINITY, f64::min)
+    }
+}
+
+fn table(ways: &[PlayingWay]) -> Table {
+    Table::of(ways.iter().zip(PAPER), |(way, paper)| {
+        [
+            ("policy, rule", way.name()),
+            ("A/V delay (ms)", way.delay_ms.to_string()),
+            (
+                "within a run",
+                format!("± {:.1}", way.mean(|playing| playing.delay_deviation_ms)),
+            ),
+            ("paper", paper.delay_ms.to_string()),
+            ("dropped", way.dropped.to_string()),
+            ("paper", paper.dropped.to_string()),
+            ("RMSE", format!("{:.0}", way.rmse)),
+            ("paper", format!("{:.0}", paper.rmse)),
+        ]
+    })
+}
+
+/// The misses of the rt-apps, and how promptly a frame was given up.
+fn slack_table(ways: &[PlayingWay]) -> Table {
+    let late = |late: usize, jobs: usize| format!("{:.1}%", 100.0 * late as f64 / jobs as f64);
+    Table::of(ways, |way| {
+        let sum = |of: fn(&Playing) -> usize| way.playings.iter().map(of).sum::<usize>();
+        let overrun = way.playings.iter().filter_map(|p| p.overrun_p95_ms);
+        [
+            ("policy, rule", way.name()),
+            (
+                "3/8 ms: late",
+                late(sum(|p| p.first.late), sum(|p| p.first.jobs)),
+            ),
+            ("slack min", format!("{:.1}", way.least(|p| p.first.min_ms))),
+            ("p5", format!("{:.1}", way.mean(|p| p.first.p5_ms))),
+            ("p25", format!("{:.1}", way.mean(|p| p.first.p25_ms))),
+            ("mean (ms)", format!("{:.1}", way.mean(|p| p.first.mean_ms))),
+            (
+                "20/200 ms: late",
+                late(sum(|p| p.second.late), sum(|p| p.second.jobs)),
+            ),
+            (
+                "slack min",
+                format!("{:.1}", way.least(|p| p.second.min_ms)),
+            ),
+            (
+                "mean (ms)",
+                format!("{:.1}", way.mean(|p| p.second.mean_ms)),
+            ),
+            (
+                "given up late by",
+                or_dash(overrun.reduce(f64::max), |ms| format!("{ms:.1} ms")),
+            ),
+        ]
+    })
+}
+
+/// Figures 7(d) and 8(d) in one, and the distribution behind 8(e) to 8(h).
+fn draw(machine: &Machine, ways: &[PlayingWay]) -> anyhow::Result<()> {
+    let of = |playing: &Playing| (playing.dropped as f64, playing.delay_mean_ms);
+    let all: Vec<(f64, f64)> = ways
+        .iter()
+        .flat_map(|w| w.playings.iter().map(of))
+        .collect();
+    let most = all
+        .iter()
+        .fold(10.0, |most: f64, (dropped, _)| most.max(*dropped));
+    let delay = all
+        .iter()
+        .fold(20.0, |most: f64, (_, delay)| most.max(*delay));
+    let playings = Figure {
+        title: "Each playing: frames dropped, and how far the picture lagged".into(),
+        x: Axis::linear("frames dropped", 0.0..most * 1.05),
+        y: Axis::linear("mean A/V delay (ms)", -10.0..delay * 1.1),
+        lines: ways
+            .iter()
+            .map(|way| {
+                let points = way.playings.iter().map(of).collect();
+                Line::new(&way.name(), Look::Points, points)
+            })
+            .collect(),
+        names: Corner::UpperRight,
+    };
+    playings.draw(machine.out(), NAME)?;
+    let lines = ways.iter().filter(|way| way.rule == "deadline").map(|way| {
+        let slacks: Vec<f64> = way
+            .playings
+            .iter()
+            .flat_map(|p| p.first.all_ms.clone())
+            .collect();
+        Line::new(way.policy, Look::Steps, distribution(&slacks))
+    });
+    let slack = Figure {
+        title: "Slack of the 3/8 ms rt-app beside the player with deadline exceptions".into(),
+        x: Axis::linear("slack (ms); negative: late", -30.0..6.0),
+        y: Axis::linear("share of the jobs", 0.0..1.0),
+        lines: lines.collect(),
+        names: Corner::UpperLeft,
+    };
+    slack.draw(machine.out(), SLACK)
+}
