@@ -314,6 +314,10 @@ impl ProtectedApplication {
         self.beat.keeps_until = now + KEEPS;
     }
 
+    pub(super) fn lose_beat(&mut self, now: Instant) {
+        self.beat.keeps_until = now;
+    }
+
     /// Finds out whether the application has a clock, and whether others want its CPUs.
     fn review(&mut self, now: Instant, over: Span, cpus: f64, idle: Option<f64>) {
         let RecentUse { used, above } = std::mem::take(&mut self.recent);

@@ -285,6 +285,15 @@ impl Protector {
         }
     }
 
+    /// The thread in `slot` kept a period, and computes now: what its application was granted for
+    /// the one is not for the other, unless another thread keeps one.
+    pub(crate) fn computes(&mut self, slot: Slot, now: Instant) {
+        let application = self.threads.get(slot).application;
+        if let Some(application) = application.and_then(|it| self.applications.get_mut(it)) {
+            application.lose_beat(now);
+        }
+    }
+
     /// Charges the raised threads, reviews all applications, and puts each thread on its rung. In a
     /// `crowd` that is done more rarely, because each thread costs some system calls.
     pub(crate) fn review<A: Actuator>(

@@ -68,6 +68,7 @@ impl<A: Actuator> Controller<A> {
             let computes = matches!(why, Why::NoLongerBlocks { .. });
             self.withdraw(slot, why, now);
             if computes {
+                self.protector.computes(slot, now);
                 self.no_stage_for_now(slot, now);
             }
             return;
