@@ -25,6 +25,17 @@ def unknown_fields(message):
     return count
 
 
+def check_switches(name, bundles):
+    running = {}
+    events = sorted(((event.timestamp, bundle.cpu, event) for bundle in bundles for event in bundle.event), key=lambda e: e[:2])
+    for at, cpu, event in events:
+        if event.HasField("sched_switch"):
+            switch = event.sched_switch
+            assert switch.prev_pid == running.get(cpu, 0), f"{name}: at {at} another thread was on the CPU {cpu}"
+            running[cpu] = switch.next_pid
+    assert not any(running.values()), f"{name}: a thread never leaves its CPU"
+
+
 def check(name):
     with open(name, "rb") as file:
         trace = schema.Trace.FromString(file.read())
@@ -41,6 +52,7 @@ def check(name):
         depth[event.track_uuid] += {BEGIN: 1, END: -1}.get(event.type, 0)
         assert 0 <= depth[event.track_uuid] <= 1, f"{name}: slices overlap at {packet.timestamp}"
     assert not any(depth.values()), f"{name}: a slice has no end"
+    check_switches(name, [p.ftrace_events for p in trace.packet if p.HasField("ftrace_events")])
     print(f"{name}: {len(events)} events on {len(tracks)} tracks, as the schema has them")
     return sum(packet.track_event.type == BEGIN for packet in events)
 

@@ -5,14 +5,19 @@
 //! track must not overlap; where they may, [`Lanes`] puts each on a track that is free, and
 //! Perfetto shows these as one.
 //!
+//! A [`Schedule`] has what ran, as the kernel's own scheduling events.
+//!
 //! Packets are written as they come and sorted by the reader.
 
 mod packet;
+mod schedule;
 
 use std::io::{self, Write};
 
 use onbeat_model::{Instant, Span};
 use prost::Message;
+
+pub use schedule::Schedule;
 
 use packet::{
     AnnotationValue, CounterDescriptor, DebugAnnotation, TracePacket, TrackDescriptor, TrackEvent,

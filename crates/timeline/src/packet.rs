@@ -11,6 +11,10 @@ pub(crate) struct Trace {
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct TracePacket {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) ftrace_events: Option<FtraceEventBundle>,
+    #[prost(message, optional, tag = "2")]
+    pub(crate) process_tree: Option<ProcessTree>,
     #[prost(uint64, optional, tag = "8")]
     pub(crate) timestamp: Option<u64>,
     #[prost(uint32, optional, tag = "10")]
@@ -83,4 +87,75 @@ pub(crate) enum AnnotationValue {
     UintValue(u64),
     #[prost(string, tag = "6")]
     StringValue(String),
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct ProcessTree {
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) threads: Vec<Thread>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Thread {
+    #[prost(uint32, tag = "1")]
+    pub(crate) tid: u32,
+    #[prost(string, tag = "2")]
+    pub(crate) name: String,
+    #[prost(uint32, tag = "3")]
+    pub(crate) tgid: u32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct FtraceEventBundle {
+    #[prost(uint32, optional, tag = "1")]
+    pub(crate) cpu: Option<u32>,
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) event: Vec<FtraceEvent>,
+    #[prost(bool, tag = "3")]
+    pub(crate) lost_events: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct FtraceEvent {
+    #[prost(uint64, optional, tag = "1")]
+    pub(crate) timestamp: Option<u64>,
+    /// The thread that ran there.
+    #[prost(uint32, optional, tag = "2")]
+    pub(crate) pid: Option<u32>,
+    #[prost(uint32, optional, tag = "5")]
+    pub(crate) common_flags: Option<u32>,
+    #[prost(oneof = "Said", tags = "4, 20, 238")]
+    pub(crate) said: Option<Said>,
+}
+
+#[derive(Clone, PartialEq, Oneof)]
+pub(crate) enum Said {
+    #[prost(message, tag = "4")]
+    Switch(SchedSwitch),
+    #[prost(message, tag = "20")]
+    Waking(SchedThread),
+    #[prost(message, tag = "238")]
+    Exit(SchedThread),
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct SchedSwitch {
+    #[prost(string, tag = "1")]
+    pub(crate) prev_comm: String,
+    #[prost(uint32, optional, tag = "2")]
+    pub(crate) prev_pid: Option<u32>,
+    #[prost(int64, optional, tag = "4")]
+    pub(crate) prev_state: Option<i64>,
+    #[prost(string, tag = "5")]
+    pub(crate) next_comm: String,
+    #[prost(uint32, optional, tag = "6")]
+    pub(crate) next_pid: Option<u32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct SchedThread {
+    #[prost(string, tag = "1")]
+    pub(crate) comm: String,
+    #[prost(uint32, tag = "2")]
+    pub(crate) pid: u32,
 }

@@ -220,6 +220,9 @@ pub(crate) struct RecordArgs {
     /// The recording to write; an existing file is replaced
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
+    /// The format
+    #[arg(long, value_enum, default_value_t = RecordFormat::Onbeat)]
+    pub(crate) format: RecordFormat,
     /// A running process to record, with all its threads; may be given several times
     #[arg(short, long = "pid", value_name = "PID")]
     pub(crate) pids: Vec<u32>,
@@ -245,6 +248,15 @@ pub(crate) struct RecordArgs {
     /// The program to start and record, and its arguments
     #[arg(last = true, value_name = "CMD")]
     pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+/// What `onbeat record` writes.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum RecordFormat {
+    /// onbeat's own, with all that it knows
+    Onbeat,
+    /// The kernel's scheduling events, as Perfetto has them: threads, bursts and wakeups
+    Perfetto,
 }
 
 /// `onbeat watch`.

@@ -1,14 +1,17 @@
 //! `onbeat record`: what a program's threads do, to a file, for `onbeat analyze`.
 
-use std::io::{self, IsTerminal};
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span};
 use onbeat_sense::recording::{Facts, Writer};
 use onbeat_sense::tracer::Wants;
+use onbeat_timeline::Schedule;
 
-use crate::cli::RecordArgs;
+use crate::cli::{RecordArgs, RecordFormat};
 use crate::start_tracer;
 use onbeat_command::child::{Child, Gated};
 use onbeat_command::signals::Signals;
@@ -47,7 +50,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
         .iter()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    let mut writer = Writer::create(&args.output, &Facts::gather(&command))?;
+    let mut output = Output::create(args.format, &args.output, &command)?;
     let child = gated
         .map(|gated| gated.open().map_err(|failure| anyhow::anyhow!("{failure}")))
         .transpose()?;
@@ -65,7 +68,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
         let over = session.is_over(sensor.now());
         let flow = sensor.poll(if over { Span::ZERO } else { PACE }, &mut events)?;
         for event in &events {
-            writer.write(event)?;
+            output.write(event)?;
             tally.count(event);
         }
         tally.show_progress(sensor.now());
@@ -73,9 +76,47 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
             break;
         }
     }
-    writer.finish()?;
+    output.finish(&args.output)?;
     tally.show_result(sensor.now(), args);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where events are written.
+enum Output {
+    Own(Writer),
+    Perfetto(Schedule<BufWriter<File>>),
+}
+
+impl Output {
+    fn create(format: RecordFormat, path: &Path, command: &[String]) -> anyhow::Result<Self> {
+        Ok(match format {
+            RecordFormat::Onbeat => Self::Own(Writer::create(path, &Facts::gather(command))?),
+            RecordFormat::Perfetto => {
+                let file = File::create(path).with_context(|| cannot_write(path))?;
+                Self::Perfetto(Schedule::new(BufWriter::new(file)))
+            }
+        })
+    }
+
+    fn write(&mut self, event: &Event) -> anyhow::Result<()> {
+        match self {
+            Self::Own(writer) => writer.write(event)?,
+            Self::Perfetto(schedule) => schedule.hear(event),
+        }
+        Ok(())
+    }
+
+    fn finish(self, path: &Path) -> anyhow::Result<()> {
+        match self {
+            Self::Own(writer) => writer.finish()?,
+            Self::Perfetto(schedule) => schedule.finish().with_context(|| cannot_write(path))?,
+        }
+        Ok(())
+    }
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write the recording {}", path.display())
 }
 
 /// The events that can end the recording from outside.

@@ -67,6 +67,34 @@ fn every_activation_of_a_program_is_recorded_and_found_again_by_analyze() {
 }
 
 #[test]
+fn a_recording_for_perfetto_is_read_by_analyze() {
+    if !can_run("a_recording_for_perfetto_is_read_by_analyze") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("beat.pftrace");
+    let output = onbeat(folder.path())
+        .args(["record", "--format", "perfetto", "-o"])
+        .arg(&file)
+        .args(["--", "python3", "-c", BEAT])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let output = onbeat(folder.path()).arg("analyze").arg(&file).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    // A stall can hide the rhythm, not the thread.
+    assert!(stdout(&output).contains(" python3 "), "{}", stdout(&output));
+    let failed = onbeat(folder.path())
+        .args(["record", "--format", "perfetto", "-o", "/nowhere/x"])
+        .args(["--", "true"])
+        .output()
+        .unwrap();
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(stderr(&failed).contains("cannot write the recording /nowhere/x"));
+}
+
+#[test]
 fn a_running_process_is_recorded_until_ctrl_c_and_the_file_is_whole() {
     needs_root!();
     let folder = tempfile::tempdir().unwrap();

@@ -1,11 +1,12 @@
 //! onbeat's own recording, written and read back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use onbeat_model::{Burst, Event, Instant, Mark, Name, Said, Span, Task, TaskId};
 use onbeat_sense::recording::{Facts, Writer};
 use onbeat_sense::recording::{Format, read};
+use serde_json::{Value, json};
 
 use crate::{check, read_bytes};
 
@@ -194,33 +195,83 @@ fn a_task_whose_announcement_is_missing_is_known_by_its_bursts() {
     assert_eq!((task.id.tid, task.comm.to_text().as_str()), (7, "?"));
 }
 
-/// The first cells of the table rows in the section of `docs/formats.md` with this heading.
-fn documented(heading: &str) -> BTreeSet<String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats.md");
+/// The rows of the tables in the section of `docs/recording.md` with this heading: the names in
+/// each cell, and the cell's text.
+fn tables(heading: &str) -> Vec<Vec<(Vec<String>, String)>> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/recording.md");
     let text = std::fs::read_to_string(path).unwrap();
     let (_, section) = text.split_once(&format!("## {heading}\n")).unwrap();
     let section = section.split("\n## ").next().unwrap_or_default();
-    (section.lines())
-        .filter_map(|line| line.strip_prefix("| `")?.split(" |").next())
-        .flat_map(|cell| cell.split(", "))
-        .map(|cell| cell.trim_matches('`').to_owned())
+    let cell = |text: &str| {
+        let names = text.split('`').skip(1).step_by(2).map(str::to_owned);
+        (names.collect(), text.trim().to_owned())
+    };
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    rows.map(|row| row.split('|').skip(1).map(cell).collect())
         .collect()
 }
 
-#[test]
-fn the_first_line_and_every_event_have_the_fields_that_are_documented() {
-    let fields = |value: serde_json::Value| {
-        let object = value.as_object().unwrap().clone();
-        object.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
-    };
-    let facts = serde_json::to_value(Facts::gather(&[])).unwrap();
-    let mut written: BTreeSet<String> = fields(facts).into_iter().collect();
-    for event in events() {
-        let value = serde_json::to_value(event).unwrap();
-        written.insert(value["event"].as_str().unwrap().to_owned());
-        written.extend(fields(value));
+/// The types of members by the rows `| names | type | what |`.
+fn types(heading: &str) -> BTreeMap<String, String> {
+    let tables = tables(heading);
+    let rows = tables.iter().filter(|row| row[1].0.is_empty());
+    rows.flat_map(|row| row[0].0.iter().map(|name| (name.clone(), row[1].1.clone())))
+        .collect()
+}
+
+/// Checks that the object has the members, all but optional ones, and nothing else.
+fn decode(object: &Value, members: &[String], types: &BTreeMap<String, String>) {
+    let object = object.as_object().unwrap();
+    let unknown = object.keys().find(|name| !members.contains(name));
+    assert_eq!(unknown, None, "{object:?}");
+    for name in members {
+        let (kind, optional) = types[name]
+            .split_once(", ")
+            .map_or((types[name].as_str(), false), |(kind, _)| (kind, true));
+        let is_right = match (object.get(name), kind) {
+            (None, _) => optional,
+            (Some(value), "number") => value.is_u64(),
+            (Some(value), "text") => value.is_string(),
+            (Some(value), "texts") => value.as_array().unwrap().iter().all(Value::is_string),
+            (Some(value), "truth") => value.is_boolean(),
+            other => panic!("{name}: {other:?}"),
+        };
+        assert!(is_right, "{name}: {object:?}");
     }
-    assert_eq!(documented("onbeat's own recording"), written);
+}
+
+#[test]
+fn the_bytes_of_a_recording_are_decoded_by_its_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("recording");
+    written(&path, &Facts::gather(&["mplayer".into()]));
+    let bytes = std::fs::read(path).unwrap();
+    let (header, of_events) = (types("The first line"), types("Events"));
+    let events: BTreeMap<_, _> = (tables("Events").into_iter())
+        .filter(|row| !row[1].0.is_empty())
+        .map(|row| {
+            (
+                row[0].0[0].clone(),
+                [&["event".to_owned()], &row[1].0[..]].concat(),
+            )
+        })
+        .collect();
+    assert_eq!(bytes.last(), Some(&b'\n'));
+    let mut lines = bytes.split(|&byte| byte == b'\n');
+    let first = serde_json::from_slice(lines.next().unwrap()).unwrap();
+    decode(&first, &header.keys().cloned().collect::<Vec<_>>(), &header);
+    assert_eq!(
+        (&first["format"], &first["version"]),
+        (&json!("onbeat-recording"), &json!(1))
+    );
+    let mut seen = BTreeSet::new();
+    for line in lines.filter(|line| !line.is_empty()) {
+        let event: Value = serde_json::from_slice(line).unwrap();
+        let name = event["event"].as_str().unwrap();
+        decode(&event, &events[name], &of_events);
+        seen.insert(name.to_owned());
+    }
+    assert_eq!(seen, events.into_keys().collect());
 }
 
 fn with_line(line: &str) -> String {
@@ -273,4 +324,65 @@ fn a_recording_of_a_later_version_is_refused_and_says_whose_it_is() {
         error.contains("version 99") && error.contains("7.1"),
         "{error}"
     );
+}
+
+/// Two threads on two CPUs, of which one wakes the other; a burst tells neither its CPU nor when it
+/// was preempted.
+#[test]
+fn what_is_written_for_perfetto_is_read_back_burst_for_burst() {
+    let named = |tid, comm: &str| Task {
+        id: TaskId::recorded(tid),
+        pid: 5,
+        comm: Name::from(comm),
+    };
+    let (player, helper) = (named(7, "player"), named(8, "helper"));
+    let at = |us| Instant::from_ns(us * 1_000);
+    let burst = |task: Task, woke: u64, waker| Burst {
+        first_ran: at(woke + 30),
+        blocked: at(woke + 2_330),
+        executed: Span::from_ns(2_300_000),
+        waker,
+        ..Burst::pulse(task.id, at(woke))
+    };
+    let tracked = [player, helper].map(|task| Event::Tracked { at: at(0), task });
+    let mut expected = Vec::new();
+    for beat in 1..50 {
+        let begin = beat * 10_000;
+        expected.push(burst(player, begin, 0));
+        expected.push(Burst {
+            preempted: 1,
+            executed: Span::from_ns(1_000_001),
+            ..burst(helper, begin + 1_000, 7)
+        });
+    }
+    let mut bytes = Vec::new();
+    let mut schedule = onbeat_timeline::Schedule::new(&mut bytes);
+    let bursts = expected.iter().map(|burst| Event::Burst(*burst));
+    let end = Event::Exited {
+        at: at(600_000),
+        task: helper.id,
+    };
+    for event in tracked.into_iter().chain(bursts).chain([end]) {
+        schedule.hear(&event);
+    }
+    schedule.finish().unwrap();
+    let recording = read_bytes(&bytes).unwrap();
+    check(&recording);
+    assert_eq!(recording.format, Format::Perfetto);
+    assert_eq!(crate::bursts(&recording), expected);
+    assert_eq!(recording.tasks, [player, helper]);
+    assert_eq!(recording.events.last(), Some(&end));
+    assert_eq!(recording.warnings, [""; 0]);
+
+    bytes.clear();
+    let mut schedule = onbeat_timeline::Schedule::new(&mut bytes);
+    let lost = Event::Lost {
+        at: at(1),
+        count: 3,
+    };
+    for event in tracked.iter().chain([&lost, &Event::Burst(expected[0])]) {
+        schedule.hear(event);
+    }
+    schedule.finish().unwrap();
+    assert!(read_bytes(&bytes).unwrap().lost > 0);
 }
