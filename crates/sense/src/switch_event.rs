@@ -4,18 +4,18 @@
 //! in both: either the kernel's own format (`comm=mplayer pid=7 prio=120 ...`) or the short one of
 //! libtraceevent (`mplayer:7 [120] ...`), which `trace-cmd report` and `perf script` may use.
 
+use std::borrow::Cow;
+
 use onbeat_model::{Instant, Name};
 
 /// A scheduling event that bursts are built from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Raw {
-    /// When.
     pub(crate) at: Instant,
     /// On which CPU, where the recording tells.
     pub(crate) cpu: Option<u32>,
     /// The thread that ran there; zero for the idle task.
     pub(crate) current: u32,
-    /// What.
     pub(crate) what: SchedEvent,
 }
 
@@ -40,10 +40,8 @@ pub(crate) enum WakeupKind {
     New,
 }
 
-/// The event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SchedEvent {
-    /// A thread became ready.
     Wakeup {
         kind: WakeupKind,
         task: Mention,
@@ -57,16 +55,21 @@ pub(crate) enum SchedEvent {
         ready: bool,
         to: Mention,
     },
-    /// A thread was started.
-    Fork { parent: u32, child: Mention },
-    /// A thread has another name.
-    Renamed { task: Mention },
-    /// A thread is gone.
-    Exit { tid: u32 },
+    Fork {
+        parent: u32,
+        child: Mention,
+    },
+    Renamed {
+        task: Mention,
+    },
+    Exit {
+        tid: u32,
+    },
     /// Something that bursts are not built from, by a thread that ran.
     Other,
-    /// The recorder lost events.
-    Lost { count: u64 },
+    Lost {
+        count: u64,
+    },
 }
 
 impl SchedEvent {
@@ -82,35 +85,110 @@ impl SchedEvent {
     }
 }
 
-/// The event `name` with the fields `payload`.
-///
-/// `waker` is the thread that wrote it, zero if that was not what caused it.
-///
-/// # Errors
-/// If it is a scheduling event, and its fields are not what the kernel writes.
-pub(crate) fn parse(name: &str, payload: &str, waker: u32) -> Result<SchedEvent, MalformedEvent> {
+/// The fields of an event, by the kernel's names and, where that has others, LTTng's.
+pub(crate) trait Fields {
+    fn number(&self, name: &str) -> Option<i64>;
+    fn text(&self, name: &str) -> Option<Cow<'_, str>>;
+
+    fn thread(&self, comm: &str, tid: &str) -> Option<Mention> {
+        let (tid, comm) = (self.tid(tid)?, named(comm, &self.text(comm)?));
+        Some(Mention { tid, comm })
+    }
+
+    fn tid(&self, name: &str) -> Option<u32> {
+        self.number(name)?.try_into().ok()
+    }
+}
+
+/// The event `name` with these fields; `waker` is the thread that wrote it, zero if that was not
+/// what caused it. None if it is a scheduling event with other fields than the kernel's.
+pub(crate) fn of_fields(name: &str, fields: &impl Fields, waker: u32) -> Option<SchedEvent> {
+    let wakeup = |kind| {
+        let task = fields.thread("comm", "pid")?;
+        Some(SchedEvent::Wakeup { kind, task, waker })
+    };
+    match name {
+        "sched_waking" => wakeup(WakeupKind::Waking),
+        "sched_wakeup" => wakeup(WakeupKind::Wakeup),
+        "sched_wakeup_new" => wakeup(WakeupKind::New),
+        "sched_switch" => Some(SchedEvent::Switch {
+            from: fields.thread("prev_comm", "prev_pid")?,
+            ready: is_ready(fields.number("prev_state")?),
+            to: fields.thread("next_comm", "next_pid")?,
+        }),
+        "sched_process_fork" => Some(SchedEvent::Fork {
+            parent: fields.tid("parent_pid").or_else(|| fields.tid("pid"))?,
+            child: fields.thread("child_comm", "child_pid")?,
+        }),
+        "sched_process_exec" => {
+            let task = fields.thread("filename", "pid")?;
+            Some(SchedEvent::Renamed { task })
+        }
+        "sched_process_exit" => Some(SchedEvent::Exit {
+            tid: fields.tid("pid")?,
+        }),
+        _ => Some(SchedEvent::Other),
+    }
+}
+
+/// The event `name` with the fields `payload`, in the kernel's format or in the short one.
+pub(crate) fn parse(name: &str, payload: &str, waker: u32) -> Option<SchedEvent> {
     // What libtraceevent writes before the fields of an event whose format it does not understand.
     let payload = payload
         .trim()
         .trim_start_matches("[FAILED TO PARSE]")
         .trim_start();
-    let what = match name {
-        "sched_waking" => wakeup(payload, WakeupKind::Waking, waker),
-        "sched_wakeup" => wakeup(payload, WakeupKind::Wakeup, waker),
-        "sched_wakeup_new" => wakeup(payload, WakeupKind::New, waker),
+    match name {
         "sched_switch" => switch(payload),
-        "sched_process_fork" => fork(payload),
-        "sched_process_exec" => exec(payload),
         "task_rename" => rename(payload),
-        "sched_process_exit" => exit(payload),
-        _ => Some(SchedEvent::Other),
-    };
-    what.ok_or(MalformedEvent)
+        // Kernels before 4.3 tell of a wakeup that found the thread awake, or in another sleep.
+        _ if payload.rsplit(' ').take(2).any(|word| word == "success=0") => Some(SchedEvent::Other),
+        _ => of_fields(name, &Payload(payload), waker),
+    }
 }
 
-/// The fields of a scheduling event are not those that the kernel writes.
-#[derive(Debug)]
-pub(crate) struct MalformedEvent;
+/// The fields as text: `comm=mplayer pid=7 prio=120`. A name may hold anything.
+struct Payload<'a>(&'a str);
+
+impl<'a> Payload<'a> {
+    /// What stands before the last field of this name, and what behind its sign.
+    fn around(&self, name: &str) -> Option<(&'a str, &'a str)> {
+        self.0.rmatch_indices(name).find_map(|(at, _)| {
+            let (before, rest) = self.0.split_at(at);
+            let value = rest.strip_prefix(name)?.strip_prefix('=')?;
+            (before.is_empty() || before.ends_with(' ')).then_some((before.trim_end(), value))
+        })
+    }
+}
+
+impl Fields for Payload<'_> {
+    fn number(&self, name: &str) -> Option<i64> {
+        first_word(self.around(name)?.1).parse().ok()
+    }
+
+    fn text(&self, name: &str) -> Option<Cow<'_, str>> {
+        let whole = self
+            .0
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix('='));
+        whole.or_else(|| Some(self.around(name)?.1)).map(Cow::from)
+    }
+
+    fn thread(&self, comm: &str, tid: &str) -> Option<Mention> {
+        let Some((before, number)) = self.around(tid) else {
+            return Some(short(self.0)?.0);
+        };
+        let comm = named(comm, &Payload(before).text(comm)?);
+        let tid = first_word(number).parse().ok()?;
+        Some(Mention { tid, comm })
+    }
+}
+
+/// The name that a thread has by a field: of a program's file, the last part.
+fn named(field: &str, text: &str) -> Name {
+    let last = text.rsplit('/').next().filter(|_| field == "filename");
+    Name::from(last.unwrap_or(text))
+}
 
 fn mention(comm: &str, tid: &str) -> Option<Mention> {
     Some(Mention {
@@ -129,23 +207,6 @@ fn short(text: &str) -> Option<(Mention, &str)> {
     let (_, rest) = rest.split_once(']')?;
     let (comm, tid) = task.rsplit_once(':')?;
     Some((mention(comm, tid)?, rest.trim()))
-}
-
-fn wakeup(payload: &str, kind: WakeupKind, waker: u32) -> Option<SchedEvent> {
-    let (task, rest) = if let Some(fields) = payload.strip_prefix("comm=") {
-        let (comm, rest) = fields.rsplit_once(" pid=")?;
-        (mention(comm, first_word(rest))?, rest)
-    } else {
-        short(payload)?
-    };
-    // Kernels before 4.3 tell of a wakeup that found the thread awake, or in another sleep.
-    if rest
-        .split_ascii_whitespace()
-        .any(|word| word == "success=0")
-    {
-        return Some(SchedEvent::Other);
-    }
-    Some(SchedEvent::Wakeup { kind, task, waker })
 }
 
 /// A name may hold anything: the first place is taken where what stands on both sides fits.
@@ -198,26 +259,6 @@ pub(crate) const fn is_ready(prev_state: i64) -> bool {
     prev_state == 0 || prev_state == 1024 || prev_state & PREEMPTED != 0
 }
 
-fn fork(payload: &str) -> Option<SchedEvent> {
-    let (fields, child_pid) = payload.rsplit_once(" child_pid=")?;
-    let (fields, child_comm) = fields.rsplit_once(" child_comm=")?;
-    let (_, parent) =
-        (fields.rsplit_once(" pid=")).or_else(|| fields.rsplit_once(" parent_pid="))?;
-    Some(SchedEvent::Fork {
-        parent: parent.parse().ok()?,
-        child: mention(child_comm, first_word(child_pid))?,
-    })
-}
-
-fn exec(payload: &str) -> Option<SchedEvent> {
-    let (fields, _) = payload.rsplit_once(" old_pid=")?;
-    let (file, pid) = fields.strip_prefix("filename=")?.rsplit_once(" pid=")?;
-    let comm = file.rsplit('/').next().unwrap_or(file);
-    Some(SchedEvent::Renamed {
-        task: mention(comm, pid)?,
-    })
-}
-
 fn rename(payload: &str) -> Option<SchedEvent> {
     let (pid, fields) = payload.strip_prefix("pid=")?.split_once(" oldcomm=")?;
     let (_, comm) = fields.rsplit_once(" newcomm=")?;
@@ -226,12 +267,5 @@ fn rename(payload: &str) -> Option<SchedEvent> {
         .map_or(comm, |(comm, _)| comm);
     Some(SchedEvent::Renamed {
         task: mention(comm, pid)?,
-    })
-}
-
-fn exit(payload: &str) -> Option<SchedEvent> {
-    let (_, rest) = payload.strip_prefix("comm=")?.rsplit_once(" pid=")?;
-    Some(SchedEvent::Exit {
-        tid: first_word(rest).parse().ok()?,
     })
 }

@@ -23,6 +23,9 @@ pub(super) struct Builder {
     woken: HashSet<u32>,
     events: Vec<Event>,
     lost: u64,
+    /// The times at which threads went to sleep, and those of which nothing tells when they began.
+    stops: usize,
+    unbegun: usize,
 }
 
 struct ReplayedThread {
@@ -32,7 +35,6 @@ struct ReplayedThread {
     switched: bool,
 }
 
-/// The bursts so far.
 pub(super) struct Built {
     /// Every task, in the order of their first mention, with its last name.
     pub(super) tasks: Vec<Task>,
@@ -40,12 +42,12 @@ pub(super) struct Built {
     pub(super) parents: HashMap<u32, u32>,
     /// The events, not yet sorted.
     pub(super) events: Vec<Event>,
-    /// How many events the recorder lost.
     pub(super) lost: u64,
+    /// Of many bursts only the end is there.
+    pub(super) lacks_begins: bool,
 }
 
 impl Builder {
-    /// Takes in the next raw event.
     pub(super) fn hear(&mut self, raw: Raw) {
         let at = raw.at;
         if let Some(thread) = self.threads.get_mut(&raw.current) {
@@ -109,6 +111,8 @@ impl Builder {
             parents: self.parents,
             events: self.events,
             lost: self.lost,
+            // The first of each thread began before the recording.
+            lacks_begins: self.unbegun.saturating_sub(self.order.len()) * 4 > self.stops,
         }
     }
 
@@ -192,6 +196,8 @@ impl Builder {
             thread.switched = true;
             thread.state.seen_running(raw.at, raw.cpu);
             let ended = thread.state.off_cpu(thread.task.id, raw.at, ready);
+            self.stops += usize::from(!ready);
+            self.unbegun += usize::from(!ready && ended.is_none());
             self.tell(ended);
         }
         if let Some(thread) = self.mentioned(raw.at, to) {

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use onbeat_model::{Instant, Name};
 
 use super::bursts::Builder;
+use super::lines::cut_off;
 use super::{Format, Recording};
 use crate::switch_event::{Mention, Raw, SchedEvent, UNTOLD};
 
 /// The bits of an event's flags that say "in an interrupt": hard, soft or not maskable.
 pub(super) const IN_INTERRUPT: u32 = 0x08 | 0x10 | 0x40;
 
-/// The events so far.
 #[derive(Default)]
 pub(super) struct Collected {
     raws: Vec<Raw>,
@@ -26,7 +26,6 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    /// Takes in the next event.
     pub(super) fn event(&mut self, raw: Raw) {
         let (first, last) = self.span.unwrap_or((raw.at, raw.at));
         self.span = Some((first.min(raw.at), last.max(raw.at)));
@@ -76,12 +75,9 @@ impl Collected {
     /// The file ends within `piece`.
     pub(super) fn cut_off(&mut self, piece: &str) {
         self.cut_off = true;
-        self.warnings.push(format!(
-            "{piece} is cut off: it is left out, and the recording ends before it"
-        ));
+        self.warnings.push(cut_off(piece));
     }
 
-    /// The recording.
     pub(super) fn into_recording(mut self, format: Format) -> Recording {
         self.raws.sort_by_key(|raw| raw.at);
         fill_in(&mut self.raws);
@@ -95,6 +91,12 @@ impl Collected {
             self.warnings.push(format!(
                 "the recorder lost {} events in between; bursts around the gaps are left out",
                 built.lost
+            ));
+        }
+        if built.lacks_begins && built.lost == 0 {
+            let advice = "record all CPUs ('perf record -a'), or with 'onbeat record'";
+            self.warnings.push(format!(
+                "many switches and wakeups are missing, so that of many bursts only the end is there: {advice}"
             ));
         }
         if self.lost_before > 0 {

@@ -1,8 +1,6 @@
 //! Comma-separated values: one row for each wakeup, its time in nanoseconds in the first column.
 //! Further columns are not read. The rows belong to one task, number 0.
 
-use std::collections::HashMap;
-
 use onbeat_model::{Burst, Event, Instant, Name, Task, TaskId};
 
 use super::lines::Lines;
@@ -29,9 +27,7 @@ pub(super) fn is_row(row: &str) -> bool {
         || first.len() < row.trim().len() && first.parse::<f64>().is_ok()
 }
 
-/// Reads a whole recording.
 pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
-    let path = lines.path().to_owned();
     let mut times: Vec<Instant> = Vec::new();
     let mut warnings = Vec::new();
     let (mut columns, mut backwards) = (0, 0_usize);
@@ -45,10 +41,7 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
         if !line.ended {
             let shortened = has < columns || at < times.last().copied();
             if at.is_none() || shortened {
-                warnings.push(format!(
-                    "line {} is cut off: it is left out, and the recording ends before it",
-                    line.number
-                ));
+                warnings.push(line.cut_off());
                 break;
             }
         }
@@ -68,46 +61,29 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
                 }
             }
             None => {
-                return Err(ReadError::BrokenLine {
-                    path,
-                    line: line.number,
-                    problem: format!(
-                        "the first column is no time in whole nanoseconds: '{}'; correct or remove \
-                         the line",
-                        excerpt(row)
-                    ),
-                });
+                let problem = format!(
+                    "the first column is no time in whole nanoseconds: '{}'; correct or remove the line",
+                    excerpt(row)
+                );
+                let number = line.number;
+                return Err(lines.broken(number, problem));
             }
         }
     }
     if backwards > 8 && backwards * 4 > times.len() {
-        return Err(ReadError::NotARecording {
-            path,
-            reason: "the numbers of its first column do not grow: that must be the time in whole \
-                     nanoseconds"
-                .into(),
-        });
+        return Err(lines.refused(
+            "the numbers of its first column do not grow: that must be the time in whole nanoseconds",
+        ));
     }
     times.sort_unstable();
-    let began = times.first().copied().unwrap_or_default();
-    let ended = times.last().copied().unwrap_or_default();
     let task = Task {
         id: TASK,
         pid: 0,
         comm: Name::from("csv"),
     };
-    let mut events = vec![Event::Tracked { at: began, task }];
+    let at = times.first().copied().unwrap_or_default();
+    let mut events = vec![Event::Tracked { at, task }];
     let bursts = times.into_iter().map(|at| Burst::pulse(TASK, at));
     events.extend(bursts.map(Event::Burst));
-    Ok(Recording {
-        format: Format::Csv,
-        facts: None,
-        tasks: vec![task],
-        events,
-        began,
-        ended,
-        lost: 0,
-        warnings,
-        parents: HashMap::new(),
-    })
+    Ok(Recording::of(Format::Csv, None, events, warnings))
 }

@@ -27,15 +27,9 @@ const OTHERS: [(&[u8], &str); 6] = [
 ];
 
 /// What reads the file.
-///
-/// # Errors
-/// If it is none that is known; says what it is instead, where that can be told.
 pub(super) fn reader(lines: &Lines<'_>) -> Result<Reader, ReadError> {
     let head = lines.head();
-    let no = |reason: &str| ReadError::NotARecording {
-        path: lines.path().to_owned(),
-        reason: reason.to_owned(),
-    };
+    let no = |reason: &str| lines.refused(reason);
     if head.is_empty() {
         return Err(no(if lines.is_cut() {
             "its compressed data is cut off before the first line; copy or record it again"

@@ -6,48 +6,31 @@ use std::path::PathBuf;
 /// Why a recording could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The file cannot be opened or read.
     #[error("cannot read {}: {source}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    Unreadable { path: PathBuf, source: io::Error },
     /// The compressed data is broken (not merely cut off).
     #[error("the compressed data of {} is damaged ({source}): check it with 'gzip -t', and record or copy it again", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// The decompressor's error.
-        source: io::Error,
-    },
+    Damaged { path: PathBuf, source: io::Error },
     /// The file is something else than a recording.
     #[error("{} is no recording that onbeat reads: {reason}", path.display())]
     NotARecording {
-        /// The file.
         path: PathBuf,
         /// The kind that it has instead, or the one that was looked for; with what to do.
         reason: String,
     },
-    /// One line is broken.
     #[error("{}:{line}: {problem}", path.display())]
     BrokenLine {
-        /// The file.
         path: PathBuf,
         /// The line's number, from 1.
         line: u64,
-        /// The mistake, and advice.
         problem: String,
     },
     /// A piece of a binary recording is broken.
     #[error("{}: at byte {offset}: {problem}", path.display())]
     BrokenBytes {
-        /// The file.
         path: PathBuf,
         /// Where the piece begins, after decompression.
         offset: u64,
-        /// The mistake, and advice.
         problem: String,
     },
     /// A thread was asked for that the recording does not have.
@@ -55,7 +38,6 @@ pub enum ReadError {
     NoSuchThread {
         /// The thread that was asked for.
         tid: u32,
-        /// Which threads there are.
         known: String,
     },
 }

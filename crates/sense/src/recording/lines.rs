@@ -25,7 +25,6 @@ const HEAD: u64 = 64 << 10;
 /// What editors write in front of text in UTF-8.
 const UTF_8: &[u8] = b"\xef\xbb\xbf";
 
-/// One line.
 pub(super) struct Line<'a> {
     /// Its number, from 1.
     pub(super) number: u64,
@@ -33,6 +32,17 @@ pub(super) struct Line<'a> {
     pub(super) text: Cow<'a, str>,
     /// It ended with a newline: surely not cut off.
     pub(super) ended: bool,
+}
+
+impl Line<'_> {
+    pub(super) fn cut_off(&self) -> String {
+        cut_off(&format!("line {}", self.number))
+    }
+}
+
+/// The warning that the file ends within `piece`.
+pub(super) fn cut_off(piece: &str) -> String {
+    format!("{piece} is cut off: it is left out, and the recording ends before it")
 }
 
 /// Reads a file line by line.
@@ -105,12 +115,29 @@ impl<'r> Lines<'r> {
         }
     }
 
+    /// The file is none that can be read, for this reason.
+    pub(super) fn refused(&self, reason: impl Into<String>) -> ReadError {
+        ReadError::NotARecording {
+            path: self.path.clone(),
+            reason: reason.into(),
+        }
+    }
+
+    /// This line is broken.
+    pub(super) fn broken(&self, line: u64, problem: String) -> ReadError {
+        let path = self.path.clone();
+        ReadError::BrokenLine {
+            path,
+            line,
+            problem,
+        }
+    }
+
     /// The first bytes, decompressed, to tell the format by.
     pub(super) fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// The name of the file in errors.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -126,14 +153,10 @@ impl<'r> Lines<'r> {
             return Ok(None);
         }
         if !self.ended && self.buffer.len() > LONGEST_LINE {
-            return Err(ReadError::BrokenLine {
-                path: self.path.clone(),
-                line: self.number,
-                problem: format!(
-                    "the line is longer than {LONGEST_LINE} bytes, which no recording has: \
-                     remove it, or record again"
-                ),
-            });
+            let problem = format!(
+                "the line is longer than {LONGEST_LINE} bytes, which no recording has: remove it, or record again"
+            );
+            return Err(self.broken(self.number, problem));
         }
         Ok(Some(self.piece()))
     }

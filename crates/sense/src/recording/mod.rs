@@ -35,10 +35,8 @@ pub use facts::{FORMAT, Facts, VERSION};
 pub use replay::Replay;
 pub use writer::{WriteError, Writer};
 
-/// The format of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// The kernel's own trace text.
     Ftrace,
     /// The same in a page of Android's systrace.
     Systrace,
@@ -46,18 +44,15 @@ pub enum Format {
     PerfScript,
     /// The text of babeltrace2 for LTTng's kernel traces.
     Lttng,
-    /// Perfetto's trace.
     Perfetto,
     /// Times in nanoseconds in the first column.
     Csv,
-    /// onbeat's own recording.
     Onbeat,
 }
 
 /// Everything that a recording tells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
-    /// The format.
     pub format: Format,
     /// The kernel and machine it was made on; only onbeat's own recordings tell.
     pub facts: Option<Facts>,
@@ -69,7 +64,6 @@ pub struct Recording {
     pub events: Vec<Event>,
     /// The time of the first event in the file, of whatever kind.
     pub began: Instant,
-    /// The time of the last one.
     pub ended: Instant,
     /// How many events the recorder says it lost.
     pub lost: u64,
@@ -79,17 +73,11 @@ pub struct Recording {
 }
 
 /// Reads the recording in the file at `path`.
-///
-/// # Errors
-/// If the file cannot be read, is no recording, or has a broken line before its last one.
 pub fn read(path: impl AsRef<Path>) -> Result<Recording, ReadError> {
     recording(Lines::open(path.as_ref())?)
 }
 
 /// Reads a recording from `source`; `name` is what errors call it.
-///
-/// # Errors
-/// As [`read`].
 pub fn read_from(source: impl Read, name: impl AsRef<Path>) -> Result<Recording, ReadError> {
     recording(Lines::new(source, name.as_ref())?)
 }

@@ -19,7 +19,6 @@ pub(super) fn is_first_line(line: &str) -> bool {
         && serde_json::from_str::<Marked>(line).is_ok_and(|marked| marked.format == FORMAT)
 }
 
-/// Reads a whole recording.
 pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
     let path = lines.path().to_owned();
     let mut facts = None;
@@ -58,10 +57,7 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
             }
             Ok(event) => events.push(event),
             Err(_) if !line.ended => {
-                warnings.push(format!(
-                    "line {} is cut off: it is left out, and the recording ends before it",
-                    line.number
-                ));
+                warnings.push(line.cut_off());
                 break;
             }
             Err(error) => {
@@ -72,22 +68,37 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
             }
         }
     }
-    let lost = lost(&events);
-    if lost > 0 {
-        warnings.push(format!("the recorder lost {lost} events in between"));
+    Ok(Recording::of(Format::Onbeat, facts, events, warnings))
+}
+
+impl Recording {
+    /// One that tells no more than its events.
+    pub(super) fn of(
+        format: Format,
+        facts: Option<Facts>,
+        events: Vec<Event>,
+        mut warnings: Vec<String>,
+    ) -> Self {
+        let losses = events.iter().map(|event| match event {
+            Event::Lost { count, .. } => *count,
+            _ => 0,
+        });
+        let lost = losses.fold(0, u64::saturating_add);
+        if lost > 0 {
+            warnings.push(format!("the recorder lost {lost} events in between"));
+        }
+        Self {
+            format,
+            facts,
+            tasks: tasks(&events),
+            began: events.iter().map(began).min().unwrap_or_default(),
+            ended: events.iter().map(Event::at).max().unwrap_or_default(),
+            events,
+            lost,
+            warnings,
+            parents: HashMap::new(),
+        }
     }
-    let times = || events.iter().map(began);
-    Ok(Recording {
-        format: Format::Onbeat,
-        facts,
-        tasks: tasks(&events),
-        began: times().min().unwrap_or_default(),
-        ended: events.iter().map(Event::at).max().unwrap_or_default(),
-        events,
-        lost,
-        warnings,
-        parents: HashMap::new(),
-    })
 }
 
 fn is_possible(burst: &Burst) -> bool {
@@ -100,14 +111,6 @@ fn began(event: &Event) -> onbeat_model::Instant {
         Event::Burst(burst) => burst.woke,
         other => other.at(),
     }
-}
-
-fn lost(events: &[Event]) -> u64 {
-    let counts = events.iter().map(|event| match event {
-        Event::Lost { count, .. } => *count,
-        _ => 0,
-    });
-    counts.fold(0, u64::saturating_add)
 }
 
 /// The tasks in the order of their first mention, each with its last name. One whose announcement

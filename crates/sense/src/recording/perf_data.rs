@@ -1,23 +1,22 @@
 //! perf's own data, of `perf record -e 'sched:*'` or `perf sched record`, also compressed or from a
-//! pipe. The fields of the kernel's events are at the same places in every version.
+//! pipe. The fields of switches and wakeups are at the same places in every version.
 
+use std::borrow::Cow;
 use std::io::{Cursor, Read};
 
 use linux_perf_data::linux_perf_event_reader::{EventRecord, RecordType};
 use linux_perf_data::{Error, PerfFileReader, PerfFileRecord};
-use onbeat_model::{Instant, Name};
+use onbeat_model::Instant;
 
 use super::collected::{Collected, IN_INTERRUPT};
 use super::lines::Lines;
 use super::{Format, ReadError, Recording};
-use crate::switch_event::{Mention, Raw, SchedEvent, UNTOLD, WakeupKind, is_ready};
+use crate::switch_event::{self, Fields, Raw, SchedEvent, UNTOLD};
 
 /// The size of the header of data from a pipe.
 const PIPE_HEADER: u64 = 16;
 
-/// Reads a whole recording.
 pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
-    let path = lines.path().to_owned();
     let mut bytes = Vec::new();
     (lines.read_to_end(&mut bytes)).map_err(|error| lines.failure(error))?;
     let mut collected = Collected::default();
@@ -36,7 +35,7 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
         }
         Ok(()) => return Ok(collected.into_recording(Format::PerfScript)),
     };
-    Err(ReadError::NotARecording { path, reason })
+    Err(lines.refused(reason))
 }
 
 fn events(bytes: Vec<u8>, collected: &mut Collected) -> Result<(), Error> {
@@ -158,34 +157,30 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(number))
 }
 
+/// The bytes of an event, in which each field has its place.
+struct Placed<'a>(&'a [u8]);
+
+impl Fields for Placed<'_> {
+    fn number(&self, name: &str) -> Option<i64> {
+        match name {
+            "pid" | "prev_pid" => half(self.0, 24).map(i64::from),
+            "next_pid" => half(self.0, 56).map(i64::from),
+            "prev_state" => word(self.0, 32).map(u64::cast_signed),
+            // Of the other events kernels have them at different places.
+            _ => None,
+        }
+    }
+
+    fn text(&self, name: &str) -> Option<Cow<'_, str>> {
+        let at = if name == "next_comm" { 40 } else { 8 };
+        let name = self.0.get(at..at + 16)?.split(|&byte| byte == 0).next()?;
+        Some(String::from_utf8_lossy(name))
+    }
+}
+
 /// The content of the event `name` with these bytes.
 fn said(name: &str, raw: &[u8], current: u32) -> Option<SchedEvent> {
-    let thread = |comm: usize, number| {
-        let name = raw.get(comm..comm + 16)?.split(|&byte| byte == 0).next()?;
-        let (tid, comm) = (half(raw, number)?, Name::new(name));
-        Some(Mention { tid, comm })
-    };
-    let wakeup = |kind| {
-        let waker = if u32::from(*raw.get(2)?) & IN_INTERRUPT == 0 {
-            current
-        } else {
-            0
-        };
-        let task = thread(8, 24)?;
-        Some(SchedEvent::Wakeup { kind, task, waker })
-    };
-    match name.strip_prefix("sched:")?.split(['/', ':']).next()? {
-        "sched_switch" => Some(SchedEvent::Switch {
-            from: thread(8, 24)?,
-            ready: is_ready(word(raw, 32)?.cast_signed()),
-            to: thread(40, 56)?,
-        }),
-        "sched_waking" => wakeup(WakeupKind::Waking),
-        "sched_wakeup" => wakeup(WakeupKind::Wakeup),
-        "sched_wakeup_new" => wakeup(WakeupKind::New),
-        "sched_process_exit" => Some(SchedEvent::Exit {
-            tid: half(raw, 24)?,
-        }),
-        _ => None,
-    }
+    let in_interrupt = u32::from(*raw.get(2)?) & IN_INTERRUPT != 0;
+    let name = name.strip_prefix("sched:")?.split(['/', ':']).next()?;
+    switch_event::of_fields(name, &Placed(raw), if in_interrupt { 0 } else { current })
 }

@@ -27,10 +27,6 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Reads the recording at `path`, and stands at its beginning.
-    ///
-    /// # Errors
-    /// As [`read`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         read(path).map(Self::new)
     }
@@ -49,7 +45,6 @@ impl Replay {
         }
     }
 
-    /// The recording.
     #[must_use]
     pub const fn recording(&self) -> &Recording {
         &self.recording

@@ -24,7 +24,7 @@ pub struct WriteError {
 /// failed. A recording that was killed before lacks its end only, and can be read.
 pub struct Writer {
     path: PathBuf,
-    out: Option<Out>,
+    out: Out,
 }
 
 enum Out {
@@ -40,21 +40,17 @@ impl Out {
         }
     }
 
-    fn finish(self) -> io::Result<()> {
-        let mut out = match self {
-            Self::Plain(out) => out,
-            Self::Gzip(out) => out.finish()?,
-        };
-        out.flush()
+    fn finish(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(out) => out.flush(),
+            Self::Gzip(out) => out.try_finish().and_then(|()| out.get_mut().flush()),
+        }
     }
 }
 
 impl Writer {
     /// Begins a recording in the file at `path`, replacing what was there; it is compressed with
     /// gzip if the name ends in `.gz`.
-    ///
-    /// # Errors
-    /// If the file cannot be made or written.
     pub fn create(path: impl AsRef<Path>, facts: &Facts) -> Result<Self, WriteError> {
         let path = path.as_ref().to_owned();
         let out = match File::create(&path) {
@@ -66,46 +62,31 @@ impl Writer {
         } else {
             Out::Plain(out)
         };
-        let mut writer = Self {
-            path,
-            out: Some(out),
-        };
+        let mut writer = Self { path, out };
         writer.line(facts)?;
         Ok(writer)
     }
 
-    /// Writes one event.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn write(&mut self, event: &Event) -> Result<(), WriteError> {
         self.line(event)
     }
 
     /// Hands everything written so far to the kernel, so that it survives this process.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn flush(&mut self) -> Result<(), WriteError> {
-        let result = self.out.as_mut().map_or(Ok(()), |out| out.writer().flush());
+        let result = self.out.writer().flush();
         self.told(result)
     }
 
-    /// Ends the recording.
-    ///
-    /// # Errors
-    /// If what was left could not be written.
     pub fn finish(mut self) -> Result<(), WriteError> {
-        let result = self.out.take().map_or(Ok(()), Out::finish);
+        let result = self.out.finish();
         self.told(result)
     }
 
     fn line(&mut self, value: &impl serde::Serialize) -> Result<(), WriteError> {
-        let result = self.out.as_mut().map_or(Ok(()), |out| {
-            let writer = out.writer();
-            serde_json::to_writer(&mut *writer, value)?;
-            writer.write_all(b"\n")
-        });
+        let writer = self.out.writer();
+        let result = serde_json::to_writer(&mut *writer, value)
+            .map_err(io::Error::from)
+            .and_then(|()| writer.write_all(b"\n"));
         self.told(result)
     }
 
@@ -114,14 +95,5 @@ impl Writer {
             path: self.path.clone(),
             source,
         })
-    }
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        if let Some(out) = self.out.take() {
-            // A caller who wants to hear of a failure here calls `finish`.
-            let _ = out.finish();
-        }
     }
 }

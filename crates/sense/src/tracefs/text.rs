@@ -60,22 +60,21 @@ fn said_in(text: &str) -> Option<TracefsEvent> {
         }),
         _ => {
             let waker = if head.by_thread { head.tid } else { 0 };
-            match switch_event::parse(name, fields, waker) {
-                Ok(SchedEvent::Renamed { task }) if name == "sched_process_exec" => {
-                    Some(TracefsEvent::Executed {
+            switch_event::parse(name, fields, waker).map(|what| match what {
+                SchedEvent::Renamed { task } if name == "sched_process_exec" => {
+                    TracefsEvent::Executed {
                         at: head.at,
                         pid: task.tid,
                         comm: task.comm,
-                    })
+                    }
                 }
-                Ok(what) => Some(TracefsEvent::Raw(Raw {
+                what => TracefsEvent::Raw(Raw {
                     at: head.at,
                     cpu: head.cpu,
                     current: head.tid,
                     what,
-                })),
-                Err(_) => None,
-            }
+                }),
+            })
         }
     };
     Some(understood.unwrap_or(TracefsEvent::Lost(1)))

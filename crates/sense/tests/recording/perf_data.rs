@@ -143,3 +143,29 @@ fn data_without_events_of_the_scheduler_or_that_ends_in_its_header_is_told_so() 
         );
     }
 }
+
+/// Recorded by perf itself, with `-z`, to a pipe, and both. perf lost some of the events.
+#[test]
+fn real_data_that_is_compressed_or_from_a_pipe_has_the_period() {
+    for kind in ["compressed", "pipe", "pipe-compressed"] {
+        let path = crate::trace(&format!("perf/beat10.{kind}.data.gz"));
+        let recording = onbeat_sense::recording::read(path).unwrap();
+        check(&recording);
+        let woke = crate::bursts_of(&recording, "beat");
+        let steps = woke.windows(2).map(|w| w[1].woke.since(w[0].woke));
+        let of_10_ms = steps.filter(|step| step.as_ns().abs_diff(10_000_000) < 100_000);
+        assert!(of_10_ms.count() >= 20, "{kind}");
+    }
+}
+
+/// Without `-a`, perf hears only of what happens while the program runs: no switch to it, and no
+/// wakeup.
+#[test]
+fn data_without_the_begins_of_bursts_is_told_so() {
+    let ends = (1..30).flat_map(|n| switch(n * 8000, ("beat", 7), 1, ("idle", 0)));
+    let recording = read_bytes(data(&ends.collect::<Vec<_>>())).unwrap();
+    let [warning] = &recording.warnings[..] else {
+        panic!("{:?}", recording.warnings);
+    };
+    assert!(warning.contains("perf record -a"), "{warning}");
+}

@@ -4,6 +4,9 @@
 
 mod packets;
 
+use std::io::Read;
+
+use flate2::read::ZlibDecoder;
 use onbeat_model::{Instant, Name};
 use prost::Message;
 
@@ -11,7 +14,7 @@ use super::collected::{Collected, IN_INTERRUPT};
 use super::lines::Lines;
 use super::{Format, ReadError, Recording};
 use crate::switch_event::{self, Mention, Raw, SchedEvent, UNTOLD, WakeupKind};
-use packets::{AGAIN, Packets, Trouble};
+use packets::{AGAIN, MESSAGE_BYTES, Packets, Trouble};
 
 pub(super) use packets::is_trace;
 
@@ -91,9 +94,7 @@ messages! {
     }
 }
 
-/// Reads a whole recording.
 pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
-    let path = lines.path().to_owned();
     let mut collected = Collected::default();
     let mut packets = Packets::new(&mut *lines);
     let trouble = loop {
@@ -114,19 +115,17 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
         Trouble::Unreadable(error) => return Err(lines.failure(error)),
         Trouble::Broken(problem) => {
             return Err(ReadError::BrokenBytes {
-                path,
+                path: lines.path().to_owned(),
                 offset,
                 problem,
             });
         }
     }
     if collected.is_empty() {
-        return Err(ReadError::NotARecording {
-            path,
-            reason: "it is a Perfetto trace without the kernel's scheduling events; record with the data source \
-                     'linux.ftrace' and the events 'sched/sched_switch' and 'sched/sched_waking'"
-                .into(),
-        });
+        return Err(lines.refused(
+            "it is a Perfetto trace without the kernel's scheduling events; record with the data source \
+             'linux.ftrace' and the events 'sched/sched_switch' and 'sched/sched_waking'",
+        ));
     }
     Ok(collected.into_recording(Format::Perfetto))
 }
@@ -142,13 +141,6 @@ fn take(packet: &[u8], collected: &mut Collected) -> Result<(), String> {
                 .into(),
         );
     }
-    if packet.compressed_with_zstd.is_some() {
-        return Err(
-            "the packets are compressed with zstd, which onbeat does not read: first turn the \
-             trace into FILE with 'traceconv decompress_packets'"
-                .into(),
-        );
-    }
     if let Some(events) = packet.ftrace_events {
         bundle(&events, collected).ok_or_else(|| broken("the ftrace events of this packet are"))?;
     }
@@ -159,22 +151,31 @@ fn take(packet: &[u8], collected: &mut Collected) -> Result<(), String> {
             collected.process(thread.tid, thread.tgid);
         }
     }
-    let Some(compressed) = packet.compressed else {
-        return Ok(());
+    let damaged = || format!("the compressed packets here are damaged{AGAIN}");
+    let mut unpacked = Vec::new();
+    let compressed: Box<dyn Read> = match (&packet.compressed, &packet.compressed_with_zstd) {
+        (Some(packets), _) => Box::new(ZlibDecoder::new(&packets[..])),
+        (None, Some(packets)) => {
+            unpacked.reserve(MESSAGE_BYTES as usize);
+            zstd_safe::decompress(&mut unpacked, packets).map_err(|_| damaged())?;
+            Box::new(&unpacked[..])
+        }
+        (None, None) => return Ok(()),
     };
-    let mut inner = Packets::new(flate2::read::ZlibDecoder::new(&compressed[..]));
+    let mut inner = Packets::new(compressed);
     loop {
         match inner.next() {
             Ok(None) => return Ok(()),
             // They hold no compressed ones themselves.
             Ok(Some(packet)) if !is_compressed(packet) => take(packet, collected)?,
-            _ => return Err(format!("the compressed packets here are damaged{AGAIN}")),
+            _ => return Err(damaged()),
         }
     }
 }
 
 fn is_compressed(packet: &[u8]) -> bool {
-    TracePacket::decode(packet).is_ok_and(|packet| packet.compressed.is_some())
+    TracePacket::decode(packet)
+        .is_ok_and(|packet| packet.compressed.is_some() || packet.compressed_with_zstd.is_some())
 }
 
 /// The events of one CPU.

@@ -9,7 +9,7 @@ use super::TracePacket;
 
 /// No packet is longer, in bytes: Perfetto itself reads none that is (`ProtoRingBuffer`'s
 /// `kMaxMsgSize`).
-const MESSAGE_BYTES: u64 = 64 << 20;
+pub(super) const MESSAGE_BYTES: u64 = 64 << 20;
 
 /// The key of the field 1 of bytes.
 const PACKET: u8 = 0x0a;
@@ -20,11 +20,9 @@ pub(super) const AGAIN: &str = ": copy or record it again";
 /// Why there are no more packets.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// The trace ends.
     None,
     /// It ends within a packet.
     Cut,
-    /// It cannot be read.
     Unreadable(io::Error),
     /// The bytes there are no packet: why.
     Broken(String),

@@ -27,13 +27,10 @@ pub(crate) struct Head<'a> {
     pub(crate) pid: Option<u32>,
     /// The line tells that this thread caused the event: no interrupt did.
     pub(crate) by_thread: bool,
-    /// It is perf's line.
     pub(super) is_perfs: bool,
-    /// When.
     pub(crate) at: Instant,
     /// The event's name; empty if what follows the time has none.
     pub(crate) name: &'a str,
-    /// What follows the name.
     pub(crate) fields: &'a str,
 }
 

@@ -27,7 +27,6 @@ const UNREAD_SHARE: u64 = 10;
 /// The kind of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Content<'a> {
-    /// An event.
     Event(Head<'a>),
     /// The recorder lost this number of events here.
     Lost(u64),
@@ -35,7 +34,6 @@ pub(crate) enum Content<'a> {
     LostBefore(u64),
     /// What is known to stand between events: a comment, a header, a line of a call chain.
     Nothing,
-    /// None of these.
     Unknown,
 }
 
@@ -128,7 +126,10 @@ fn advice(line: &str) -> &'static str {
     let text = line.trim();
     let begin = text.split_ascii_whitespace().next().unwrap_or("");
     let is_count = |word: &str| {
-        let word = word.strip_suffix(':');
+        let word = word
+            .rsplit(']')
+            .next()
+            .and_then(|word| word.strip_suffix(':'));
         word.is_some_and(|word| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit()))
     };
     if begin.starts_with('[') && !begin.contains([':', '.']) {
@@ -202,7 +203,7 @@ impl Reader {
                     };
                     let broken =
                         || format!("the fields of {} are not those of the kernel", head.name);
-                    (format, what.map(raw).map_err(|_| broken()))
+                    (format, what.map(raw).ok_or_else(broken))
                 }
                 Content::Lost(count) => return self.collected.lost(count),
                 Content::LostBefore(count) => return self.collected.lost_before(count),
@@ -232,22 +233,12 @@ impl Reader {
     }
 
     fn finish(mut self, lines: &Lines<'_>, page: bool) -> Result<Recording, ReadError> {
-        let path = lines.path().to_owned();
-        let no = |reason| {
-            Err(ReadError::NotARecording {
-                path: lines.path().to_owned(),
-                reason,
-            })
-        };
+        let no = |reason: String| Err(lines.refused(reason));
         if let Some((line, problem)) = self.unread.first {
             let (unread, all) = (self.unread.count, self.unread.count + self.read);
             if unread.saturating_mul(UNREAD_SHARE) > all {
                 let problem = format!("{problem} ({unread} of {all} events are such)");
-                return Err(ReadError::BrokenLine {
-                    path,
-                    line,
-                    problem,
-                });
+                return Err(lines.broken(line, problem));
             }
             self.collected.warnings.push(format!(
                 "{unread} events could not be read and count as lost, the first in line {line}: {problem}"
@@ -300,7 +291,6 @@ impl Reader {
     }
 }
 
-/// Reads a whole recording.
 pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
     let mut reader = Reader::default();
     while let Some(line) = lines.next()? {
@@ -350,13 +340,10 @@ pub(super) fn read_json(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
     let path = lines.path().to_owned();
     match serde_json::from_reader::<_, Trace>(&mut *lines) {
         Ok(trace) => read(&mut Lines::new(trace.text.as_bytes(), &path)?),
-        Err(error) => Err(ReadError::NotARecording {
-            path,
-            reason: format!(
-                "it is JSON without ftrace's text in 'systemTraceEvents' ({error}): take the trace that it was \
-                 made of, or 'perf script' of perf's data"
-            ),
-        }),
+        Err(error) => Err(lines.refused(format!(
+            "it is JSON without ftrace's text in 'systemTraceEvents' ({error}): take the trace that it was \
+             made of, or 'perf script' of perf's data"
+        ))),
     }
 }
 

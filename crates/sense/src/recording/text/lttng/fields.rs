@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 
-/// A field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LttngValue<'a>(&'a str);
 

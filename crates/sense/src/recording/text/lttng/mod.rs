@@ -8,10 +8,12 @@
 
 mod fields;
 
-use onbeat_model::{Instant, Name};
+use std::borrow::Cow;
+
+use onbeat_model::Instant;
 
 use crate::recording::collected::Collected;
-use crate::switch_event::{self, Mention, Raw, SchedEvent, UNTOLD, WakeupKind};
+use crate::switch_event::{self, Fields, Raw, UNTOLD};
 use fields::{LttngFields, LttngValue};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -53,56 +55,22 @@ fn raw(head: &LttngLine<'_>, clock: &mut DayClock, collected: &mut Collected) ->
         at: clock.at(head.ns)?,
         cpu: fields.cpu(),
         current,
-        what: said(head.event, &fields)?,
+        // In an interrupt or not: LTTng does not tell, so there is no waker.
+        what: switch_event::of_fields(head.event, &fields, 0)?,
     })
 }
 
-/// The content of the event; none if its fields are not what LTTng writes.
-fn said(event: &str, fields: &LttngFields<'_>) -> Option<SchedEvent> {
-    // perf's names are those of the kernel, in which a thread's number is a `pid`.
-    let tid = |lttng, kernel| {
-        (fields.event(lttng))
-            .or_else(|| fields.event(kernel))?
-            .tid()
-    };
-    let thread = |comm, lttng, kernel| {
-        Some(Mention {
-            tid: tid(lttng, kernel)?,
-            comm: Name::from(fields.event(comm)?.text()?.as_ref()),
-        })
-    };
-    // In an interrupt or not: LTTng does not tell, so there is no waker.
-    let wakeup = |kind| {
-        let (task, waker) = (thread("comm", "tid", "pid")?, 0);
-        Some(SchedEvent::Wakeup { kind, task, waker })
-    };
-    match event {
-        "sched_waking" => wakeup(WakeupKind::Waking),
-        "sched_wakeup" => wakeup(WakeupKind::Wakeup),
-        "sched_wakeup_new" => wakeup(WakeupKind::New),
-        "sched_switch" => Some(SchedEvent::Switch {
-            from: thread("prev_comm", "prev_tid", "prev_pid")?,
-            ready: switch_event::is_ready(fields.event("prev_state")?.number()?),
-            to: thread("next_comm", "next_tid", "next_pid")?,
-        }),
-        "sched_process_fork" => Some(SchedEvent::Fork {
-            parent: tid("parent_tid", "parent_pid")?,
-            child: thread("child_comm", "child_tid", "child_pid")?,
-        }),
-        "sched_process_exec" => {
-            let file = fields.event("filename")?.text()?;
-            let comm = file.rsplit('/').next().unwrap_or(&file);
-            Some(SchedEvent::Renamed {
-                task: Mention {
-                    tid: tid("tid", "pid")?,
-                    comm: Name::from(comm),
-                },
-            })
-        }
-        "sched_process_exit" => Some(SchedEvent::Exit {
-            tid: tid("tid", "pid")?,
-        }),
-        _ => Some(SchedEvent::Other),
+/// perf's names are those of the kernel, in which a thread's number is a `pid`; LTTng says `tid`.
+impl Fields for LttngFields<'_> {
+    fn number(&self, name: &str) -> Option<i64> {
+        let field = || self.event(name);
+        let tids = name.strip_suffix("pid").map(|of| format!("{of}tid"));
+        let field = tids.and_then(|name| self.event(&name)).or_else(field);
+        field?.number()
+    }
+
+    fn text(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.event(name)?.text()
     }
 }
 
