@@ -68,9 +68,7 @@ fn every_activation_of_a_program_is_recorded_and_found_again_by_analyze() {
 
 #[test]
 fn a_recording_for_perfetto_is_read_by_analyze() {
-    if !can_run("a_recording_for_perfetto_is_read_by_analyze") {
-        return;
-    }
+    needs_root!();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("beat.pftrace");
     let output = onbeat(folder.path())
