@@ -1,8 +1,9 @@
 //! The kernel's scheduling events that would have shown the bursts of threads, for the tools that
 //! read Perfetto's traces of a whole system.
 //!
-//! A burst does not tell its CPU, nor when it was preempted. Each is on the first lane that is free,
-//! which stands for a CPU, and all that it waited after it first ran is one pause in its middle.
+//! A burst does not tell its CPU, nor when it was preempted. Each is on the first lane that is
+//! free, which stands for a CPU, and all that it waited after it first ran is one pause in its
+//! middle.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
