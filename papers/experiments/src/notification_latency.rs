@@ -310,23 +310,3 @@ fn paper() -> Value {
         "execution_time_us": "multiples of half a tick: 500 and 1000; 500 on average, 1000 at most",
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cell_sums_up_all_its_samples_and_those_of_each_limit() {
-        let samples = [(1e6, 2000.0), (5e5, 1000.0), (1e6, 4000.0)];
-        let cell = cell("deadline", "fifo", 5, &samples);
-        assert_eq!((cell.samples, cell.p50_us, cell.max_us), (3, 2.0, 4.0));
-        let limits: Vec<_> = cell
-            .by_limit
-            .iter()
-            .map(|l| (l.limit_ms, l.samples))
-            .collect();
-        assert_eq!(limits, [(0.5, 1), (1.0, 2)]);
-        let last = &cell.by_limit[1];
-        assert_eq!((last.mean_us, last.deviation_us), (3.0, 1.0));
-    }
-}

@@ -189,28 +189,3 @@ fn table(all: &[Row]) -> Table {
         ]
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_error_is_at_most_1_5_times_the_bound_up_to_a_fifth_of_outliers_and_a_tenth_of_jitter() {
-        for (jitter, outliers) in [
-            (0.001, 0.0),
-            (0.02, 0.1),
-            (0.02, 0.2),
-            (0.05, 0.2),
-            (0.1, 0.0),
-        ] {
-            let row = row(Thread {
-                jitter,
-                outliers,
-                ..PLAIN
-            });
-            assert!(row.right > 0.95 && row.wrong == 0.0, "{row:?}");
-            let ratio = row.error / row.bound;
-            assert!((0.9..1.5).contains(&ratio), "{ratio}: {row:?}");
-        }
-    }
-}

@@ -185,21 +185,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_a_second_of_a_player_is_enough_and_a_fifth_is_not() {
-        let player = Player::read(&in_checkout("mplayer25.l0"), "mplayer").unwrap();
-        let right = |analyser, heard, ms| {
-            let stretches = player.stretches(Span::from_ms(ms), 10);
-            let found = stretches
-                .into_iter()
-                .map(|s| player.frequency(analyser, heard, s).0);
-            judge(&found.collect::<Vec<_>>(), ("", 25.0), "", ms).right
-        };
-        assert_eq!(right(Analyser::Lfspp, EventSource::Wakeups, 500), 10);
-        assert_eq!(right(Analyser::Default, EventSource::Bursts, 500), 10);
-        assert!(right(Analyser::Lfspp, EventSource::Wakeups, 200) < 5);
-    }
-
-    #[test]
     fn a_frequency_is_right_a_harmonic_or_wrong() {
         let found = [Some(25.1), Some(50.0), Some(12.5), Some(31.0), None];
         let judged = judge(&found, ("", 25.0), "", 1000);

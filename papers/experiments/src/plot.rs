@@ -274,24 +274,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_stay_level_until_the_next_point() {
-        let line = Line::new("", Look::Steps, vec![(0.0, 1.0), (2.0, 3.0)]);
-        assert_eq!(line.corners(), [(0.0, 1.0), (2.0, 1.0), (2.0, 3.0)]);
-    }
-
-    #[test]
     fn a_distribution_begins_at_nothing_and_ends_at_all() {
         let points = distribution(&[4.0, 2.0]);
         assert_eq!(points, [(2.0, 0.0), (2.0, 0.5), (4.0, 1.0)]);
         assert!(distribution(&[]).is_empty());
-    }
-
-    #[test]
-    fn a_long_line_is_thinned_but_ends_where_it_ends() {
-        let points: Vec<_> = (0..10_001).map(|n| (f64::from(n), 0.0)).collect();
-        let kept = thinned(&points);
-        assert!(kept.len() <= MOST_POINTS + 1);
-        assert_eq!(kept.last(), points.last());
     }
 
     #[test]

@@ -229,30 +229,3 @@ fn table(rows: &[Row]) -> Table {
         ]
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_set_above_the_bound_is_late_by_priorities_and_not_by_reservations() {
-        let [below, above] = [0.71, 0.725].map(|load| loaded(load).unwrap());
-        assert_eq!((below.late_by_priority, below.late_reserved), (0, 0));
-        assert!(above.late_by_priority > 0);
-        assert_eq!(above.late_reserved, 0);
-    }
-
-    #[test]
-    fn a_peak_makes_the_long_task_late_by_priorities_and_not_by_reservations() {
-        let late = |place: usize, peak| {
-            let row = row(&WAYS[place], peak).unwrap();
-            (row.short.late, row.long.unwrap().late)
-        };
-        assert_eq!(late(2, false), (0, 0));
-        assert_eq!(late(3, false), (0, 0));
-        assert!(late(2, true).1 > 0, "rate-monotonic priorities");
-        let (short, long) = late(3, true);
-        assert!(short > 0, "the task that overruns is late itself");
-        assert_eq!(long, 0);
-    }
-}

@@ -180,15 +180,4 @@ mod tests {
         assert_eq!(calls_of(text, 7), at(928.25));
         assert_eq!(calls_of(text, 8), at(928.3));
     }
-
-    #[test]
-    fn a_recorded_player_has_its_wakeups_and_its_calls() {
-        let player = Player::read(&in_checkout("mplayer25.l0"), "mplayer").unwrap();
-        assert!(player.calls.len() > player.bursts.len());
-        let second = (Span::from_secs(1), Span::from_secs(2));
-        for heard in [EventSource::Wakeups, EventSource::Bursts] {
-            let (found, _) = player.frequency(Analyser::Default, heard, second);
-            assert!((found.unwrap() - 25.0).abs() < 0.25, "{heard:?}: {found:?}");
-        }
-    }
 }

@@ -160,15 +160,3 @@ fn kernel_of(serial: &str) -> &str {
     let release = |line: &&str| line.starts_with(|c: char| c.is_ascii_digit());
     serial.lines().find(release).unwrap_or("unknown")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_kernel_is_what_init_says_before_the_case_begins() {
-        let serial = "[    1.98] amd_pstate: absent\n6.18.15+deb13-cloud-amd64\n7 of 9 late\n";
-        assert_eq!(kernel_of(serial), "6.18.15+deb13-cloud-amd64");
-        assert_eq!(kernel_of(""), "unknown");
-    }
-}

@@ -256,24 +256,3 @@ fn right_over_load(all: &[Found]) -> Figure {
         names: Corner::LowerLeft,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wakeups_of_mplayer_are_fewer_than_its_system_calls_and_say_as_much_in_400_ms() {
-        let player = Player::read(&in_checkout("mplayer25.l3"), "mplayer").unwrap();
-        let many = Many {
-            recording: "",
-            true_hz: 25.0,
-            observed_ms: 400,
-            load_percent: 0,
-            stretches: 10,
-        };
-        let [calls, wakeups, _, bursts] = many.heard_every_way(&player);
-        assert!(wakeups.events * 2.0 < calls.events);
-        assert!(wakeups.right >= calls.right);
-        assert!(bursts.right >= calls.right);
-    }
-}

@@ -152,30 +152,3 @@ fn rt_app(period_ms: f64, load: f64, place: (u64, u64)) -> DrawnProgram {
     };
     DrawnProgram::drawn(period, demand, place)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_programs_need_what_they_are_said_to() {
-        for (bed, needs) in [
-            (Bed::Film, 0.30),
-            (Bed::Encoder, 0.35),
-            (Bed::ThreeRtApps, 0.79),
-            (Bed::Frequency, 0.208),
-        ] {
-            let of_run = |seed| {
-                let programs = bed.programs(seed);
-                let needs = programs.iter().map(|p| p.needs(bed.counts_from()));
-                needs.sum::<f64>()
-            };
-            let mean = (1..=10).map(of_run).sum::<f64>() / 10.0;
-            assert!((mean / needs - 1.0).abs() < 0.05, "{bed:?}: {mean}");
-        }
-        assert_ne!(
-            Bed::Film.programs(1)[0].quantile(0.5),
-            Bed::Film.programs(2)[0].quantile(0.5)
-        );
-    }
-}

@@ -209,15 +209,3 @@ impl Ticks {
         later.stolen.saturating_sub(self.stolen) as f64 / all as f64
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_each_job_the_shorter_one_counts_and_one_that_is_not_known_never() {
-        let ms = |ms| Some(Span::from_ms(ms));
-        let shorter = shorter_of(&[None, ms(3), None, ms(1)], &[ms(5), ms(2), None, None]);
-        assert_eq!(shorter, [ms(5), ms(2), None, ms(1)]);
-    }
-}

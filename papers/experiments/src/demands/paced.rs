@@ -250,11 +250,4 @@ mod tests {
             [Some(5), None, None, Some(1)]
         );
     }
-
-    #[test]
-    fn a_pipe_has_room_for_less_than_two_jobs() {
-        assert_eq!(room(320), 4096);
-        assert_eq!(room(4608), 4096);
-        assert_eq!(room(2_432_000), 1 << 20);
-    }
 }

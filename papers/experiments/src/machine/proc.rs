@@ -27,24 +27,3 @@ pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
         .map(|folder| folder.join(name))
         .find(|file| file.is_file())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_process_s_cpu_time_grows() {
-        let own = || cpu_ns(Path::new("/proc/self")).unwrap();
-        let before = own();
-        while own() < before + 1_000_000 {}
-        assert_eq!(cpu_ns(Path::new("/proc/0")), None);
-    }
-
-    #[test]
-    fn a_figure_of_a_process_has_its_name_and_no_unit() {
-        let own = std::process::id();
-        assert!(status(own, "VmHWM") >= status(own, "VmRSS"));
-        assert_eq!(status(own, "Vm"), None);
-        assert!(find_program("sh").is_some_and(|file| file.is_absolute()));
-    }
-}

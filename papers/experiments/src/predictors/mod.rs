@@ -229,39 +229,4 @@ mod tests {
             [(1.0, 0.5), (2.0, 0.1)]
         );
     }
-
-    #[test]
-    fn a_budget_for_every_job_misses_none_and_half_as_much_a_lot() {
-        let all = Demands::all().unwrap();
-        let mpeg2 = all.iter().find(|demands| demands.name == "mpeg2").unwrap();
-        let by_hand = |share| {
-            let budget = Tuned {
-                by_hand: share,
-                ..Tuned::all().pop().unwrap()
-            };
-            budget.on(mpeg2).miss_ratio
-        };
-        assert_eq!(by_hand(1.0), 0.0);
-        assert!(by_hand(0.5) > 0.3);
-    }
-
-    #[test]
-    fn the_default_misses_less_than_half_as_often_as_the_papers_with_a_raise_for_a_fifth_more_at_most()
-     {
-        let of = |family: &str| {
-            let tuned = Tuned::all();
-            let usual = tuned.iter().find(|t| t.family == family && t.is_default());
-            *usual.unwrap()
-        };
-        for demands in Demands::all().unwrap() {
-            let ours = of("percentile, learnt spread").on(&demands);
-            let papers = of("rate, raised at once").on(&demands);
-            assert!(
-                ours.miss_ratio < papers.miss_ratio / 2.0,
-                "{ours:?} {papers:?}"
-            );
-            let more = ours.reserved_over_used / papers.reserved_over_used;
-            assert!(more < 1.2, "{ours:?} {papers:?}");
-        }
-    }
 }

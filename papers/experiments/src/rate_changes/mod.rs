@@ -144,31 +144,3 @@ fn table(rows: &[Row], after: Span) -> Table {
         ]
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reservation_follows_each_change_within_two_seconds_and_helps() {
-        for kind in ProgramKind::ALL {
-            let runs = of_seed(kind, 1);
-            let [default, by_hand, _, (following, onbeat)] = runs[..] else {
-                unreachable!("a run for each method");
-            };
-            let reserved = following.reserved.map(Span::as_ms_f64);
-            assert!(
-                reserved.is_some_and(|ms| ms < 2000.0),
-                "{kind:?}: {reserved:?}"
-            );
-            assert!(following.known <= following.reserved, "{kind:?}");
-            let share = |late: Late| f64::from(late.late) / f64::from(late.jobs.max(1));
-            let after = [default, by_hand, (following, onbeat)].map(|(_, late)| share(late[1]));
-            assert!(
-                after[0] > 0.5,
-                "{kind:?}: the default scheduler fails: {after:?}"
-            );
-            assert!(after[1] < 0.1 && after[2] < 0.1, "{kind:?}: {after:?}");
-        }
-    }
-}

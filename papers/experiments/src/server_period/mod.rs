@@ -256,26 +256,3 @@ fn paper() -> Value {
         },
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figure_1_has_its_minima_at_the_whole_parts_of_the_period() {
-        let curve = curve();
-        let minima: Vec<f64> = curve
-            .windows(3)
-            .filter(|w| w[0].1 > w[1].1 && w[1].1 < w[2].1)
-            .map(|w| w[1].0)
-            .collect();
-        for minimum in [100.0, 50.0, 25.0, 20.0, 10.0] {
-            let near = minima.iter().find(|at| (*at - minimum).abs() < 0.05);
-            assert!(near.is_some(), "none at {minimum} ms: {minima:?}");
-        }
-        for minimum in minima {
-            let part = 100.0 / (100.0 / minimum).round();
-            assert!((part - minimum).abs() < 0.1, "one at {minimum} ms");
-        }
-    }
-}

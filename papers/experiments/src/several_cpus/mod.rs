@@ -197,11 +197,4 @@ mod tests {
         assert_eq!(started_one_by_one(&[0.45; 4], 2), Some(0));
         assert!(is_guaranteed(&[0.3; 5], 2));
     }
-
-    #[test]
-    fn shares_have_the_sum_that_was_asked_for() {
-        let shares = shares(&mut Noise(5), 8, 1.7);
-        assert_eq!(shares.len(), 8);
-        assert!((shares.iter().sum::<f64>() - 1.7).abs() < 1e-9);
-    }
 }

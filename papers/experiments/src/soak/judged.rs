@@ -130,13 +130,6 @@ mod tests {
     }
 
     #[test]
-    fn maps_in_which_no_entry_of_a_program_was_ever_seen_are_not_told_to_be_empty() {
-        let mut figures = clean();
-        figures.warm.map_entries = 1;
-        assert_eq!(shortcomings(&figures).len(), 1);
-    }
-
-    #[test]
     fn whatever_is_lost_stays_or_comes_late_is_told() {
         let mut figures = clean();
         figures.lost = 1;
