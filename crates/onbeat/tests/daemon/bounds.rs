@@ -41,13 +41,16 @@ fn executed(tid: u32) -> Option<Duration> {
 /// The CPU time that threads of the process have used with a nice value below 0, in about `time`;
 /// and how long that was.
 fn ahead(pid: u32, time: Duration) -> (Duration, Duration) {
-    let (began, mut sum) = (Instant::now(), Duration::ZERO);
+    let (began, mut sum, mut looked) = (Instant::now(), Duration::ZERO, Instant::now());
     let mut before = std::collections::BTreeMap::new();
     while began.elapsed() < time {
+        // Between two looks that are far from each other it may have been ordinary meanwhile.
+        let is_near = looked.elapsed() < Duration::from_millis(50);
+        looked = Instant::now();
         for tid in tids(pid) {
             let (goes_first, now) = (nice(tid) < Some(0), executed(tid).unwrap_or_default());
             let former = before.insert(tid, (goes_first, now));
-            if let Some((true, former)) = former.filter(|_| goes_first) {
+            if let Some((true, former)) = former.filter(|_| goes_first && is_near) {
                 sum += now.saturating_sub(former);
             }
         }

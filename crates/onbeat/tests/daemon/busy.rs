@@ -52,10 +52,11 @@ fn threads_of_the_greatest_priority_that_is_granted_do_not_keep_the_service_from
     let service = machine.service_pid();
     let goes_first =
         |tid: &u32| Attributes::get(*tid).is_ok_and(|own| !matches!(own.policy, Policy::Other(_)));
-    let first: Vec<u32> = tids(service).into_iter().filter(goes_first).collect();
-    let [loops, watcher, gives_way] = first[..] else {
-        panic!("{first:?}");
-    };
+    // It gave way itself if the hog held it up for long.
+    let [loops, watcher, gives_way] = eventually("three that go first", || {
+        let first: Vec<u32> = tids(service).into_iter().filter(goes_first).collect();
+        <[u32; 3]>::try_from(first).ok()
+    });
     assert_eq!(loops, service);
     for (tid, wanted) in [(watcher, "watcher\n"), (gives_way, "gives-way\n")] {
         let name = std::fs::read_to_string(format!("/proc/{service}/task/{tid}/comm"));

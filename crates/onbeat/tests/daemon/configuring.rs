@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
+use crate::PATIENCE;
 use crate::common::{Mortal, eventually, needs_root};
 use crate::copied::copy_program;
 use crate::machine::{ALICE, BOB, Client, Machine, ROOT, is_ordinary, is_reserved, tids};
@@ -55,7 +55,8 @@ fn a_rule_tracks_by_itself_and_reading_anew_takes_away_only_what_nobody_names_an
         "{answer}"
     );
     // Before there is a cap: one that is too small may have the thread's reservation given up.
-    assert!(is_reserved(sleeper.id()) && is_reserved(thread));
+    assert!(is_reserved(sleeper.id()));
+    eventually("its reservation", || is_reserved(thread).then_some(()));
 
     machine.configure(&with_cap);
     root.done("reload");
@@ -99,7 +100,7 @@ fn a_configuration_that_takes_long_to_read_holds_up_no_call() {
     let (answered, heard) = mpsc::channel();
     // A service that waits goes on at last, and the test ends.
     let ends = thread::spawn(move || {
-        let in_time = heard.recv_timeout(Duration::from_secs(10)).is_ok();
+        let in_time = heard.recv_timeout(PATIENCE).is_ok();
         drop(slow);
         in_time
     });
