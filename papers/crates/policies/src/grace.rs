@@ -353,13 +353,6 @@ mod tests {
     }
 
     #[test]
-    fn periods_begin_with_releases_again_once_a_late_task_has_put_them_off() {
-        let mut task = late();
-        task.wakes(true, 145 * K);
-        assert_eq!(state(&task), (10, 0, 175), "7 in 15 are more than 10 in 30");
-    }
-
-    #[test]
     fn a_late_task_goes_on_with_the_job_that_it_began_where_the_last_one_ended() {
         let mut task = late();
         task.charge(2 * K, 138 * K);
@@ -403,21 +396,6 @@ mod tests {
         assert!(b.key() < a.key());
         b.takes_turn(b.turn_left_ns(), 9);
         assert!(a.key() < b.key());
-    }
-
-    #[test]
-    fn a_turn_of_many_pieces_is_a_whole_one() {
-        let mut task = Task::default();
-        task.set_plan(&Plan::new(30, 0, []));
-        let (before, turn_ns) = (task.key(), task.turn_left_ns());
-        for piece in 1..=4 {
-            assert_eq!(task.key(), before, "piece {piece}");
-            assert_eq!(task.turn_left_ns(), (5 - piece) * turn_ns / 4);
-            task.takes_turn(turn_ns / 4, piece * turn_ns);
-            task.wakes(true, piece * turn_ns + turn_ns - 1);
-        }
-        assert_eq!(task.key(), before + 4 * turn_ns);
-        assert_eq!(task.turn_left_ns(), turn_ns);
     }
 
     #[test]

@@ -180,25 +180,6 @@ mod tests {
     }
 
     #[test]
-    fn a_number_reads_as_it_was_written_in_every_width() {
-        for bytes in [1, 2, 4, 8] {
-            let mut memory = [0xff; 16];
-            let field = field(bytes, false);
-            assert!(field.write(&mut memory, 0x7f));
-            assert_eq!(field.read(&memory), Some(0x7f));
-            assert_eq!(memory[..4], [0xff; 4]);
-            assert!(memory[4 + bytes..].iter().all(|&byte| byte == 0xff));
-        }
-    }
-
-    #[test]
-    fn a_signed_number_keeps_its_sign_and_an_unsigned_one_has_none() {
-        let memory = [0xff; 16];
-        assert_eq!(field(4, true).read(&memory), Some(-1));
-        assert_eq!(field(4, false).read(&memory), Some(0xffff_ffff));
-    }
-
-    #[test]
     fn what_does_not_fit_is_not_written() {
         let mut memory = [0; 16];
         assert!(!field(4, false).write(&mut memory, 1 << 32));

@@ -145,80 +145,21 @@ fn an_event_older_than_the_window_is_not_taken_in() {
 
 #[test]
 fn parameters_out_of_range_are_refused_with_their_name() {
-    let good = Config::default();
-    let refusals = [
-        (
-            Config {
-                lowest_hz: f64::NAN,
-                ..good
-            },
-            "f_min",
-        ),
-        (
-            Config {
-                highest_hz: 5.0,
-                ..good
-            },
-            "f_max",
-        ),
-        (
-            Config {
-                highest_hz: f64::INFINITY,
-                ..good
-            },
-            "f_max",
-        ),
-        (
-            Config {
-                step_hz: 0.0,
-                ..good
-            },
-            "step",
-        ),
-        (
-            Config {
-                step_hz: 1e-9,
-                ..good
-            },
-            "step",
-        ),
-        (
-            Config {
-                step_hz: 900.0,
-                ..good
-            },
-            "step",
-        ),
-        (
-            Config {
-                horizon: Span::ZERO,
-                ..good
-            },
-            "window",
-        ),
-        (
-            Config {
-                threshold: -1.0,
-                ..good
-            },
-            "alpha",
-        ),
-        (
-            Config {
-                multiples: 0,
-                ..good
-            },
-            "k_max",
-        ),
-        (
-            Config {
-                tolerance_hz: f64::NAN,
-                ..good
-            },
-            "epsilon",
-        ),
+    let refusals: [(fn(&mut Config), &str); 10] = [
+        (|it| it.lowest_hz = f64::NAN, "f_min"),
+        (|it| it.highest_hz = 5.0, "f_max"),
+        (|it| it.highest_hz = f64::INFINITY, "f_max"),
+        (|it| it.step_hz = 0.0, "step"),
+        (|it| it.step_hz = 1e-9, "step"),
+        (|it| it.step_hz = 900.0, "step"),
+        (|it| it.horizon = Span::ZERO, "window"),
+        (|it| it.threshold = -1.0, "alpha"),
+        (|it| it.multiples = 0, "k_max"),
+        (|it| it.tolerance_hz = f64::NAN, "epsilon"),
     ];
-    for (config, name) in refusals {
+    for (spoil, name) in refusals {
+        let mut config = Config::default();
+        spoil(&mut config);
         let error = Analyser::new(config).unwrap_err().to_string();
         assert!(error.contains(name), "{error}");
     }

@@ -81,22 +81,6 @@ fn those_who_sleep_for_long_do_not_make_a_deadline_later() {
 }
 
 #[test]
-fn the_period_of_who_never_blocks_is_all_quanta_together() {
-    let mut rules = Berate::default();
-    for _ in 0..2 {
-        let mut other = rules.join(0, Instant::ZERO);
-        compute(&mut rules, &mut other, at(0));
-    }
-    let mut hog = rules.join(0, Instant::ZERO);
-    rules.wakeup(&mut hog, at(0));
-    rules.charge(&mut hog, Span::from_ms(60), at(60));
-    assert!(rules.tick(&mut hog, at(60)));
-    rules.put_back(&mut hog, None, at(60));
-    assert_eq!(hog.mean_ns, 60 * MS);
-    assert_eq!(period_ms(&hog, 60), 180);
-}
-
-#[test]
 fn children_that_come_and_go_put_nobody_off() {
     let mut rules = Berate::default();
     let mut hog = rules.join(0, Instant::ZERO);
@@ -110,27 +94,6 @@ fn children_that_come_and_go_put_nobody_off() {
     rules.charge(&mut hog, Span::from_ms(60), at(860));
     rules.put_back(&mut hog, None, at(860));
     assert_eq!(period_ms(&hog, 860), 60);
-}
-
-#[test]
-fn a_task_that_left_and_comes_back_is_part_of_the_load_again() {
-    let mut rules = Berate::default();
-    let mut hog = rules.join(0, Instant::ZERO);
-    compute(&mut rules, &mut hog, at(60));
-    rules.leave(&mut hog);
-    assert_eq!(rules.machine.loads_ns[1], 0);
-    compute(&mut rules, &mut hog, at(120));
-    assert_eq!(rules.machine.loads_ns[1], 60 * MS);
-}
-
-#[test]
-fn who_has_just_begun_stands_in_line_as_who_never_blocks() {
-    let mut rules = Berate::default();
-    let mut hog = rules.join(0, Instant::ZERO);
-    compute(&mut rules, &mut hog, at(60));
-    let child = rules.join(0, at(61));
-    assert_eq!(period_ms(&child, 61), 120);
-    assert!(child.deadline_ns > hog.deadline_ns);
 }
 
 #[test]
@@ -185,19 +148,6 @@ fn no_task_that_stands_behind_a_preempted_one_overtakes_it() {
     }
     compute(&mut rules, &mut hog, at(2140));
     assert!(rules.key(&hog, at(2140)) > behind, "its quantum is over");
-}
-
-#[test]
-fn a_deadline_that_is_postponed_freely_is_a_period_after_each_preemption() {
-    let mut rules = Berate::default();
-    rules.params.postpone_freely = 1;
-    let mut hog = rules.join(0, Instant::ZERO);
-    compute(&mut rules, &mut hog, at(60));
-    for n in 1..=20 {
-        rules.charge(&mut hog, Span::from_ms(1), at(60 + n * 10));
-        rules.put_back(&mut hog, Some(1), at(60 + n * 10));
-        assert_eq!(period_ms(&hog, 60 + n * 10), 60);
-    }
 }
 
 #[test]

@@ -57,15 +57,6 @@ fn who_wakes_irregularly_gets_a_pseudo_period_shorter_than_that_of_who_never_blo
 }
 
 #[test]
-fn who_has_just_begun_stands_in_line_as_who_never_blocks_until_it_does() {
-    let mut rules = Best::default();
-    let mut child = rules.join(0, at(50));
-    assert_eq!(child.deadline_ns, 50 * MS + rules.params.batch_ns);
-    job(&mut rules, &mut child, 60, 2);
-    assert_eq!(child.deadline_ns, 60 * MS + rules.params.interactive_ns);
-}
-
-#[test]
 fn the_pseudo_period_of_who_never_blocks_has_room_for_all_who_do_not() {
     let mut rules = Best::default();
     let mut hogs = [0; 40].map(|_| rules.join(0, Instant::ZERO));
@@ -213,22 +204,4 @@ fn a_nap_after_a_notification_is_no_period_of_its_own() {
     rules.block(&mut task, at(1210));
     rules.wakeup(&mut task, at(1211));
     assert!(task.period_ns < 35 * MS, "{task:?}");
-}
-
-#[test]
-fn naps_do_not_make_a_liar_heard_for_longer() {
-    let mut rules = Best::default();
-    let mut task = known(&mut rules);
-    let counted = |period: u64| notifies_and_naps(&mut rules, &mut task, 1000 + 40 * period);
-    let counted = (1..=100).map(counted).filter(|&counted| counted).count() as u64;
-    assert_eq!(counted, rules.params.patience);
-}
-
-#[test]
-fn a_task_that_sleeps_for_long_is_a_stranger_afterwards() {
-    let mut rules = Best::default();
-    let mut task = known(&mut rules);
-    rules.block(&mut task, at(1010));
-    rules.wakeup(&mut task, at(20_000));
-    assert_eq!((task.period_ns, task.confidence, task.known), (0, 0, 0));
 }

@@ -139,25 +139,3 @@ fn a_change_gives_no_budget_before_the_next_period_and_a_taken_reservation_none_
     group.clear();
     assert_eq!(group.available(), ms(0));
 }
-
-#[test]
-fn the_rest_share_by_weight_and_who_slept_gains_a_slice_at_most() {
-    let params = Params::default();
-    let mut heavy = Rest::default();
-    heavy.charge(2 * Rest::WEIGHT, ms(10));
-    assert_eq!(heavy.passed_ns, 5 * MS);
-    let mut slept = Rest::default();
-    slept.wake(&params, ms(100));
-    assert_eq!(slept.passed_ns, 96 * MS);
-}
-
-#[test]
-fn a_task_without_a_reservation_stands_a_second_behind_the_first_in_line_at_most() {
-    let mut rest = Rest {
-        passed_ns: 3000 * MS,
-    };
-    rest.stand(ms(2500));
-    assert_eq!(rest.passed_ns, 3000 * MS);
-    rest.stand(ms(500));
-    assert_eq!(rest.passed_ns, 1500 * MS);
-}

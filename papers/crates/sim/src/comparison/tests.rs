@@ -293,17 +293,6 @@ fn an_overdue_job_waits_for_the_one_before_it_and_for_nothing_else() {
     assert!(sixth.release.since(Instant::ZERO) < Span::from_us(240_010));
 }
 
-#[test]
-fn recordings_begin_together() {
-    let (a, b) = (
-        threads(&[("a", 40_000, 9_000)]),
-        threads(&[("b", 20_000, 1_000)]),
-    );
-    let both = a.clone().beside(b);
-    assert_eq!(both.list.len(), 2);
-    assert!(both.duration >= a.duration);
-}
-
 proptest! {
     #![proptest_config(ProptestConfig {
         rng_seed: RngSeed::Fixed(1),

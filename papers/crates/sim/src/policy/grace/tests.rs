@@ -170,45 +170,6 @@ fn a_uniform_speed_is_the_sum_of_all_budgets_and_one_that_reclaims_falls_when_a_
 }
 
 #[test]
-fn best_effort_takes_what_is_left_at_the_speed_that_it_finds() {
-    let real_time = GraceClass::RealTime {
-        period: us(20_000),
-        rho: None,
-    };
-    let tasks = [
-        (real_time, 0),
-        (GraceClass::BestEffort, 0),
-        (GraceClass::BestEffort, 0),
-    ];
-    let policy = Grace::new(settings(Scheme::StoUni, 5), athlon(), 1, tasks);
-    let mut machine = Machine::new(&cpus(Costs::default()), policy, Seen::default());
-    machine.add(
-        TaskId::recorded(1),
-        Workload::periodic(us(20_000), Demands::constant(us(6_000))),
-    );
-    for tid in [2, 3] {
-        let endless = Demands::Constant(Work::ENDLESS);
-        machine.add(TaskId::recorded(tid), Workload::periodic(us(1), endless));
-    }
-    machine.run_until(Instant::ZERO + us(1_000_000));
-    let executed = [0, 1, 2].map(|task| machine.executed(task).as_secs_f64());
-    let (_, seen) = machine.finish();
-    assert!(
-        seen.jobs
-            .iter()
-            .filter(|job| job.number >= 5)
-            .all(|job| !job.missed())
-    );
-    // Five jobs at 1000 MHz, the others at 300.
-    assert!(
-        (executed[0] - (5.0 * 0.006 + 45.0 * 0.020)).abs() < 0.021,
-        "{executed:?}"
-    );
-    assert!((executed.iter().sum::<f64>() - 1.0).abs() < 1e-9);
-    assert!((executed[1] - executed[2]).abs() <= 0.011, "{executed:?}");
-}
-
-#[test]
 fn a_timer_looks_at_budgets_and_speeds_at_its_beats_only() {
     let demands: Vec<u64> = (0..40)
         .map(|n| if n % 10 == 9 { 9_000 } else { 3_000 })
@@ -232,25 +193,6 @@ fn a_timer_looks_at_budgets_and_speeds_at_its_beats_only() {
         !changes.is_empty() && changes.iter().all(|&off| off == 0),
         "{changes:?}"
     );
-}
-
-#[test]
-fn who_leaves_gives_the_others_more_time() {
-    let tasks: [Drawn; 2] = [(20_000, vec![8_000; 60]), (20_000, vec![8_000; 20])];
-    let mut machine = machine(settings(Scheme::StoUni, 10), &tasks, false);
-    machine.run_until(Instant::ZERO + us(1_300_000));
-    let (_, seen) = machine.finish();
-    let speed_at = |at: u64| {
-        let at = Instant::ZERO + us(at);
-        seen.stretches
-            .iter()
-            .find(|s| s.to > at)
-            .unwrap()
-            .speed
-            .as_khz()
-            / 1000
-    };
-    assert_eq!((speed_at(300_000), speed_at(1_000_000)), (800, 500));
 }
 
 /// Scenes of sixty jobs, each with its own level; what a job demands is around it.
