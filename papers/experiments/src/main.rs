@@ -63,7 +63,7 @@ struct Cli {
     #[arg(
         long,
         value_name = "DIR",
-        default_value = "experiments/out",
+        default_value = "papers/experiments/out",
         global = true
     )]
     out: PathBuf,

@@ -28,7 +28,7 @@ import accuracy
 import tables
 from programs import end_in_order, finished, running
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 STATS = pathlib.Path("/proc/sys/kernel/bpf_stats_enabled")
 PAPER = {
     "onbeat, bpf": ("QTRACE (wakeups)", 0.02),
@@ -55,7 +55,7 @@ def arguments():
     parser.add_argument("--play", type=int, default=8, help="seconds that a player is heard")
     parser.add_argument("--watch", type=int, default=6, help="seconds to count invocations for")
     parser.add_argument("--readme", action="store_true", help="write the tables into README.md, too")
-    parser.add_argument("--out", default=str(ROOT / "experiments" / "out"), help="folder of results")
+    parser.add_argument("--out", default=str(ROOT / "papers" / "experiments" / "out"), help="folder of results")
     return parser.parse_args()
 
 

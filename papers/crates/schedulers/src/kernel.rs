@@ -1,5 +1,4 @@
-//! The kernel's report on sched_ext: its state for `onbeat scheduler status`, and a line of `onbeat
-//! doctor`.
+//! The kernel's report on sched_ext, for `onbeat-lab scheduler status`.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +12,7 @@ const FOLDER: &str = "/sys/kernel/sched_ext";
 
 /// The advice for a kernel that misdescribes a function.
 pub(crate) const OTHER_BUILD: &str =
-    "boot another build of it, or another version, for `onbeat scheduler`";
+    "boot another build of it, or another version, for `onbeat-lab scheduler`";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SchedExtStatus {

@@ -64,7 +64,7 @@ impl Kept {
     }
 }
 
-/// The heading of the only column, as `onbeat sim` wants it.
+/// The heading of the only column, as `onbeat-lab sim` wants it.
 const HEADING: &str = "demand_ns";
 
 /// Where the jobs of `codec` are kept.

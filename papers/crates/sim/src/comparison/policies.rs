@@ -19,7 +19,7 @@ pub enum ComparedWay {
     Fifo,
     /// Periodic threads under SCHED_RR at one priority, as RealtimeKit gives it.
     RoundRobin,
-    /// Periodic threads under the reservations of `onbeat plan`.
+    /// Periodic threads under the reservations of `onbeat-lab plan`.
     Plan,
     /// The same, with the speed of the CPUs in proportion to the bandwidth in use: GRUB-PA, as
     /// under the kernel's governor schedutil.

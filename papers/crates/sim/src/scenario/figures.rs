@@ -1,5 +1,5 @@
 //! The results: the figures of each group of tasks and of the CPUs. Serialised, it is what
-//! `onbeat sim --json` prints.
+//! `onbeat-lab sim --json` prints.
 
 use onbeat_control::TimeHistogram;
 use onbeat_model::{Instant, Quantiles, Span};
