@@ -40,6 +40,8 @@ pub use prepared::{Heard, heard_in};
 /// The longest call or signal that is read, in bytes. The longest call that makes sense, `Look`
 /// with the numbers of 256 threads, has some 1,300; three times that.
 const MOST_BYTES: u64 = 4096;
+/// The same of an answer. A list of all names on a bus has some 100 KiB.
+const MOST_BYTES_OF_ANSWER: u64 = 1 << 20;
 /// How much is read at a time of messages that are heard, in bytes. A message that is heard has
 /// `MOST_BYTES` at most, and several wait in a busy time.
 const READ: usize = 16 << 10;
@@ -130,10 +132,10 @@ struct Beginning {
     body: u64,
 }
 
-/// The kinds of messages that any client may send, by number: calls and signals. An answer comes
-/// from the peer that the service asked.
+/// Kinds of messages, by number. An answer comes from the peer that the service asked.
 const CALL: u8 = 1;
-const SIGNAL: u8 = 4;
+const ANSWER: u8 = 2;
+const ERROR: u8 = 3;
 
 impl Beginning {
     /// None if it is no beginning of a message.
@@ -168,7 +170,11 @@ impl Beginning {
     }
 
     const fn is_too_long(&self) -> bool {
-        matches!(self.kind, CALL | SIGNAL) && self.bytes() > MOST_BYTES
+        let most = match self.kind {
+            ANSWER | ERROR => MOST_BYTES_OF_ANSWER,
+            _ => MOST_BYTES,
+        };
+        self.bytes() > most
     }
 }
 

@@ -54,11 +54,14 @@ fn a_message_that_is_too_long_is_skipped_told_and_never_held() {
 }
 
 #[test]
-fn the_longest_call_that_makes_sense_and_an_answer_of_any_length_are_read() {
+fn the_longest_call_and_the_longest_answer_that_make_sense_are_read() {
     let look = call("Look", &(0_u64, vec![1_u32; 256], 0_u32));
-    let answer = Message::method_return(&look.header()).unwrap();
-    let answer = answer.build(&vec![1_u32; 65_536]).unwrap();
-    let (mut socket, untold) = socket(&[&look, &answer]);
+    let answer = |words| {
+        let answer = Message::method_return(&look.header()).unwrap();
+        answer.build(&vec![1_u32; words]).unwrap()
+    };
+    let (too_long, answer) = (answer(1 << 20), answer(65_536));
+    let (mut socket, untold) = socket(&[&look, &too_long, &answer]);
     for message in [&look, &answer] {
         let read = next(&mut socket, &mut Vec::new()).unwrap();
         assert_eq!(read.data().len(), message.data().len());
