@@ -82,7 +82,7 @@ printf 'always = true\nscan = "100ms"\n' >/etc/onbeat/onbeat.toml
 # The programs as in the DaemonSet, with its capabilities. The plugin comes before the runtime, and waits for it.
 start_node() { start node setpriv --bounding-set=-all onbeat-node; }
 start_node
-start service setpriv --bounding-set=-all,+sys_nice,+bpf,+perfmon,+sys_ptrace onbeat daemon --no-bus --state-dir /run/onbeat \
+start service setpriv --bounding-set=-all,+sys_nice,+bpf,+perfmon onbeat daemon --no-bus --state-dir /run/onbeat \
     --metrics /run/onbeat.prom
 start containerd containerd
 eventually has_said 'connected to containerd' 1

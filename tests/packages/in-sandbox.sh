@@ -48,8 +48,8 @@ service=$(systemctl --user show --property=MainPID --value "$unit")
 has() { grep -qE "^$1:[[:space:]]+$2\$" "/proc/$service/status" || fail "not with $1 $2: $(grep "^$1" "/proc/$service/status")"; }
 has Seccomp 2
 has NoNewPrivs 1
-# SYS_PTRACE, SYS_NICE, PERFMON and BPF.
-has CapBnd 000000c000880000
+# SYS_NICE, PERFMON and BPF.
+has CapBnd 000000c000800000
 # The manager may not have the controllers to enforce these; that it knows them is the unit's part.
 knows() {
     local known

@@ -1,13 +1,11 @@
 //! Other managers of scheduling on this machine: each is named in the journal once, and left alone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+
+use onbeat_model::Name;
 
 use crate::account;
 use crate::target::Status;
-
-/// The processes of one manager that are remembered. Every user may start any number that are
-/// called as GameMode is.
-const MOST_OF_A_NAME: usize = 8;
 
 /// A manager that onbeat knows.
 #[derive(Debug)]
@@ -93,17 +91,18 @@ pub(crate) const RTKIT: &str = "rtkit";
 const COMM_BYTES: usize = 15;
 
 impl KnownManager {
+    fn comm(&self) -> &'static str {
+        self.name.get(..COMM_BYTES).unwrap_or(self.name)
+    }
+
     /// `rtkit` is the number of the user of that name, if there is one.
-    fn is(&self, status: &Status, rtkit: Option<u32>) -> bool {
-        let comm = self.name.get(..COMM_BYTES).unwrap_or(self.name);
+    fn is(&self, comm: Name, uid: Option<u32>, rtkit: Option<u32>) -> bool {
         let is_owner = match self.users {
             Users::All => true,
-            Users::Root => status.uid == Some(0),
-            Users::RootAndRtkit => {
-                status.uid == Some(0) || (rtkit.is_some() && status.uid == rtkit)
-            }
+            Users::Root => uid == Some(0),
+            Users::RootAndRtkit => uid == Some(0) || (rtkit.is_some() && uid == rtkit),
         };
-        is_owner && status.name.to_text() == comm
+        is_owner && comm.to_text() == self.comm()
     }
 }
 
@@ -124,7 +123,10 @@ pub fn managers() -> Vec<Manager> {
     let statuses = onbeat_act::task::processes();
     let statuses: Vec<Status> = statuses.into_iter().filter_map(Status::read).collect();
     let rtkit = account::user_named(RTKIT);
-    let runs = |known: &&KnownManager| statuses.iter().any(|status| known.is(status, rtkit));
+    let runs = |known: &&KnownManager| {
+        let mut statuses = statuses.iter();
+        statuses.any(|status| known.is(status.name, status.uid, rtkit))
+    };
     let managers = KNOWN.iter().filter(runs);
     let managers = managers.map(|known| Manager {
         name: known.name,
@@ -134,24 +136,31 @@ pub fn managers() -> Vec<Manager> {
     managers.collect()
 }
 
-/// Those that are at work now, by the number of their process.
+/// The names of their processes, as the kernel keeps them.
+pub(crate) fn names() -> impl Iterator<Item = String> {
+    KNOWN.iter().map(|known| known.comm().to_owned())
+}
+
+/// Those that are at work now.
 #[derive(Debug, Default)]
 pub(crate) struct Managers {
-    at_work: BTreeMap<u32, &'static str>,
+    at_work: BTreeSet<&'static str>,
     said: BTreeSet<&'static str>,
 }
 
 impl Managers {
+    /// From here on, all processes are gone through.
+    pub(crate) fn begin(&mut self) {
+        self.at_work.clear();
+    }
+
     /// Notes the process if it is one of them. `rtkit` is the number of the user of that name, as
     /// far as it is known: the loop, which calls this, does not wait for a database of users.
-    pub(crate) fn notice(&mut self, pid: u32, status: &Status, rtkit: Option<u32>) {
-        let Some(known) = KNOWN.iter().find(|known| known.is(status, rtkit)) else {
+    pub(crate) fn notice(&mut self, comm: Name, uid: u32, rtkit: Option<u32>) {
+        let Some(known) = KNOWN.iter().find(|known| known.is(comm, Some(uid), rtkit)) else {
             return;
         };
-        let of_its_name = self.at_work.values().filter(|name| **name == known.name);
-        if of_its_name.count() < MOST_OF_A_NAME {
-            self.at_work.insert(pid, known.name);
-        }
+        self.at_work.insert(known.name);
         if self.said.insert(known.name) {
             tracing::warn!(
                 "{} is at work on this machine, too: {}",
@@ -161,44 +170,29 @@ impl Managers {
         }
     }
 
-    /// Forgets the managers whose process has ended.
-    pub(crate) fn forget_all_but(&mut self, is_there: impl Fn(u32) -> bool) {
-        self.at_work.retain(|pid, _| is_there(*pid));
-    }
-
     pub(crate) fn names(&self) -> BTreeSet<&'static str> {
-        self.at_work.values().copied().collect()
+        self.at_work.clone()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use onbeat_model::Name;
-
     use super::*;
-
-    fn process(name: &str, uid: u32) -> Status {
-        Status {
-            name: Name::from(name),
-            process: 7,
-            parent: 1,
-            uid: Some(uid),
-        }
-    }
 
     #[test]
     fn who_only_has_the_name_is_none_of_them_and_who_ended_is_no_longer() {
         let mut managers = Managers::default();
-        managers.notice(1, &process("ananicy", 1000), None);
-        managers.notice(2, &process("sleep", 0), None);
+        managers.notice(Name::from("ananicy"), 1000, None);
+        managers.notice(Name::from("sleep"), 0, None);
         assert_eq!(managers.names(), BTreeSet::new());
-        managers.notice(3, &process("ananicy", 0), None);
-        managers.notice(4, &process("gamemoded", 1000), None);
-        managers.notice(5, &process("system76-schedu", 0), None);
-        managers.notice(6, &process("scx_loader", 0), None);
+        managers.notice(Name::from("ananicy"), 0, None);
+        managers.notice(Name::from("gamemoded"), 1000, None);
+        managers.notice(Name::from("system76-schedu"), 0, None);
+        managers.notice(Name::from("scx_loader"), 0, None);
         let names = ["ananicy", "gamemoded", "scx_loader", "system76-scheduler"];
         assert_eq!(managers.names(), BTreeSet::from(names));
-        managers.forget_all_but(|pid| pid <= 3);
+        managers.begin();
+        managers.notice(Name::from("ananicy"), 0, None);
         assert_eq!(managers.names(), BTreeSet::from(["ananicy"]));
     }
 
@@ -206,7 +200,7 @@ mod tests {
     fn realtimekit_is_one_by_the_number_of_its_user_that_was_looked_up_before() {
         let names = |uid, rtkit| {
             let mut managers = Managers::default();
-            managers.notice(1, &process("rtkit-daemon", uid), rtkit);
+            managers.notice(Name::from("rtkit-daemon"), uid, rtkit);
             managers.names().len()
         };
         assert_eq!(names(0, None), 1);

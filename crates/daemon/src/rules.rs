@@ -64,38 +64,38 @@ pub struct Rule {
     pub adopt: bool,
 }
 
-/// The facts about a process.
+/// The cgroups of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ProcessFacts {
-    /// The path of its program; none if that may not be known.
-    pub program: Option<String>,
-    /// The name of its first thread.
-    pub comm: String,
+pub struct Groups {
     /// Its cgroups, one for each hierarchy.
-    pub cgroups: Vec<String>,
-    /// Its container, as far as its cgroup tells.
+    pub paths: Vec<String>,
+    /// Its container, as far as they tell.
     pub container: Option<String>,
-    /// Root made all its cgroups. A user makes some of any name below one that is his.
-    pub has_roots_groups: bool,
-    /// The number of its user.
-    pub uid: u32,
+    /// Root made all of them. A user makes some of any name below one that is his.
+    pub are_roots: bool,
 }
 
 impl Rule {
-    /// Whether the rule holds for such a process.
+    /// Whether the rule holds for a process of this user with this program, as far as that is not
+    /// [for its groups to say](Self::holds_in).
     #[must_use]
-    pub fn holds_for(&self, facts: &ProcessFacts) -> bool {
-        let program = self
-            .program
-            .as_deref()
-            .is_none_or(|wanted| facts.runs(wanted));
+    pub fn holds_for(&self, program: &str, uid: u32) -> bool {
+        let user = self.user.as_deref();
+        self.program.as_deref().is_none_or(|own| runs(program, own))
+            && user.is_none_or(|wanted| wanted.parse() == Ok(uid))
+            && !(self.but_root && uid == 0)
+    }
+
+    /// Whether the rule holds for a process in such groups.
+    #[must_use]
+    pub fn holds_in(&self, groups: &Groups) -> bool {
         let unit = self.unit.as_deref().is_none_or(|wanted| {
-            let parts = facts.cgroups.iter().flat_map(|path| path.split('/'));
-            parts.into_iter().any(|part| is_unit(part, wanted))
+            let mut parts = groups.paths.iter().flat_map(|path| path.split('/'));
+            parts.any(|part| is_unit(part, wanted))
         });
         let cgroup = self.cgroup.as_deref().is_none_or(|wanted| {
             let wanted = wanted.trim_end_matches('/');
-            facts.cgroups.iter().any(|path| {
+            groups.paths.iter().any(|path| {
                 path.strip_prefix(wanted)
                     .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             })
@@ -103,20 +103,8 @@ impl Rule {
         let container = self
             .container
             .as_deref()
-            .is_none_or(|wanted| facts.is_in(wanted));
-        let user = self
-            .user
-            .as_deref()
-            .is_none_or(|wanted| wanted.parse() == Ok(facts.uid));
-        let may_be_forged =
-            self.bandwidth.is_some() && self.names_groups() && !facts.has_roots_groups;
-        program
-            && unit
-            && cgroup
-            && container
-            && user
-            && !may_be_forged
-            && !(self.but_root && facts.uid == 0)
+            .is_none_or(|wanted| groups.are_in(wanted));
+        unit && cgroup && container && (self.bandwidth.is_none() || groups.are_roots)
     }
 
     /// Whether it depends on a process's cgroups.
@@ -150,24 +138,18 @@ fn is_unit(name: &str, wanted: &str) -> bool {
         })
 }
 
-impl ProcessFacts {
-    /// Whether the process is in the container `wanted`.
-    fn is_in(&self, wanted: &str) -> bool {
+impl Groups {
+    /// Whether they are those of the container `wanted`.
+    fn are_in(&self, wanted: &str) -> bool {
         self.container.as_deref().is_some_and(|container| {
             container == wanted || (wanted.len() >= DIGITS && container.starts_with(wanted))
         })
     }
+}
 
-    /// Whether the process runs the program `wanted`. Where its path may not be known, its name
-    /// decides, of which the kernel keeps fifteen bytes.
-    fn runs(&self, wanted: &str) -> bool {
-        let last = wanted.rsplit('/').next().unwrap_or(wanted);
-        match &self.program {
-            Some(path) if wanted.contains('/') => path == wanted,
-            Some(path) => path.rsplit('/').next() == Some(wanted),
-            None => last.bytes().take(15).eq(self.comm.bytes()),
-        }
-    }
+/// Whether the program at this path is the `wanted` one: a path, or the last part of one.
+fn runs(path: &str, wanted: &str) -> bool {
+    path == wanted || path.rsplit('/').next() == Some(wanted)
 }
 
 #[cfg(test)]
@@ -191,17 +173,16 @@ mod tests {
         }
     }
 
-    fn facts() -> ProcessFacts {
-        ProcessFacts {
-            program: Some("/usr/bin/mplayer".to_owned()),
-            comm: "renamed".to_owned(),
-            cgroups: vec![
+    const PROGRAM: &str = "/usr/bin/mplayer";
+
+    fn groups() -> Groups {
+        Groups {
+            paths: vec![
                 "/".to_owned(),
                 "/user.slice/app.slice/film.service/x".to_owned(),
             ],
             container: Some("0123456789abcdef".repeat(4)),
-            has_roots_groups: false,
-            uid: 1000,
+            are_roots: false,
         }
     }
 
@@ -211,14 +192,14 @@ mod tests {
             container: Some("0123456789ab".to_owned()),
             ..rule()
         };
-        assert!(wanted.holds_for(&facts()));
+        assert!(wanted.holds_in(&groups()));
         wanted.bandwidth = Some(Bandwidth::from_cpus(1.5));
-        assert!(!wanted.holds_for(&facts()));
-        let pods = ProcessFacts {
-            has_roots_groups: true,
-            ..facts()
+        assert!(!wanted.holds_in(&groups()));
+        let pods = Groups {
+            are_roots: true,
+            ..groups()
         };
-        assert!(wanted.holds_for(&pods));
+        assert!(wanted.holds_in(&pods));
     }
 
     #[test]
@@ -233,15 +214,15 @@ mod tests {
                 container: Some(wanted.to_owned()),
                 ..rule()
             };
-            assert_eq!(rule.holds_for(&facts()), is_it, "{wanted}");
-            let film = ProcessFacts {
+            assert_eq!(rule.holds_in(&groups()), is_it, "{wanted}");
+            let film = Groups {
                 container: Some("film".to_owned()),
-                ..facts()
+                ..groups()
             };
-            assert_eq!(rule.holds_for(&film), wanted == "film");
-            assert!(!rule.holds_for(&ProcessFacts {
+            assert_eq!(rule.holds_in(&film), wanted == "film");
+            assert!(!rule.holds_in(&Groups {
                 container: None,
-                ..facts()
+                ..groups()
             }));
         }
     }
@@ -252,17 +233,13 @@ mod tests {
             program: Some(program.to_owned()),
             ..rule()
         };
-        assert!(of("/usr/bin/mplayer").holds_for(&facts()));
-        assert!(of("mplayer").holds_for(&facts()));
-        assert!(!of("/opt/mplayer").holds_for(&facts()));
-        assert!(!of("renamed").holds_for(&facts()), "it says so itself");
-        let unknown = ProcessFacts {
-            program: None,
-            comm: "a-name-that-is-".to_owned(),
-            ..facts()
-        };
-        assert!(of("/opt/a-name-that-is-longer").holds_for(&unknown));
-        assert!(!of("a-name").holds_for(&unknown));
+        assert!(of(PROGRAM).holds_for(PROGRAM, 1000));
+        assert!(of("mplayer").holds_for(PROGRAM, 1000));
+        assert!(!of("/opt/mplayer").holds_for(PROGRAM, 1000));
+        assert!(!of("bin/mplayer").holds_for(PROGRAM, 1000));
+        let end = "bin/mplayer";
+        assert!(of("mplayer").holds_for(end, 1000));
+        assert!(!of("/bin/mplayer").holds_for(end, 1000), "of a longer path");
     }
 
     #[test]
@@ -271,15 +248,15 @@ mod tests {
             cgroup: Some(cgroup.to_owned()),
             ..rule()
         };
-        assert!(below("/user.slice").holds_for(&facts()));
-        assert!(below("/user.slice/app.slice/film.service/x/").holds_for(&facts()));
-        assert!(!below("/user").holds_for(&facts()));
+        assert!(below("/user.slice").holds_in(&groups()));
+        assert!(below("/user.slice/app.slice/film.service/x/").holds_in(&groups()));
+        assert!(!below("/user").holds_in(&groups()));
         let unit = |unit: &str| Rule {
             unit: Some(unit.to_owned()),
             ..rule()
         };
-        assert!(unit("film.service").holds_for(&facts()));
-        assert!(!unit("film").holds_for(&facts()));
+        assert!(unit("film.service").holds_in(&groups()));
+        assert!(!unit("film").holds_in(&groups()));
         for (name, is_it) in [
             ("getty@tty1.service", true),
             ("getty@.service", true),
@@ -297,8 +274,8 @@ mod tests {
             user: Some(user.to_owned()),
             ..rule()
         };
-        assert!(both("1000").holds_for(&facts()));
-        assert!(!both("bob").holds_for(&facts()));
+        assert!(both("1000").holds_for(PROGRAM, 1000));
+        assert!(!both("bob").holds_for(PROGRAM, 1000));
     }
 
     #[test]
@@ -309,8 +286,8 @@ mod tests {
             threads: vec!["Compositor".to_owned(), "Audio*".to_owned()],
             ..rule()
         };
-        assert!(users.holds_for(&facts()));
-        assert!(!users.holds_for(&ProcessFacts { uid: 0, ..facts() }));
+        assert!(users.holds_for(PROGRAM, 1000));
+        assert!(!users.holds_for(PROGRAM, 0));
         for (name, is_meant) in [
             ("Compositor", true),
             ("CompositorTileW", false),

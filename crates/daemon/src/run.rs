@@ -16,6 +16,7 @@ use onbeat_decide::predictor::PredictorKind;
 use onbeat_metrics::{Metrics, MetricsTarget};
 use onbeat_model::Sensor;
 use onbeat_sense::bpf::{self, BpfSensor, Meter};
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 use crate::bus;
 use crate::config::{self, Config, ConfigError, Sources};
@@ -97,8 +98,6 @@ pub fn run(
     let began = Instant::now();
     logs::begin();
     end_on_a_panic_elsewhere();
-    // Before this thread goes ahead of others: that one is to have an ordinary priority.
-    directory::begin();
     let given = options.sources.given_now();
     let (mut config, quotas) = read(&options.sources)?;
     let started = config.clone();
@@ -121,7 +120,10 @@ pub fn run(
         bound_bursts: true,
         ..bpf::BpfOptions::default()
     };
-    let sensor = BpfSensor::new(tracing).context("cannot trace")?;
+    let mut sensor = BpfSensor::new(tracing).context("cannot trace")?;
+    load_no_more(&mut sensor).context("cannot give up rights")?;
+    // Before this thread goes ahead of others: that one is to have an ordinary priority.
+    directory::begin();
     if sensor.mark_hook() == bpf::MarkHook::Unheard {
         tracing::warn!("marks of programs are not heard ('onbeat doctor' says why)");
     }
@@ -225,6 +227,22 @@ pub fn run(
         bail!("the system bus is gone: start the service again when it is back (systemd does)");
     }
     Ok(())
+}
+
+/// Gives up for good the rights by which the tracer was loaded, where it goes on without them
+/// (Linux 6.0): with these, code in the service reads all memory. Before there are other threads.
+fn load_no_more(sensor: &mut BpfSensor) -> rustix::io::Result<()> {
+    let loading = CapabilitySet::BPF | CapabilitySet::PERFMON;
+    let given = capabilities(None)?;
+    let mut rest = given;
+    rest.effective -= loading;
+    set_capabilities(None, rest)?;
+    if let Err(error) = sensor.programs() {
+        tracing::info!("keeps the rights to load BPF programs: {error}");
+        return set_capabilities(None, given);
+    }
+    rest.permitted -= loading;
+    set_capabilities(None, rest)
 }
 
 /// Starts the thread that ends what the meter says is overdrawn, and boosts when the loop stands

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Event, Follow, Instant, Span, TaskId};
+use crate::{Event, Follow, Instant, Name, Span, TaskId};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
@@ -10,6 +10,21 @@ pub enum Flow {
     Open,
     /// Nothing will ever come again: the recording is over, or every tracked task is gone.
     Ended,
+}
+
+/// A process and its program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningProgram {
+    /// The first thread of the process.
+    pub process: TaskId,
+    /// Its owner.
+    pub uid: u32,
+    /// The name of its first thread.
+    pub comm: Name,
+    /// The path of its file, or the end of one that is too long, without the slash that begins it.
+    pub path: String,
+    /// Its cgroups: another number for others.
+    pub groups: u64,
 }
 
 pub trait Sensor {
@@ -36,15 +51,21 @@ pub trait Sensor {
     /// Fails if the source broke; what was appended is good.
     fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Self::Error>;
 
-    /// Tells from now on which processes execute a program whose file has one of these `names`, if
-    /// they are not tracked. A sensor need not, and one that does may leave some out.
+    /// Tells from now on which processes run a program whose file has one of these `names`, or have
+    /// one themselves. The empty name is that of all.
     fn tell_programs(&mut self, names: &BTreeSet<String>) -> Result<(), Self::Error> {
         let _ = names;
         Ok(())
     }
 
-    /// The processes that did so since this was last called. A poll returns early for one.
-    fn take_begun(&mut self) -> Vec<u32> {
+    /// Those that run one now, but none with the rights of two users. A sensor need not tell them.
+    fn programs(&mut self) -> Result<Vec<RunningProgram>, Self::Error> {
+        Ok(Vec::new())
+    }
+
+    /// Those that are not tracked and have executed one since this was last called: a sensor may
+    /// leave some out. A poll returns early for one.
+    fn take_begun(&mut self) -> Vec<RunningProgram> {
         Vec::new()
     }
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, Task, TaskId};
+use onbeat_model::{Event, Flow, Follow, Instant, RunningProgram, Sensor, Span, Task, TaskId};
 
 use crate::directory;
 use crate::fault::Fault;
@@ -281,7 +281,11 @@ impl<S: Sensor> Sensor for FilteredSensor<S> {
         self.inner.tell_programs(names)
     }
 
-    fn take_begun(&mut self) -> Vec<u32> {
+    fn programs(&mut self) -> Result<Vec<RunningProgram>, S::Error> {
+        self.inner.programs()
+    }
+
+    fn take_begun(&mut self) -> Vec<RunningProgram> {
         self.inner.take_begun()
     }
 

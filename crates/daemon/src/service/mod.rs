@@ -9,7 +9,6 @@ mod call_order;
 mod handler;
 mod partners;
 mod priorities;
-mod processes;
 mod reservations;
 mod rule_scan;
 mod tracking;

@@ -1,10 +1,10 @@
-//! Looks for programs that a rule names: at the processes that the sensor tells of when they
-//! execute one, and through all of the machine's now and then. These also show other managers of
-//! scheduling.
+//! Looks for programs that a rule names: the sensor tells which processes run them, and when one
+//! begins to. Now and then all of them are gone through, with other managers of scheduling.
 //!
-//! A new process is looked at for 30 s, because it may execute the program only later. An old one
-//! is not looked at again.
+//! A process is looked at again when it runs another program or is in another cgroup, and for 30 s
+//! if it cannot be tracked at once.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -12,18 +12,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use onbeat_act::task;
-use onbeat_model::{Actuator, Cgroup, Follow, Instant, Sensor, Span, TaskId};
+use onbeat_model::{Actuator, Cgroup, Follow, Instant, RunningProgram, Sensor, Span, TaskId};
 
-use super::processes::Processes;
 use super::tracking;
 use super::turn::Turn;
 use crate::account::Account;
 use crate::config::Config;
 use crate::directory;
 use crate::line_limit::LineLimit;
-use crate::managers::Managers;
+use crate::managers::{self, Managers};
 use crate::registry::{Holder, SharedRegistry};
-use crate::rules::{ProcessFacts, Rule};
+use crate::rules::{Groups, Rule};
 use crate::target::{Status, Target};
 
 /// The lines about processes of one user's that rules name. `THREADED` processes, each with one.
@@ -31,9 +30,13 @@ const RULED: u32 = 64;
 /// The time between two looks for processes, if there is no rule. Only other managers of scheduling
 /// are looked for then, and they stay.
 const SELDOM: Span = Span::from_secs(10);
-/// The processes that are looked at in one turn of the loop. Of each, up to four files are read,
-/// some 40 us, and the loop is to turn again after 10 ms.
-const FILES_OF: usize = 256;
+/// The processes that are looked at in one turn of the loop. One that a rule names takes some 100
+/// us, and the loop is to turn again after 10 ms.
+const AT_A_TIME: usize = 64;
+/// The processes of one user's that are looked at in one scan. More than a session begins in 2 s.
+const SHARE: usize = 64;
+/// For how long a process is looked at that cannot be tracked: other tasks of its user may end.
+const NEW: Span = Span::from_secs(30);
 /// The processes of one user's that are looked at again and again, because a rule names some of
 /// their threads, which start and are named at any time. A browser has one for each page.
 const THREADED: usize = 64;
@@ -50,17 +53,38 @@ pub(super) struct RuleScan {
     every: Span,
     next: Instant,
     /// Processes that are yet to be looked at.
-    due: Vec<u32>,
-    /// Processes of which a rule names some threads, with their owners.
-    threaded: HashMap<u32, u32>,
-    /// All processes.
-    processes: Processes,
+    due: Vec<TaskId>,
+    /// Those that run what rules name.
+    seen: HashMap<TaskId, SeenProcess>,
     /// Processes that rules name, with owners that are not known yet.
-    of_unknown: Vec<(u32, u32)>,
+    of_unknown: Vec<(TaskId, u32)>,
     /// The lines written about each user's.
     lines: LineLimit,
     /// Other programs that change the scheduling of tasks.
     managers: Managers,
+}
+
+struct SeenProcess {
+    program: RunningProgram,
+    since: Instant,
+    /// It is not looked at again, as it is.
+    is_settled: bool,
+    /// A rule names some of its threads.
+    is_threaded: bool,
+    /// It was said that it cannot be tracked.
+    is_refused: bool,
+}
+
+impl SeenProcess {
+    const fn new(program: RunningProgram, now: Instant) -> Self {
+        Self {
+            program,
+            since: now,
+            is_settled: false,
+            is_threaded: false,
+            is_refused: false,
+        }
+    }
 }
 
 impl RuleScan {
@@ -74,21 +98,10 @@ impl RuleScan {
             rules: config.rules.list.clone(),
             next: Instant::ZERO,
             due: Vec::new(),
-            threaded: HashMap::new(),
-            processes: Processes::default(),
+            seen: HashMap::new(),
             of_unknown: Vec::new(),
             lines: LineLimit::new(RULED),
             managers: Managers::default(),
-        }
-    }
-
-    /// From the next time on, the threads of the process are looked at, unless its user has too
-    /// many such processes.
-    fn look_again(&mut self, pid: u32, status: &Status) {
-        let uid = status.uid.unwrap_or(0);
-        let own = self.threaded.values().filter(|other| **other == uid);
-        if own.count() < THREADED {
-            self.threaded.insert(pid, uid);
         }
     }
 
@@ -107,80 +120,107 @@ impl RuleScan {
         self.apply_again(turn);
     }
 
-    /// Has the sensor tell who executes the programs that rules name. Where it does not, they are
-    /// found by the next scan.
+    /// Has the sensor tell who runs the programs that rules name, and which managers there are.
     pub(super) fn have_programs_told<S: Sensor, A: Actuator>(&self, turn: &mut Turn<'_, S, A>) {
-        let programs = self.rules.iter().filter_map(|rule| rule.program.as_deref());
-        let names = programs.filter_map(|program| program.rsplit('/').next());
-        let names = names.map(str::to_owned).collect();
-        if let Err(error) = turn.sensor.tell_programs(&names) {
-            tracing::warn!("programs are found late, within {:?}: {error}", self.every);
+        // A rule without a program may name any process.
+        let last = |rule: &Rule| rule.program.as_deref().map_or(String::new(), last_part);
+        let names = self.rules.iter().map(last).chain(managers::names());
+        if let Err(error) = turn.sensor.tell_programs(&names.collect()) {
+            tracing::warn!("programs that rules name are not found: {error}");
         }
     }
 
     /// Looks at processes that are new, if it is time to.
     pub(super) fn scan<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
-        let of_unknown = std::mem::take(&mut self.of_unknown);
-        let (known, unknown): (Vec<_>, Vec<_>) = of_unknown
-            .into_iter()
-            .partition(|&(_, uid)| directory::has(uid));
+        let of_unknown = std::mem::take(&mut self.of_unknown).into_iter();
+        let (known, unknown) = of_unknown.partition(|&(_, uid)| directory::has(uid));
         self.of_unknown = unknown;
-        let known = known.into_iter().map(|(pid, _)| pid);
-        for pid in known.chain(turn.sensor.take_begun()) {
-            self.look_at(pid, turn);
+        for (process, _) in known {
+            self.look_at(process, turn);
         }
-        if self.due.is_empty() {
-            if !self.processes.is_listing() {
-                if turn.now < self.next {
-                    return;
-                }
-                self.next = turn.now + self.every;
-                // All of these are among the young ones.
-                self.of_unknown.clear();
-                let all = task::numbers(Path::new("/proc"));
-                self.processes.begin(Box::new(all));
+        for program in turn.sensor.take_begun() {
+            let process = program.process;
+            self.seen
+                .insert(process, SeenProcess::new(program, turn.now));
+            self.look_at(process, turn);
+        }
+        if self.due.is_empty() && turn.now >= self.next {
+            self.next = turn.now + self.every;
+            self.list(turn);
+        }
+        for _ in 0..AT_A_TIME {
+            let Some(process) = self.due.pop() else {
+                break;
+            };
+            if self.look_at(process, turn) {
+                break;
             }
-            self.list_some(turn.now);
         }
-        let next = self.due.last();
-        let is_threaded = next.is_some_and(|pid| self.threaded.contains_key(pid));
-        let at_a_time = if is_threaded { 1 } else { FILES_OF };
-        let rest = self.due.len().saturating_sub(at_a_time);
-        for pid in self.due.split_off(rest) {
-            self.look_at(pid, turn);
+    }
+
+    /// Has those looked at that are new, or have named threads.
+    fn list<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
+        let Some(programs) = programs(turn) else {
+            return;
+        };
+        // All of these are among the new ones.
+        self.of_unknown.clear();
+        self.managers.begin();
+        let mut former = std::mem::take(&mut self.seen);
+        let mut shares: HashMap<u32, usize> = HashMap::new();
+        for program in programs {
+            let (process, uid) = (program.process, program.uid);
+            self.managers.notice(program.comm, uid, directory::rtkit());
+            let seen = former.remove(&process);
+            let mut seen = seen
+                .filter(|seen| seen.program == program)
+                .unwrap_or_else(|| SeenProcess::new(program, turn.now));
+            let is_new = !seen.is_settled && turn.now.since(seen.since) < NEW;
+            if is_new || seen.is_threaded {
+                let share = shares.entry(uid).or_default();
+                *share += 1;
+                if *share <= SHARE {
+                    self.due.push(process);
+                } else {
+                    seen.since = turn.now;
+                }
+            }
+            self.seen.insert(process, seen);
         }
         turn.publisher.others = self.managers.names();
     }
 
-    fn look_at<S: Sensor, A: Actuator>(&mut self, pid: u32, turn: &mut Turn<'_, S, A>) {
-        let Some(status) = Status::read(pid) else {
-            return;
+    /// Whether that took as long as a turn may: a look at all threads.
+    fn look_at<S: Sensor, A: Actuator>(
+        &mut self,
+        process: TaskId,
+        turn: &mut Turn<'_, S, A>,
+    ) -> bool {
+        let Some(seen) = self.seen.get(&process) else {
+            return false;
         };
-        self.managers.notice(pid, &status, directory::rtkit());
-        match self.rule_for(pid, &status) {
-            Some(rule) if rule.threads.is_empty() => self.track_by(&rule, pid, turn),
-            Some(rule) if self.threaded.contains_key(&pid) => {
-                for thread in named_threads(&rule, pid) {
-                    self.track_by(&rule, thread, turn);
+        let (program, is_threaded) = (seen.program.clone(), seen.is_threaded);
+        let rule = self.rule_for(&program);
+        let names_threads = rule.as_ref().is_some_and(|rule| !rule.threads.is_empty());
+        let is_settled = match rule {
+            Some(rule) if !names_threads => self.track_by(&rule, &program, process.tid, turn),
+            Some(rule) if is_threaded => {
+                for thread in named_threads(&rule, process.tid) {
+                    self.track_by(&rule, &program, thread, turn);
                 }
+                true
             }
-            Some(_) => self.look_again(pid, &status),
-            None => {}
+            _ => true,
+        };
+        let threaded = self.seen.values().filter(|seen| seen.is_threaded);
+        let own = threaded.filter(|seen| seen.program.uid == program.uid);
+        // From the next time on.
+        let is_threaded_now = names_threads && (is_threaded || own.count() < THREADED);
+        if let Some(seen) = self.seen.get_mut(&process) {
+            seen.is_settled = is_settled;
+            seen.is_threaded = is_threaded_now;
         }
-    }
-
-    /// Has the young ones among some processes looked at, and at the end of a listing those with
-    /// named threads.
-    fn list_some(&mut self, now: Instant) {
-        let young = self.processes.list_some(now).into_iter();
-        let young = young.filter(|pid| !self.threaded.contains_key(pid));
-        self.due.extend(young);
-        if !self.processes.is_listing() {
-            let is_there = |pid: u32| self.processes.has(pid);
-            self.threaded.retain(|pid, _| is_there(*pid));
-            self.managers.forget_all_but(is_there);
-            self.due.extend(self.threaded.keys());
-        }
+        is_threaded
     }
 
     /// How many lines were not written about whose processes.
@@ -194,31 +234,42 @@ impl RuleScan {
         }
     }
 
-    fn rule_for(&self, pid: u32, status: &Status) -> Option<Rule> {
-        if self.rules.is_empty() || pid == std::process::id() {
-            return None;
-        }
-        let facts = facts(pid, status, &self.rules)?;
-        let rule = self.rules.iter().find(|rule| rule.holds_for(&facts));
-        rule.cloned()
+    fn rule_for(&self, program: &RunningProgram) -> Option<Rule> {
+        let pid = program.process.tid;
+        let pays = |rule: &Rule| rule.bandwidth.is_some();
+        // Whoever may make groups can have a reader wait, before Linux 6.8.
+        let groups = LazyCell::new(|| groups_of(pid, self.rules.iter().any(pays)));
+        let holds = |rule: &&Rule| {
+            pid != std::process::id()
+                && rule.holds_for(&program.path, program.uid)
+                && (!rule.names_groups() || rule.holds_in(&groups))
+        };
+        self.rules.iter().find(holds).cloned()
     }
 
-    /// Tracks the process `tid`, or that thread of one alone.
+    /// Whether it was not said before that the process cannot be tracked.
+    fn refuse(&mut self, process: TaskId) -> bool {
+        let seen = self.seen.get_mut(&process);
+        seen.is_some_and(|seen| !std::mem::replace(&mut seen.is_refused, true))
+    }
+
+    /// Tracks the process `tid`, or that thread of one alone. Whether that need not be tried again.
     fn track_by<S: Sensor, A: Actuator>(
         &mut self,
         rule: &Rule,
+        program: &RunningProgram,
         tid: u32,
         turn: &mut Turn<'_, S, A>,
-    ) {
+    ) -> bool {
         let Ok(target) = Target::find(tid, None) else {
-            if let Some(why) = task::off_limits(tid).filter(|_| self.processes.refuse(tid)) {
+            if let Some(why) = task::off_limits(tid).filter(|_| self.refuse(program.process)) {
                 tracing::warn!(
                     rule = &*rule.name,
                     "not tracked by rule {}: {why}",
                     rule.name
                 );
             }
-            return;
+            return false;
         };
         let holder = Holder::Rule(Arc::clone(&rule.name));
         let (process, pid) = (target.task.id, target.task.pid);
@@ -229,22 +280,23 @@ impl RuleScan {
             .get(&process)
             .map(|process| process.holders().any(|own| *own == holder));
         if known == Some(true) {
-            return;
+            return true;
         }
-        // Another one may have had the number. What is read now is of what is held.
-        let named = Status::read(pid).and_then(|now| self.rule_for(pid, &now));
+        // Another one may have the number by now. What is read from here on is of what is held.
+        let is_told = target.leader == program.process && target.uid == program.uid;
+        let named = self.rule_for(program).filter(|_| is_told);
         if named.is_none_or(|named| named.name != rule.name) {
-            return;
+            return false;
         }
         let Some(known) = directory::known(target.uid) else {
             if self.of_unknown.len() < OF_UNKNOWN {
-                self.of_unknown.push((pid, target.uid));
+                self.of_unknown.push((program.process, target.uid));
             }
-            return;
+            return false;
         };
         let account = payer(rule, &known);
         if !account.can_pay() {
-            return;
+            return false;
         }
         let uid = account.uid;
         let is_tracked = tracking::track_for(holder, &account, &target, followed(rule), turn);
@@ -255,9 +307,10 @@ impl RuleScan {
             process.adopts = rule.adopt;
         }
         // One that cannot be tracked is tried again as long as it is new, and said of once.
-        let is_said = is_tracked.is_err() && !self.processes.refuse(pid);
+        let is_settled = is_tracked.is_ok();
+        let is_said = !is_settled && !self.refuse(program.process);
         if is_said || (uid != 0 && !self.lines.admits(uid, turn.now)) {
-            return;
+            return is_settled;
         }
         match is_tracked {
             Ok(()) => {
@@ -277,11 +330,17 @@ impl RuleScan {
                 rule.name
             ),
         }
+        is_settled
     }
 
     /// Has each process that a rule wanted wanted by the rule that names it now. A process that is
     /// tracked because another one started it comes after that one.
     fn apply_again<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
+        let Some(programs) = programs(turn) else {
+            return;
+        };
+        let programs = programs.into_iter().map(|told| (told.process.tid, told));
+        let programs: HashMap<u32, RunningProgram> = programs.collect();
         let registry = turn.registry.borrow();
         let by_rule = registry.processes.values().filter_map(|process| {
             let mut names = process.holders().filter_map(Holder::rule);
@@ -298,8 +357,7 @@ impl RuleScan {
         by_rule.sort_unstable();
         let mut unnamed = BTreeSet::new();
         for (origin, id, (pid, is_whole), former) in by_rule {
-            let status = Status::read(pid);
-            let own = status.and_then(|status| self.rule_for(pid, &status));
+            let own = programs.get(&pid).and_then(|told| self.rule_for(told));
             let own = own.filter(|rule| means(rule, id, is_whole));
             let origin = origin.filter(|origin| !unnamed.contains(origin));
             let rule = own.or_else(|| self.rule_of_origin(origin?, &former, turn.registry));
@@ -418,31 +476,25 @@ fn has_roots_groups(mounted: &Path, told: &str) -> bool {
     })
 }
 
-/// The facts about a process that a rule may name; none of one that runs with the rights of two
-/// users.
-fn facts(pid: u32, status: &Status, rules: &[Rule]) -> Option<ProcessFacts> {
-    let names_groups = rules.iter().any(Rule::names_groups);
-    let pays = names_groups && rules.iter().any(|rule| rule.bandwidth.is_some());
-    let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
-    let program = program.map(|path| {
-        let path = path.to_string_lossy().into_owned();
-        path.trim_end_matches(" (deleted)").to_owned()
-    });
-    // Whoever may make groups can have a reader wait, before Linux 6.8.
-    let cgroups = names_groups.then(|| fs::read_to_string(format!("/proc/{pid}/cgroup")).ok());
-    let cgroups = cgroups.flatten().unwrap_or_default();
-    let uid = status.uid?;
-    Some(ProcessFacts {
-        program,
-        comm: status.name.to_text(),
-        has_roots_groups: pays && has_roots_groups(Path::new("/sys/fs/cgroup"), &cgroups),
-        container: Cgroup::of_process(&cgroups).container,
-        cgroups: cgroups
-            .lines()
-            .filter_map(|line| line.splitn(3, ':').nth(2).map(str::to_owned))
-            .collect(),
-        uid,
-    })
+fn groups_of(pid: u32, pays: bool) -> Groups {
+    let told = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let paths = told.lines().filter_map(|line| line.splitn(3, ':').nth(2));
+    Groups {
+        are_roots: pays && has_roots_groups(Path::new("/sys/fs/cgroup"), &told),
+        container: Cgroup::of_process(&told).container,
+        paths: paths.map(str::to_owned).collect(),
+    }
+}
+
+fn last_part(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or(path).to_owned()
+}
+
+/// What all processes run that the sensor is to tell of.
+fn programs<S: Sensor, A: Actuator>(turn: &mut Turn<'_, S, A>) -> Option<Vec<RunningProgram>> {
+    let programs = turn.sensor.programs();
+    let programs = programs.inspect_err(|error| tracing::warn!("no rule is applied now: {error}"));
+    programs.ok()
 }
 
 #[cfg(test)]

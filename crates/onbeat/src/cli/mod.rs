@@ -92,7 +92,7 @@ pub(crate) enum Command {
     /// The system service, which systemd starts: org.onbeat.Manager1 and
     /// org.freedesktop.RealtimeKit1 on the system bus (or the one that DBUS_SYSTEM_BUS_ADDRESS
     /// names). SIGTERM ends it; every changed thread then gets back what it had. Needs root, or
-    /// CAP_SYS_NICE, CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.
+    /// CAP_SYS_NICE, CAP_BPF and CAP_PERFMON.
     Daemon(DaemonArgs),
     /// Record a program's threads, for `onbeat analyze`
     ///

@@ -9,13 +9,11 @@ use std::process::{Command, Stdio};
 use crate::common::{Mortal, eventually, needs_root};
 use crate::compiled::compiled;
 use crate::copied::copy_program;
-use crate::machine::{ALICE, Machine, as_itself};
+use crate::machine::{ALICE, Machine, as_itself, tids};
 
 /// A tenth of a CPU.
 const TENTH: &str = "1000000 10000000 10000000";
-/// The program that the rule names, and no other test. A service that does not know programs goes
-/// by their name, and so would take other tests' as well. It is just as long as the kernel keeps
-/// names.
+/// The program that the rule names, and no other test.
 const RULED: &str = "named-by-a-rule";
 
 /// The capabilities of the unit, as setpriv calls them.
@@ -39,8 +37,6 @@ enum Able {
     NotToStart,
     /// It cannot reserve.
     NotToReserve,
-    /// It does not know which program a process runs.
-    NotToKnowPrograms,
 }
 
 /// Starts the service with these capabilities and no others, if it starts then.
@@ -78,18 +74,17 @@ fn able(capabilities: &[String]) -> Able {
         as_itself(Mortal::spawn(command), name)
     };
     let process = start(&link, "by-another-name");
-    // One that is known by its name as well: when the rule has found it, the other one has been
-    // looked at.
     let other = start(&program, RULED);
     let found = |pid: u32| machine.log().contains(&format!("({pid}): tracked by rule"));
     eventually("the rule", || found(other.id()).then_some(()));
-    let later = start(&program, RULED);
-    eventually("the rule once more", || found(later.id()).then_some(()));
-    if found(process.id()) {
-        Able::All
-    } else {
-        Able::NotToKnowPrograms
+    eventually("its program", || found(process.id()).then_some(()));
+    // What loaded the tracer was given up, by all threads.
+    for tid in tids(machine.service_pid()) {
+        let status = std::fs::read_to_string(format!("/proc/{tid}/status"));
+        let held = status.unwrap();
+        assert!(held.contains("CapPrm:\t0000000000800000\n"), "{held}");
     }
+    Able::All
 }
 
 #[test]
@@ -101,7 +96,6 @@ fn that_many_capabilities_are_needed_and_no_more() {
         ("sys_nice", Able::NotToReserve),
         ("bpf", Able::NotToStart),
         ("perfmon", Able::NotToStart),
-        ("sys_ptrace", Able::NotToKnowPrograms),
     ];
     assert_eq!(all.len(), lacks.len(), "{all:?}");
     for (one, lack) in lacks {

@@ -7,6 +7,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use crate::common::{Mortal, eventually, needs_root};
 use crate::copied::copy_program;
@@ -14,6 +15,8 @@ use crate::machine::{ALICE, BOB, Machine, ROOT, as_itself, is_ordinary, is_reser
 
 /// A tenth of a CPU.
 const TENTH: &str = "1000000 10000000 10000000";
+/// Processes that sleep, and that no rule names.
+const SLEEPERS: u128 = 200;
 /// Programs that are started while the service stands still. Each is three records at least: it is
 /// tracked, has another name, and ends. The ring has room for 16,384.
 const PROGRAMS: u32 = 6_000;
@@ -85,4 +88,26 @@ fn a_storm_of_programs_hides_neither_an_end_nor_a_set_user_id_program() {
     // It goes on.
     let later = machine.sleeper(ALICE);
     alice.done(&format!("reserve {} {TENTH}", later.id()));
+}
+
+#[test]
+fn the_service_reads_nothing_of_processes_that_no_rule_names() {
+    needs_root!();
+    let mut machine = Machine::bus();
+    machine.configure("scan = \"20ms\"\n[[rule]]\nprogram = \"of-no-process\"\n");
+    machine.start();
+    let sleepers: Vec<_> = (0..SLEEPERS).map(|_| machine.sleeper(ALICE)).collect();
+    let reads = || -> u128 {
+        let io = std::fs::read_to_string(format!("/proc/{}/io", machine.service_pid()));
+        let io = io.unwrap();
+        let line = io.lines().find_map(|line| line.strip_prefix("syscr: "));
+        line.unwrap().parse().unwrap()
+    };
+    let (began, before) = (Instant::now(), reads());
+    std::thread::sleep(Duration::from_secs(1));
+    let count = reads() - before;
+    let scans = began.elapsed().as_millis() / 20 + 1;
+    // A scan itself takes fewer than ten.
+    assert!(count < scans * SLEEPERS / 4, "{count} in {scans} scans");
+    drop(sleepers);
 }

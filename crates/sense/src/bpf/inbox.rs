@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use onbeat_model::{Event, TaskId};
+use onbeat_model::{Event, RunningProgram, TaskId};
 
 use super::wire;
 
@@ -21,7 +21,7 @@ pub(super) struct EventBatch {
     /// Some of it cannot wait.
     urgent: bool,
     /// Processes, not tracked, that executed a program of a wanted name.
-    begun: Vec<u32>,
+    begun: Vec<RunningProgram>,
 }
 
 impl EventBatch {
@@ -33,13 +33,13 @@ impl EventBatch {
         self.events.push(event);
     }
 
-    pub(super) fn push_begun(&mut self, pid: u32) {
+    pub(super) fn push_begun(&mut self, program: RunningProgram) {
         self.urgent = true;
-        self.begun.push(pid);
+        self.begun.push(program);
     }
 
     /// The processes that executed a program of a wanted name since this was last called.
-    pub(super) fn take_begun(&mut self) -> Vec<u32> {
+    pub(super) fn take_begun(&mut self) -> Vec<RunningProgram> {
         std::mem::take(&mut self.begun)
     }
 

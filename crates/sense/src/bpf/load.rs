@@ -17,6 +17,8 @@ pub(super) struct Loaded {
     pub(super) attached: Attached,
     /// The task iterator.
     pub(super) chooser: Link,
+    /// The iterator of programs.
+    pub(super) running: Option<Link>,
     pub(super) records: MapHandle,
     /// The tasks that tracked tasks wake, without being tracked themselves.
     pub(super) partners: MapHandle,
@@ -161,6 +163,7 @@ fn load_on(hooks: Hooks, mark_hook: MarkHook, options: &BpfOptions) -> Result<Lo
     programs
         .other_became
         .set_autoload(options.tell_programs && hooks != Hooks::Raw);
+    programs.run.set_autoload(options.tell_programs);
     programs
         .other_became_raw
         .set_autoload(options.tell_programs && hooks == Hooks::Raw);
@@ -186,6 +189,7 @@ fn load_on(hooks: Hooks, mark_hook: MarkHook, options: &BpfOptions) -> Result<Lo
     ];
     let state = MapHandle::try_from(&skeleton.maps.bss).map_err(BpfError::loading)?;
     let links = std::mem::take(&mut skeleton.links);
+    let running = links.run;
     let chooser = links
         .choose
         .or(links.choose_raw)
@@ -227,6 +231,7 @@ fn load_on(hooks: Hooks, mark_hook: MarkHook, options: &BpfOptions) -> Result<Lo
             programs: Programs::new(programs),
         },
         chooser,
+        running,
         records,
         partners,
         ends,

@@ -26,7 +26,7 @@ use std::io::Read;
 use std::os::fd::AsFd;
 
 use libbpf_rs::{Iter, Link};
-use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, TaskId};
+use onbeat_model::{Event, Flow, Follow, Instant, RunningProgram, Sensor, Span, TaskId};
 
 pub use calls::CallSet;
 pub use ends::{End, Ends};
@@ -69,8 +69,8 @@ pub struct BpfOptions {
     /// Tell whom tracked tasks wake that are not tracked ([`Event::Woke`]), to find who works with
     /// them.
     pub partners: bool,
-    /// Tell which tasks that are not tracked execute a program of a [wanted](Sensor::tell_programs)
-    /// name: at most 16 of one user's in a second, and none in a user namespace.
+    /// Tell which processes run a program of a [wanted](Sensor::tell_programs) name; when they
+    /// begin to, at most 16 of one user's in a second, and none in a user namespace.
     pub tell_programs: bool,
     /// Tell bursts of one task that come too fast (more than some 2,000 a second) several as one: a
     /// tracked program may mean to keep user space from hearing others.
@@ -142,6 +142,8 @@ impl Default for BpfOptions {
 #[derive(Debug)]
 pub struct BpfSensor {
     chooser: Link,
+    /// The iterator of programs, if they are told.
+    running: Option<Link>,
     mark_hook: MarkHook,
     attached: Attached,
     records: Records,
@@ -169,6 +171,7 @@ impl BpfSensor {
         let meter = Meter::new(loaded.meter, loaded.attached.look()?)?;
         Ok(Self {
             chooser: loaded.chooser,
+            running: loaded.running,
             mark_hook: loaded.mark_hook,
             attached: loaded.attached,
             records: Records::new(loaded.records)?,
@@ -353,7 +356,18 @@ impl Sensor for BpfSensor {
         self.attached.programs.tell(names)
     }
 
-    fn take_begun(&mut self) -> Vec<u32> {
+    fn programs(&mut self) -> Result<Vec<RunningProgram>, BpfError> {
+        let why = BpfError::kernel("read the list of programs");
+        let mut bytes = Vec::new();
+        match &self.running {
+            Some(running) => Iter::new(running).map_err(why)?.read_to_end(&mut bytes),
+            None => Ok(0),
+        }
+        .map_err(|e| BpfError::kernel("read the list of programs")(e.into()))?;
+        Ok(programs::all(&bytes))
+    }
+
+    fn take_begun(&mut self) -> Vec<RunningProgram> {
         self.records.take_begun()
     }
 

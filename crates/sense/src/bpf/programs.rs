@@ -1,10 +1,18 @@
-//! The names of programs whose executions by tasks that are not tracked are told.
+//! The programs that processes run: programs.h. Which ones are told is said by their names.
 
 use std::collections::BTreeSet;
+use std::mem::offset_of;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 
-use super::{BpfError, skeleton::types::program};
+use onbeat_model::{Name, RunningProgram};
+
+use super::BpfError;
+use super::skeleton::types::{program, running};
+use super::wire::{long, unpack, word};
+
+/// Where the path begins in what is told of a process.
+const HEAD: usize = offset_of!(running, path);
 
 /// The size of the table's keys.
 const NAME: usize = size_of::<program>();
@@ -43,6 +51,37 @@ impl Programs {
         self.told = names;
         Ok(())
     }
+}
+
+/// What is told of a process at the beginning of `bytes`, and the rest.
+pub(super) fn running(bytes: &[u8]) -> Option<(RunningProgram, &[u8])> {
+    let (head, rest) = bytes.split_first_chunk::<HEAD>()?;
+    let path_bytes = word(head, offset_of!(running, bytes)) as usize;
+    let (path, rest) = rest.split_at_checked(path_bytes)?;
+    let mut comm = [0; 16];
+    comm.copy_from_slice(&head[offset_of!(running, comm)..][..16]);
+    let parts = path
+        .strip_suffix(&[0])
+        .unwrap_or_default()
+        .rsplit(|byte| *byte == 0);
+    let program = RunningProgram {
+        process: unpack(long(head, offset_of!(running, id))),
+        uid: word(head, offset_of!(running, uid)),
+        comm: Name::new(&comm),
+        path: String::from_utf8_lossy(&parts.collect::<Vec<_>>().join(&b'/')).into_owned(),
+        groups: long(head, offset_of!(running, groups)),
+    };
+    Some((program, rest))
+}
+
+/// All that the iterator told.
+pub(super) fn all(mut bytes: &[u8]) -> Vec<RunningProgram> {
+    let next = || {
+        let (program, rest) = running(bytes)?;
+        bytes = rest;
+        Some(program)
+    };
+    std::iter::from_fn(next).collect()
 }
 
 /// As the kernel copies a string: its last byte is zero.

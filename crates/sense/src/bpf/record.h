@@ -36,14 +36,13 @@ enum record_kind {
 	RECORD_MISSED_DEADLINE,
 	RECORD_REALTIME_STARTED,
 	RECORD_REALTIME_EXITED,
-	RECORD_CALLED,   /* the kernel: one of the system calls that are asked for */
-	RECORD_WAITED,   /* was ready, but another process's thread (waker) had the CPU */
-	RECORD_EXECUTED, /* a program of a name that is asked for; by a task that is not tracked */
+	RECORD_CALLED, /* the kernel: one of the system calls that are asked for */
+	RECORD_WAITED, /* was ready, but another process's thread (waker) had the CPU */
 };
 
 /*
- * Every record has this size: with the ring buffer's own header of 8 bytes it is one cache line,
- * and lies in one.
+ * Every record but those of programs has this size: with the ring buffer's own header of 8 bytes it
+ * is one cache line, and lies in one.
  */
 struct record {
 	u64 id;
@@ -99,6 +98,23 @@ struct partner {
 /* The name of a program's file, or the beginning of a longer one; filled up with zeros. */
 struct program {
 	char name[32];
+};
+
+/*
+ * A process and its program: a record that is told when it executes that, and what the iterator of
+ * programs writes, as far as `bytes` of its path. They are the parts of the path, from its end to
+ * its beginning, each with a zero; an empty one ends a path that is told whole.
+ */
+#define PATH_BYTES 512
+#define NAME_BYTES 256 /* of a file, at most */
+
+struct running {
+	u64 id;
+	u64 groups; /* told apart by this number, as long as they are the same */
+	u32 uid;
+	u32 bytes;
+	char comm[16];
+	char path[PATH_BYTES + NAME_BYTES];
 };
 
 /* The end of a task that user space asks about. */

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 
 use super::inbox::EventBatch;
-use super::{BpfError, wire};
+use super::{BpfError, programs, wire};
+use onbeat_model::RunningProgram;
 
 /// See the file's head.
 #[derive(Debug)]
@@ -25,8 +26,8 @@ impl Records {
             .add(&map, move |bytes| {
                 if let Some(event) = wire::event(bytes) {
                     lock(&into).push(event);
-                } else if let Some(pid) = wire::executed(bytes) {
-                    lock(&into).push_begun(pid);
+                } else if let Some((program, _)) = programs::running(bytes) {
+                    lock(&into).push_begun(program);
                 }
                 0
             })
@@ -36,7 +37,7 @@ impl Records {
     }
 
     /// The processes that executed a program of a wanted name since this was last called.
-    pub(super) fn take_begun(&self) -> Vec<u32> {
+    pub(super) fn take_begun(&self) -> Vec<RunningProgram> {
         lock(&self.inbox).take_begun()
     }
 

@@ -421,23 +421,18 @@ int PROGRAM(VARIANT(became), struct task_struct *task)
 SEC(HOOK "/sched_process_exec")
 int PROGRAM(VARIANT(other_became), struct task_struct *task)
 {
-	u64 now = bpf_ktime_get_ns();
-	struct program program = {};
-	struct record *record;
+	struct running *running;
 
-	if (FIND(task))
-		return 0;
-	bpf_probe_read_kernel_str(program.name, sizeof(program.name),
-				  BPF_CORE_READ(task, mm, exe_file, f_path.dentry, d_name.name));
-	if (!bpf_map_lookup_elem(&programs, &program) ||
+	if (FIND(task) || !is_wanted(file_name(program_of(task))) ||
 	    BPF_CORE_READ(task, cred, user_ns, level) ||
-	    begun(BPF_CORE_READ(task, cred, uid.val), now, EXECUTIONS_WINDOW_NS) >= EXECUTIONS)
+	    begun(BPF_CORE_READ(task, cred, uid.val), bpf_ktime_get_ns(), EXECUTIONS_WINDOW_NS) >=
+		    EXECUTIONS)
 		return 0;
-	record = reserve(RECORD_EXECUTED, VARIANT(id_of)(task), now);
-	if (!record)
+	running = bpf_ringbuf_reserve(&records, sizeof(*running), 0);
+	if (!running)
 		return 0;
-	record->of.task.pid = READ(task, tgid);
-	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
+	describe(running, task);
+	bpf_ringbuf_submit(running, BPF_RB_FORCE_WAKEUP);
 	return 0;
 }
 

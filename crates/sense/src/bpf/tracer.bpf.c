@@ -126,7 +126,8 @@ struct {
 } partners SEC(".maps");
 
 /*
- * The programs whose executions by tasks that are not tracked are told. Each user has EXECUTIONS
+ * The names of programs: which processes run them is told, and executions by tasks that are not
+ * tracked are told at once. Each user has EXECUTIONS
  * told in a window, because user space looks at each: a desktop's session starts ten at a time. In
  * a user namespace, one user has thousands of numbers: nothing is told from there. Where bursts
  * are bounded, each user but root has FORKS tasks tracked in a window because a tracked one began
@@ -143,6 +144,14 @@ struct {
 	__type(key, struct program);
 	__type(value, u8);
 } programs SEC(".maps");
+
+/* Where the iterator of programs, of which one runs at a time, makes what it writes. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct running);
+} a_program SEC(".maps");
 
 struct beginnings {
 	u64 window;
@@ -221,6 +230,7 @@ struct shared shared;
 
 /* Not read. With them, the types are in the programs' BTF. */
 const volatile struct record a_record = {};
+const volatile struct running a_running = {};
 const volatile enum record_bits some_bits = 0;
 const volatile enum end an_end = 0;
 const volatile enum spender a_spender = 0;
@@ -487,6 +497,7 @@ static __always_inline bool is_unwanted(u64 id)
 }
 
 #include "meter.h"
+#include "programs.h"
 
 /*
  * IS_UNKNOWN stands on the busiest paths alone. For each pointer of a task that is followed, the

@@ -92,10 +92,22 @@ struct qstr {
 };
 
 struct dentry {
+	struct dentry *d_parent;
 	struct qstr d_name;
 };
 
+struct vfsmount {
+	struct dentry *mnt_root;
+};
+
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+};
+
 struct path {
+	struct vfsmount *mnt;
 	struct dentry *dentry;
 };
 
@@ -116,9 +128,11 @@ struct user_namespace {
 };
 
 struct cred {
-	kuid_t uid;
+	kuid_t uid, suid, euid, fsuid;
 	struct user_namespace *user_ns;
 };
+
+struct css_set;
 
 struct thread_info {
 	u32 cpu;
@@ -144,6 +158,7 @@ struct task_struct {
 	char comm[16];
 	struct mm_struct *mm;
 	const struct cred *cred;
+	struct css_set *cgroups;
 	struct task_struct *pi_top_task;
 	struct task_struct *real_parent;
 	struct bpf_local_storage *bpf_storage;
@@ -170,7 +185,11 @@ struct hrtimer_cpu_base {
 	struct hrtimer_clock_base clock_base[1];
 };
 
-struct bpf_iter_meta;
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
 
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;

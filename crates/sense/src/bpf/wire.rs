@@ -22,13 +22,6 @@ pub(super) const fn unpack(id: u64) -> TaskId {
     }
 }
 
-/// The process, not tracked, that executed a program of a wanted name, if the record tells of one.
-pub(super) fn executed(bytes: &[u8]) -> Option<u32> {
-    let bytes: &[u8; SIZE] = bytes.try_into().ok()?;
-    let kind = RecordKind(word(bytes, offset_of!(record, kind)));
-    (kind == RecordKind::RECORD_EXECUTED).then(|| word(bytes, offset_of!(record, of.task.pid)))
-}
-
 /// The event that a record tells of; none if it is not one of ours.
 pub(super) fn event(bytes: &[u8]) -> Option<Event> {
     let bytes: &[u8; SIZE] = bytes.try_into().ok()?;
@@ -108,7 +101,7 @@ pub(super) fn long<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
     u64::from_ne_bytes(long)
 }
 
-fn word(bytes: &[u8; SIZE], at: usize) -> u32 {
+pub(super) fn word<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
     let mut word = [0; 4];
     word.copy_from_slice(&bytes[at..at + 4]);
     u32::from_ne_bytes(word)
@@ -133,7 +126,7 @@ mod tests {
         assert!(event(&record).is_some());
         assert_eq!(event(&record[1..]), None);
         assert_eq!(event(&[]), None);
-        put_kind(&mut record, RecordKind::RECORD_EXECUTED.0 + 1);
-        assert_eq!((event(&record), executed(&record)), (None, None));
+        put_kind(&mut record, RecordKind::RECORD_WAITED.0 + 1);
+        assert_eq!(event(&record), None);
     }
 }
