@@ -8,13 +8,13 @@ step() {
     "$@"
 }
 
-for workspace in . papers; do
+for workspace in . $(find . -maxdepth 1 -name papers); do
     step env -C "$workspace" cargo fmt --all --check
 done
 step scripts/prose.sh
 # In CI, what the tests and the fuzz targets are built with lints them as well.
 if [ -z "${CI:-}" ]; then
-    for workspace in . papers; do
+    for workspace in . $(find . -maxdepth 1 -name papers); do
         step env -C "$workspace" cargo clippy --workspace --all-targets -- -D warnings
     done
     step cargo check --quiet --manifest-path fuzz/Cargo.toml
