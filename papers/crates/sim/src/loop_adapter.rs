@@ -242,7 +242,10 @@ impl<O: Observer> SimulatedActuator<O> {
         let mut machine = self.machine.borrow_mut();
         let index = machine.observer().0.index_of(task).ok_or(Refusal::Gone)?;
         let before = machine.policy().class(index);
-        machine.change(|policy, calendar| policy.set_class(index, class, calendar));
+        // As the live actuator, which looks first: a change begins the task's turn anew.
+        if before != class {
+            machine.change(|policy, calendar| policy.set_class(index, class, calendar));
+        }
         Ok(before)
     }
 }
