@@ -144,56 +144,18 @@ mod tests {
             is_regular,
         });
         let (ordinary, raised, reserved) = (Rung::Ordinary, Rung::Raised, Rung::Reserved);
-        for (application, member, rung, why) in [
-            (
-                application(true, true, not_down),
-                others,
-                ordinary,
-                RungWhy::DecidedByOthers,
-            ),
-            (
-                application(false, false, off_all),
-                granted,
-                reserved,
-                RungWhy::Granted,
-            ),
-            (
-                application(false, true, not_down),
-                regular,
-                ordinary,
-                RungWhy::NoNeed,
-            ),
-            (
-                application(true, true, off_all),
-                regular,
-                ordinary,
-                RungWhy::Compares,
-            ),
-            (
-                application(true, false, not_down),
-                regular,
-                reserved,
-                RungWhy::Regular,
-            ),
-            (
-                application(true, true, off_reservations),
-                regular,
-                raised,
-                RungWhy::Waits,
-            ),
-            (
-                application(true, false, not_down),
-                any,
-                ordinary,
-                RungWhy::UsedUp,
-            ),
-            (
-                application(true, true, not_down),
-                any,
-                raised,
-                RungWhy::Waits,
-            ),
-        ] {
+        #[rustfmt::skip]
+        let rows = [
+            (application(true, true, not_down), others, ordinary, RungWhy::DecidedByOthers),
+            (application(false, false, off_all), granted, reserved, RungWhy::Granted),
+            (application(false, true, not_down), regular, ordinary, RungWhy::NoNeed),
+            (application(true, true, off_all), regular, ordinary, RungWhy::Compares),
+            (application(true, false, not_down), regular, reserved, RungWhy::Regular),
+            (application(true, true, off_reservations), regular, raised, RungWhy::Waits),
+            (application(true, false, not_down), any, ordinary, RungWhy::UsedUp),
+            (application(true, true, not_down), any, raised, RungWhy::Waits),
+        ];
+        for (application, member, rung, why) in rows {
             assert_eq!(
                 next(application, member),
                 (rung, why),

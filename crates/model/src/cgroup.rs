@@ -137,6 +137,57 @@ mod tests {
     const ID: &str = "4f9d2b1c0e8a7f6d5c4b3a29181716151413121110f0e0d0c0b0a09080706050";
     const UID: &str = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
 
+    /// Paths, and the unit, container, pod and namespace of each.
+    const PATHS: &str = "\
+# Plain units.
+/ - - - -
+/init.scope init.scope - - -
+/system.slice/nginx.service nginx.service - - -
+/system.slice/system-getty.slice/getty@tty1.service getty@tty1.service - - -
+/user.slice/user-1000.slice/user@1000.service/app.slice/app-mpv-42.scope app-mpv-42.scope - - -
+/user.slice/user-1000.slice/user@1000.service/session.slice/pipewire.service pipewire.service - - -
+/system.slice/film.service/worker film.service - - -
+/system.slice/gone.service (deleted) gone.service - - -
+/user.slice/user-1000.slice - - - -
+# Docker, by systemd and by cgroupfs.
+/system.slice/docker-ID.scope docker-ID.scope ID - -
+/docker/ID - ID - -
+/docker/ID/system.slice/cron.service cron.service ID - -
+# Podman, as root, as a user, in a pod, and its monitor, which is no container.
+/machine.slice/libpod-ID.scope/container libpod-ID.scope ID - -
+/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-ID.scope libpod-ID.scope ID - -
+/machine.slice/machine-libpod_pod_ID.slice/libpod-ID.scope libpod-ID.scope ID ID -
+/machine.slice/libpod-conmon-ID.scope libpod-conmon-ID.scope - - -
+/libpod_parent/libpod-ID - ID - -
+/system.slice/film.service/libpod-payload-ID film.service - - -
+# Kubernetes by systemd: containerd, CRI-O, Docker; guaranteed, nested, of a node's file.
+/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podU_ID.slice/cri-containerd-ID.scope cri-containerd-ID.scope ID UID -
+/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podU_ID.slice/crio-ID.scope crio-ID.scope ID UID -
+/kubepods.slice/kubepods-podU_ID.slice/docker-ID.scope docker-ID.scope ID UID -
+/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-podU_ID.slice/cri-containerd-ID.scope cri-containerd-ID.scope ID UID -
+/kubepods.slice/kubepods-pod0123456789abcdef0123456789abcdef.slice/crio-conmon-ID.scope crio-conmon-ID.scope - 0123456789abcdef0123456789abcdef -
+# Kubernetes by cgroupfs.
+/kubepods/burstable/podUID/ID - ID UID -
+/kubepods/podUID/ID - ID UID -
+/kubepods/besteffort/podUID/crio-ID - ID UID -
+# containerd and its tools by themselves.
+/default/ID - ID - default
+/k8s.io/ID - ID - -
+/system.slice/nerdctl-ID.scope nerdctl-ID.scope ID - -
+/system.slice/kubepods-burstable-podU_ID.slice:cri-containerd:ID - ID - -
+# LXC and LXD; the monitor is no container.
+/lxc.payload.film/system.slice/mpv.service mpv.service film - -
+/lxc/film - film - -
+/lxc.payload/film - film - -
+/lxc.monitor.film - - - -
+# A container in a container: the innermost.
+/docker/ID/lxc.payload.film - film - -
+# Paths that look like one and are none.
+/system.slice/docker-1234.scope docker-1234.scope - - -
+/kubepods/burstable/podium/x - - - -
+/system.slice/docker.service docker.service - - -
+/.service - - - -";
+
     /// Unit, container, pod and namespace of a path; `ID` and `UID` in it stand for one, `U_ID` for
     /// one with underscores.
     fn of(path: &str) -> [String; 4] {
@@ -152,184 +203,14 @@ mod tests {
 
     #[test]
     fn each_engine_and_driver_is_known_by_its_paths() {
-        for (path, unit, container, pod, namespace) in [
-            // Plain units.
-            ("/", "", "", "", ""),
-            ("/init.scope", "init.scope", "", "", ""),
-            ("/system.slice/nginx.service", "nginx.service", "", "", ""),
-            (
-                "/system.slice/system-getty.slice/getty@tty1.service",
-                "getty@tty1.service",
-                "",
-                "",
-                "",
-            ),
-            (
-                "/user.slice/user-1000.slice/user@1000.service/app.slice/app-mpv-42.scope",
-                "app-mpv-42.scope",
-                "",
-                "",
-                "",
-            ),
-            (
-                "/user.slice/user-1000.slice/user@1000.service/session.slice/pipewire.service",
-                "pipewire.service",
-                "",
-                "",
-                "",
-            ),
-            (
-                "/system.slice/film.service/worker",
-                "film.service",
-                "",
-                "",
-                "",
-            ),
-            (
-                "/system.slice/gone.service (deleted)",
-                "gone.service",
-                "",
-                "",
-                "",
-            ),
-            ("/user.slice/user-1000.slice", "", "", "", ""),
-            // Docker, by systemd and by cgroupfs.
-            (
-                "/system.slice/docker-ID.scope",
-                "docker-ID.scope",
-                "ID",
-                "",
-                "",
-            ),
-            ("/docker/ID", "", "ID", "", ""),
-            (
-                "/docker/ID/system.slice/cron.service",
-                "cron.service",
-                "ID",
-                "",
-                "",
-            ),
-            // Podman, as root, as a user, in a pod, and its monitor, which is no container.
-            (
-                "/machine.slice/libpod-ID.scope/container",
-                "libpod-ID.scope",
-                "ID",
-                "",
-                "",
-            ),
-            (
-                "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-ID.scope",
-                "libpod-ID.scope",
-                "ID",
-                "",
-                "",
-            ),
-            (
-                "/machine.slice/machine-libpod_pod_ID.slice/libpod-ID.scope",
-                "libpod-ID.scope",
-                "ID",
-                "ID",
-                "",
-            ),
-            (
-                "/machine.slice/libpod-conmon-ID.scope",
-                "libpod-conmon-ID.scope",
-                "",
-                "",
-                "",
-            ),
-            ("/libpod_parent/libpod-ID", "", "ID", "", ""),
-            (
-                "/system.slice/film.service/libpod-payload-ID",
-                "film.service",
-                "",
-                "",
-                "",
-            ),
-            // Kubernetes by systemd: containerd, CRI-O, Docker; guaranteed, nested, of a node's
-            // file.
-            (
-                "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podU_ID.slice/cri-containerd-ID.scope",
-                "cri-containerd-ID.scope",
-                "ID",
-                "UID",
-                "",
-            ),
-            (
-                "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podU_ID.slice/crio-ID.scope",
-                "crio-ID.scope",
-                "ID",
-                "UID",
-                "",
-            ),
-            (
-                "/kubepods.slice/kubepods-podU_ID.slice/docker-ID.scope",
-                "docker-ID.scope",
-                "ID",
-                "UID",
-                "",
-            ),
-            (
-                "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-podU_ID.slice/cri-containerd-ID.scope",
-                "cri-containerd-ID.scope",
-                "ID",
-                "UID",
-                "",
-            ),
-            (
-                "/kubepods.slice/kubepods-pod0123456789abcdef0123456789abcdef.slice/crio-conmon-ID.scope",
-                "crio-conmon-ID.scope",
-                "",
-                "0123456789abcdef0123456789abcdef",
-                "",
-            ),
-            // Kubernetes by cgroupfs.
-            ("/kubepods/burstable/podUID/ID", "", "ID", "UID", ""),
-            ("/kubepods/podUID/ID", "", "ID", "UID", ""),
-            ("/kubepods/besteffort/podUID/crio-ID", "", "ID", "UID", ""),
-            // containerd and its tools by themselves.
-            ("/default/ID", "", "ID", "", "default"),
-            ("/k8s.io/ID", "", "ID", "", ""),
-            (
-                "/system.slice/nerdctl-ID.scope",
-                "nerdctl-ID.scope",
-                "ID",
-                "",
-                "",
-            ),
-            (
-                "/system.slice/kubepods-burstable-podU_ID.slice:cri-containerd:ID",
-                "",
-                "ID",
-                "",
-                "",
-            ),
-            // LXC and LXD; the monitor is no container.
-            (
-                "/lxc.payload.film/system.slice/mpv.service",
-                "mpv.service",
-                "film",
-                "",
-                "",
-            ),
-            ("/lxc/film", "", "film", "", ""),
-            ("/lxc.payload/film", "", "film", "", ""),
-            ("/lxc.monitor.film", "", "", "", ""),
-            // A container in a container: the innermost.
-            ("/docker/ID/lxc.payload.film", "", "film", "", ""),
-            // Paths that look like one and are none.
-            (
-                "/system.slice/docker-1234.scope",
-                "docker-1234.scope",
-                "",
-                "",
-                "",
-            ),
-            ("/kubepods/burstable/podium/x", "", "", "", ""),
-            ("/system.slice/docker.service", "docker.service", "", "", ""),
-            ("/.service", "", "", "", ""),
-        ] {
-            assert_eq!(of(path), [unit, container, pod, namespace], "{path}");
+        let rows = PATHS.lines().filter(|line| !line.starts_with('#'));
+        for row in rows {
+            let words: Vec<&str> = row.rsplitn(5, ' ').collect();
+            let [namespace, pod, container, unit, path] = words[..] else {
+                panic!("{row}");
+            };
+            let expected = [unit, container, pod, namespace].map(|word| word.trim_matches('-'));
+            assert_eq!(of(path), expected, "{path}");
         }
     }
 

@@ -81,50 +81,23 @@ fn what_is_put_in_force_only_at_the_next_start_is_named() {
 
 #[test]
 fn every_mistake_is_told_with_its_file_its_line_and_what_to_do() {
+    #[rustfmt::skip]
     let cases = [
         ("x = 1\n", 1, "expected one of"),
-        (
-            "[limits]\ntotal = \"eighty\"\n",
-            2,
-            "write per cent above 0",
-        ),
+        ("[limits]\ntotal = \"eighty\"\n", 2, "write per cent above 0"),
         ("[limits]\ntotal = 80\n", 2, "expected a string"),
         ("[limits]\n\ntotal = \"180%\"\n", 3, "write at most"),
-        (
-            "[quota]\nbandwidth = \"-1%\"\n",
-            2,
-            "write per cent above 0",
-        ),
+        ("[quota]\nbandwidth = \"-1%\"\n", 2, "write per cent above 0"),
         ("[quota]\nshortest-period = \"5\"\n", 2, "with its unit"),
         ("[quota]\ntasks = -5\n", 2, "expected"),
-        (
-            "[quota.user.alice]\nbandwidht = \"5%\"\n",
-            2,
-            "expected one of",
-        ),
-        (
-            "[prediction]\npredictor = \"crystal-ball\"\n",
-            2,
-            "write one of percentile",
-        ),
+        ("[quota.user.alice]\nbandwidht = \"5%\"\n", 2, "expected one of"),
+        ("[prediction]\npredictor = \"crystal-ball\"\n", 2, "write one of percentile"),
         ("[prediction]\nsamples = 0\n", 2, "write 1 to 4096"),
-        (
-            "[prediction]\nsamples = 4\nabove = 4\n",
-            3,
-            "write at most 3",
-        ),
+        ("[prediction]\nsamples = 4\nabove = 4\n", 3, "write at most 3"),
         ("[realtimekit]\npriority = 99\n", 2, "from 1 to 98"),
         ("[realtimekit]\nnice = -21\n", 2, "from -20 to 19"),
-        (
-            "\n[[rule]]\nweight = 2\n",
-            2,
-            "write program, unit, cgroup or container",
-        ),
-        (
-            "[[rule]]\nunit = \"a\"\nweight = 0\n",
-            1,
-            "write a weight above 0",
-        ),
+        ("\n[[rule]]\nweight = 2\n", 2, "write program, unit, cgroup or container"),
+        ("[[rule]]\nunit = \"a\"\nweight = 0\n", 1, "write a weight above 0"),
         ("[[rule]\n", 1, "expected"),
     ];
     for (text, line, remedy) in cases {

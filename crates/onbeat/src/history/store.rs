@@ -294,20 +294,4 @@ mod tests {
             );
         }
     }
-
-    #[test]
-    fn one_thread_keeps_its_last_8192_bursts_and_the_others_are_counted() {
-        let mut store = Store::default();
-        begins(&mut store, 1);
-        works(&mut store, 1, 10_000);
-        assert_eq!(kept(&store), 8192);
-        let bursts = 10_000 - 8192;
-        assert_eq!(store.dropped(), DroppedBursts { threads: 0, bursts });
-        works(&mut store, 2, 3);
-        assert_eq!(
-            store.dropped().bursts,
-            bursts + 3,
-            "of one that is not known"
-        );
-    }
 }

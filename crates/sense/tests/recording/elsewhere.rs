@@ -109,13 +109,6 @@ fn a_kernel_trace_of_lttng_goes_on_over_midnight() {
 }
 
 #[test]
-fn events_that_lttng_discarded_are_counted() {
-    let lost = "10:00:00.000 W [warning] Tracer discarded 41 events between [..] and [..]\n";
-    let recording = read_bytes(format!("{LTTNG}{lost}")).unwrap();
-    assert_eq!(recording.lost, 41);
-}
-
-#[test]
 fn a_broken_line_of_lttng_is_told_with_its_place() {
     for (broken, said) in [
         (

@@ -60,40 +60,17 @@ fn a_seed_gives_the_same_figures_each_time_and_another_others() {
 
 #[test]
 fn what_is_wrong_is_told_with_its_line_and_a_remedy() {
-    for (from, to, line, remedy) in [
-        (
-            "\"40ms\" }\ndemand",
-            "\"40\" }\ndemand",
-            7,
-            "a number and its unit",
-        ),
-        (
-            "duration = \"10s\"",
-            "duration = \"0s\"",
-            2,
-            "as in \"60s\"",
-        ),
-        (
-            "runtime = \"25ms\"",
-            "runtime = \"50ms\"",
-            5,
-            "does not fit",
-        ),
+    #[rustfmt::skip]
+    let rows = [
+        ("\"40ms\" }\ndemand", "\"40\" }\ndemand", 7, "a number and its unit"),
+        ("duration = \"10s\"", "duration = \"0s\"", 2, "as in \"60s\""),
+        ("runtime = \"25ms\"", "runtime = \"50ms\"", 5, "does not fit"),
         ("\"endless\"", "\"endles\"", 14, "endless"),
         ("arrival = \"always\"", "arival = \"always\"", 13, "arrival"),
-        (
-            "name = \"hog\"",
-            "name = \"hog\"\ncpu = 1",
-            11,
-            "leave cpu out",
-        ),
-        (
-            "[[task]]\nname = \"hog\"",
-            "[machine]\ncpus = 0\n[[task]]\nname = \"hog\"",
-            12,
-            "1 to",
-        ),
-    ] {
+        ("name = \"hog\"", "name = \"hog\"\ncpu = 1", 11, "leave cpu out"),
+        ("[[task]]\nname = \"hog\"", "[machine]\ncpus = 0\n[[task]]\nname = \"hog\"", 12, "1 to"),
+    ];
+    for (from, to, line, remedy) in rows {
         let text = PLAYER.replacen(from, to, 1);
         assert_ne!(text, PLAYER, "{from}");
         let error = parse(&text, Path::new("test.toml"))
