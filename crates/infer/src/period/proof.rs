@@ -13,7 +13,7 @@
 //!   next release is known. Surely more than half of the steps are very much alike, or nearly all
 //!   are alike. If the thread serves several timers, only some are. If a job has several wakeups,
 //!   a step is from one of them to the same one of the next job.
-//! - **Sleeps of one size**, with jobs between them that vary: all those of a job together.
+//! - **Sleeps of one size**, half and nearly all, between jobs that vary: all of a job together.
 //! - **Polls in time.** A thread that polls for its next job begins each at the first poll after it
 //!   was due.
 //!
@@ -26,15 +26,15 @@
 //! anywhere (`fold`). A clock's sleeps make up for the length of its jobs, and tell less.
 //!
 //! A thread that waits for another one, which gets its turn at the ticks, is woken just after
-//! these. A period of one tick has no proof where most releases are soon after a tick and by
-//! another thread.
+//! these; and timeouts of a few lengths end at one. A period of one tick has no proof where most
+//! releases are soon after a tick, and either by another thread or at too few of the ticks.
 
 use onbeat_model::{Instant, Span};
 
 use super::compact::Compact;
 use super::false_alarm::divergence;
 use super::fit::{self, FittedLine};
-use super::fold::Fold;
+use super::fold::{Fold, MET};
 use super::{ALIKE, COARSEST, EXACT_NS, NEARLY_ALL};
 
 /// The odds that a period is right, before its phases are looked at. With 3.1 as many answers of
@@ -73,12 +73,10 @@ fn within_half_by_chance() -> f64 {
 pub(super) struct Claim<'a> {
     /// The points in which it was found, ascending, in nanoseconds.
     pub(super) at: &'a [f64],
-    /// All bursts, in the order of their wakeups.
     pub(super) bursts: &'a [Compact],
     pub(super) line: FittedLine,
     /// The points are those that carry the work.
     pub(super) of_work: bool,
-    /// Points are after this.
     pub(super) origin: u64,
     /// Minus the logarithm of the probability of a false alarm that is allowed.
     pub(super) enough: f64,
@@ -106,7 +104,7 @@ impl Claim<'_> {
         proved.then_some(odds / (1.0 + odds))
     }
 
-    /// Most releases are woken by another thread, soon after a tick of this period.
+    /// Most releases are soon after a tick of this period, and by another thread or at few ticks.
     fn is_a_tick(&self) -> bool {
         let ticks = TICKS_HZ.map(|hz| 1e9 / hz);
         let is_alike = |tick: &&f64| (self.line.period / **tick - 1.0).abs() < ALIKE;
@@ -116,10 +114,12 @@ impl Claim<'_> {
         let origin = self.origin as f64 % tick;
         let mut bursts = self.bursts.iter().map(|b| (self.times(b).0, b)).peekable();
         let releases = self.line.nearest(self.at);
+        let beats = releases.last().map_or(0, |last| last.0 - releases[0].0);
+        let few = (releases.len() as f64) < MET * beats as f64;
         let at_a_tick = releases.iter().filter(|(_, at)| {
             while bursts.next_if(|burst| burst.0 < *at).is_some() {}
             let is_woken = bursts.peek().is_some_and(|burst| burst.1.waker() != 0);
-            is_woken && (origin + at) % tick < ALIKE * tick
+            (few || is_woken) && (origin + at) % tick < ALIKE * tick
         });
         at_a_tick.count() as f64 > 0.5 * releases.len() as f64
     }
@@ -230,8 +230,9 @@ impl Claim<'_> {
     fn sleeps_are_alike(&self, releases: &[f64]) -> bool {
         let mean = (releases[releases.len() - 1] - releases[0]) / (releases.len() - 1) as f64;
         (mean / self.line.period - 1.0).abs() < ALIKE
-            && Steps::new(self.sleeps_before(releases).1)
-                .is_some_and(|sleeps| sleeps.half_are_very_alike(self.enough))
+            && Steps::new(self.sleeps_before(releases).1).is_some_and(|sleeps| {
+                sleeps.half_are_very_alike(self.enough) && sleeps.nearly_all_are_alike(self.enough)
+            })
     }
 }
 
@@ -241,7 +242,6 @@ struct Steps {
 }
 
 impl Steps {
-    /// None of no steps.
     fn new(mut all: Vec<f64>) -> Option<Self> {
         all.sort_unstable_by(f64::total_cmp);
         let median = *all.get(all.len() / 2)?;

@@ -87,18 +87,26 @@ fn two_kinds_of_sleeps_in_any_order_are_not_periodic() {
     });
 }
 
+/// How many of a hundred made-up threads of this kind are called periodic.
+fn periodic_of(kind: &str) -> usize {
+    let mut trains = made_up::trains(0, 100);
+    trains.retain(|train| train.kind == kind);
+    let of_kind = trains.into_iter().filter(|train| {
+        assert_eq!(train.period_ns, None);
+        !analysed(train.bursts.clone()).is_empty()
+    });
+    of_kind.count()
+}
+
 /// Beside hogs it often gets its turn at a tick of the kernel only, so what follows each of its
 /// short jobs comes soon after a tick.
 #[test]
 fn a_writer_to_a_disk_that_gets_its_turn_at_ticks_is_not_periodic() {
-    let trains = made_up::trains(0, 100);
-    let writers = trains
-        .into_iter()
-        .filter(|train| train.kind == "disk beside hogs");
-    let periodic = writers.filter(|train| {
-        assert_eq!(train.period_ns, None);
-        !analysed(train.bursts.clone()).is_empty()
-    });
-    let count = periodic.count();
-    assert!(count <= 10, "{count} of 100");
+    assert!(periodic_of("disk beside hogs") <= 10);
+}
+
+#[test]
+fn timeouts_of_a_few_lengths_that_end_at_ticks_are_not_periodic() {
+    assert!(periodic_of("timeouts in ticks") <= 5);
+    assert!(periodic_of("waits for the tick") <= 15);
 }
