@@ -9,13 +9,13 @@ use onbeat_model::{Instant, TaskId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimerEvent {
     /// Check whether the thread is silent, and still has its reservation.
-    Look(TaskId),
+    Check(TaskId),
     Retry(TaskId),
-    GiveBack(TaskId),
+    RetryRelease(TaskId),
     Sample(TaskId),
     Protection,
     /// Try whether the kernel has more room.
-    Widen,
+    RetryAdmission,
 }
 
 /// Timers, each with its time. Those of one time are due in the order in which they were set.

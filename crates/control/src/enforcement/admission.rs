@@ -3,7 +3,7 @@
 
 use onbeat_model::{Actuator, Bandwidth, Refusal, Reservation};
 
-use super::{Books, Effects, Enforcer, FIRST_RETRY, LONGEST_RETRY, as_counted};
+use super::{Context, Effects, Enforcer, FIRST_RETRY, LONGEST_RETRY, as_counted};
 use crate::Why;
 use crate::allocation::{self, bandwidth};
 use crate::report::decision::What;
@@ -25,7 +25,7 @@ impl<A: Actuator> Enforcer<A> {
         self.admission.total
     }
 
-    pub(crate) const fn widen(&mut self) {
+    pub(crate) const fn forget_admitted(&mut self) {
         self.admission.total = None;
     }
 
@@ -34,7 +34,7 @@ impl<A: Actuator> Enforcer<A> {
     }
 
     /// An arbitration is over; before it, admission had failed `tries_before` times.
-    pub(crate) const fn settled(&mut self, tries_before: u32) {
+    pub(crate) const fn arbitrated(&mut self, tries_before: u32) {
         if self.admission.total.is_none() && self.admission.tries == tries_before {
             self.admission.tries = 0;
         }
@@ -44,12 +44,12 @@ impl<A: Actuator> Enforcer<A> {
     /// no more than that, until there may be room again.
     pub(super) fn step_down(
         &mut self,
-        books: &mut Books<'_>,
+        context: &mut Context<'_>,
         slot: Slot,
         target: Reservation,
         why: Why,
     ) {
-        let Some(task) = books.task(slot) else {
+        let Some(task) = context.task(slot) else {
             return;
         };
         let held = self.held(slot);
@@ -64,33 +64,35 @@ impl<A: Actuator> Enforcer<A> {
             if less.bandwidth() <= bandwidth(held) {
                 break;
             }
-            let counted = as_counted(less, books.scale, &self.capacity);
+            let counted = as_counted(less, context.scale, &self.capacity);
             if self.actuator.reserve(task.id, counted).is_ok() {
-                self.reserved(books, slot, less, why);
+                self.reserved(context, slot, less, why);
                 break;
             }
         }
         self.admission.total = Some(self.in_force);
-        books.arbiter.look_at_all();
+        context.arbiter.look_at_all();
         let pause = FIRST_RETRY.doubled(self.admission.tries, LONGEST_RETRY);
         self.admission.tries += 1;
-        books.timers.set(books.now + pause, TimerEvent::Widen);
+        context
+            .timers
+            .set(context.now + pause, TimerEvent::RetryAdmission);
     }
 
     /// Holds the requests that changed against what their threads' owners may have, before other
     /// requests are compressed for them. Returns what that means for threads whose requests were
     /// taken back.
-    pub(crate) fn keep_within_quotas(&mut self, books: &mut Books<'_>) -> Vec<(Slot, Effects)> {
+    pub(crate) fn keep_within_quotas(&mut self, context: &mut Context<'_>) -> Vec<(Slot, Effects)> {
         let mut withdrawn = Vec::new();
-        for slot in books.arbiter.changed().to_vec() {
+        for slot in context.arbiter.changed().to_vec() {
             let server = self.servers.get(slot);
             let (held, is_first) = (server.held(), server.ceiling.is_none());
-            let wanted = books.arbiter.wanted(slot);
+            let wanted = context.arbiter.wanted(slot);
             let wanted = wanted.filter(|_| server.fixed.is_none());
-            let Some((wanted, task)) = wanted.zip(books.task(slot)) else {
+            let Some((wanted, task)) = wanted.zip(context.task(slot)) else {
                 continue;
             };
-            let counted = as_counted(wanted, books.scale, &self.capacity);
+            let counted = as_counted(wanted, context.scale, &self.capacity);
             let Err(refusal) = self.actuator.admits(task.id, counted) else {
                 continue;
             };
@@ -99,9 +101,9 @@ impl<A: Actuator> Enforcer<A> {
             };
             if is_first {
                 let decision = (What::Refused, Why::Refused(refusal));
-                books.enter(slot, decision, (held, Some(wanted)));
+                context.enter(slot, decision, (held, Some(wanted)));
             }
-            let (_, effects) = self.ask_for_less(books, slot, (wanted, left));
+            let (_, effects) = self.ask_for_less(context, slot, (wanted, left));
             withdrawn.push((slot, effects));
         }
         withdrawn
@@ -111,19 +113,19 @@ impl<A: Actuator> Enforcer<A> {
     /// it is time to ask for more again. No other thread gets less for it.
     pub(super) fn cap(
         &mut self,
-        books: &mut Books<'_>,
+        context: &mut Context<'_>,
         slot: Slot,
         target: (Reservation, Bandwidth),
         why: Why,
     ) -> Effects {
-        let (less, effects) = self.ask_for_less(books, slot, target);
+        let (less, effects) = self.ask_for_less(context, slot, target);
         let Some(less) = less else {
             return effects;
         };
         let refusals = self.servers.get(slot).refusals;
         let raises = less.bandwidth() > bandwidth(self.held(slot));
-        if raises && self.put_in_force(books, slot, less).is_ok() {
-            self.reserved(books, slot, less, why);
+        if raises && self.put_in_force(context, slot, less).is_ok() {
+            self.reserved(context, slot, less, why);
             // It is refused more than that.
             self.servers.get_mut(slot).refusals = refusals;
         }
@@ -134,26 +136,26 @@ impl<A: Actuator> Enforcer<A> {
     /// reservation; the request of a thread that may have none is taken back.
     fn ask_for_less(
         &mut self,
-        books: &mut Books<'_>,
+        context: &mut Context<'_>,
         slot: Slot,
         (target, left): (Reservation, Bandwidth),
     ) -> (Option<Reservation>, Effects) {
-        let Some(thread) = books.tasks.get(slot) else {
+        let Some(thread) = context.tasks.get(slot) else {
             return (None, Effects::default());
         };
         let server = self.servers.get_mut(slot);
         server.ceiling = Some(left);
-        let until = books.now + FIRST_RETRY.doubled(server.refusals, LONGEST_RETRY);
+        let until = context.now + FIRST_RETRY.doubled(server.refusals, LONGEST_RETRY);
         server.refusals += 1;
-        books.timers.set(until, TimerEvent::Retry(thread.task.id));
+        context.timers.set(until, TimerEvent::Retry(thread.task.id));
         let ceiling = thread.ceiling(server.ceiling);
         let less = allocation::within(target, ceiling, &self.capacity).or(server.held());
         if less.is_none() {
             server.state.back_off(until, None);
-            books.arbiter.withdraw(slot);
+            context.arbiter.withdraw(slot);
             return (None, Effects::default());
         }
-        let less = less.filter(|&less| books.arbiter.lower(slot, less));
+        let less = less.filter(|&less| context.arbiter.lower(slot, less));
         (less, Effects::default())
     }
 }

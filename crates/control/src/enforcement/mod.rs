@@ -1,7 +1,7 @@
 //! Puts adjustments in force through the actuator, and handles its refusals.
 //!
 //! During a turn no other folder calls the actuator. The effects on requests, timers and the log go
-//! into [`Books`]. The [`Effects`] on the rest of the loop are returned.
+//! into [`Context`]. The [`Effects`] on the rest of the loop are returned.
 
 mod admission;
 mod release;
@@ -57,38 +57,17 @@ impl EnforcedThread {
         self.fixed
     }
 
-    /// The most that the thread's owner may have for it, for now.
     pub(crate) const fn ceiling(&self) -> Option<Bandwidth> {
         self.ceiling
     }
 
-    pub(crate) const fn is_open(&self) -> bool {
-        self.state.is_open()
-    }
-
-    pub(crate) const fn is_backed_off(&self) -> bool {
-        self.state.is_backed_off()
-    }
-
-    pub(crate) const fn is_over(&self) -> bool {
-        self.state.is_over()
-    }
-
-    pub(crate) const fn is_clean(&self) -> bool {
-        self.state.is_clean()
-    }
-
-    pub(crate) const fn is_yielded(&self) -> bool {
-        matches!(self.state, Enforcement::Yielded)
-    }
-
-    pub(crate) const fn is_gone(&self) -> bool {
-        matches!(self.state, Enforcement::Gone)
+    pub(crate) const fn state(&self) -> &Enforcement {
+        &self.state
     }
 }
 
 /// The parts of the loop that an enforcement writes to.
-pub(crate) struct Books<'a> {
+pub(crate) struct Context<'a> {
     pub(crate) tasks: &'a mut TaskTable,
     pub(crate) arbiter: &'a mut Arbiter,
     pub(crate) timers: &'a mut TimerQueue<TimerEvent>,
@@ -108,7 +87,7 @@ pub(crate) struct Effects {
     pub(crate) may_end: bool,
 }
 
-impl Books<'_> {
+impl Context<'_> {
     fn task(&self, slot: Slot) -> Option<Task> {
         self.tasks.get(slot).map(|thread| thread.task)
     }
@@ -177,7 +156,7 @@ impl<A: Actuator> Enforcer<A> {
     /// Forgets the thread's ceiling. True if its request may be higher now.
     pub(crate) fn lift_ceiling(&mut self, slot: Slot) -> bool {
         let server = self.servers.get_mut(slot);
-        server.ceiling.take().is_some() && server.is_open()
+        server.ceiling.take().is_some() && server.state.is_open()
     }
 
     pub(crate) fn take_check_due(&mut self, slot: Slot, every: Span, now: Instant) -> bool {
@@ -220,30 +199,30 @@ impl<A: Actuator> Enforcer<A> {
         self.actuator.release_speed()
     }
 
-    pub(crate) fn ended(&mut self, books: &mut Books<'_>, slot: Slot) {
-        self.change(books, slot, Enforcement::released);
-        if let Some(thread) = books.tasks.get(slot) {
+    pub(crate) fn ended(&mut self, context: &mut Context<'_>, slot: Slot) {
+        self.change(context, slot, Enforcement::released);
+        if let Some(thread) = context.tasks.get(slot) {
             self.actuator.ended(thread.task.id);
         }
     }
 
-    pub(crate) fn apply(&mut self, books: &mut Books<'_>, adjustment: Adjustment) -> Effects {
+    pub(crate) fn apply(&mut self, context: &mut Context<'_>, adjustment: Adjustment) -> Effects {
         let Adjustment {
             slot, target, why, ..
         } = adjustment;
         let server = self.servers.get(slot);
-        if server.held() == target || !server.is_open() {
+        if server.held() == target || !server.state.is_open() {
             return Effects::default();
         }
         let Some(target) = target else {
-            return self.release(books, slot, why);
+            return self.release(context, slot, why);
         };
-        let effects = match self.put_in_force(books, slot, target) {
+        let effects = match self.put_in_force(context, slot, target) {
             Ok(()) => {
-                self.reserved(books, slot, target, why);
+                self.reserved(context, slot, target, why);
                 Effects::default()
             }
-            Err(refusal) => self.refused(books, slot, target, (why, refusal)),
+            Err(refusal) => self.refused(context, slot, target, (why, refusal)),
         };
         Effects {
             is_asked: true,
@@ -254,7 +233,7 @@ impl<A: Actuator> Enforcer<A> {
     /// Notes that `target` is in force for the thread.
     pub(crate) fn reserved(
         &mut self,
-        books: &mut Books<'_>,
+        context: &mut Context<'_>,
         slot: Slot,
         target: Reservation,
         why: Why,
@@ -262,7 +241,7 @@ impl<A: Actuator> Enforcer<A> {
         let server = self.servers.get_mut(slot);
         let old = server.held();
         server.refusals = 0;
-        if let Some(thread) = books.tasks.get_mut(slot) {
+        if let Some(thread) = context.tasks.get_mut(slot) {
             thread.account.holding.changes += 1;
         }
         let what = if old.is_some() {
@@ -270,18 +249,18 @@ impl<A: Actuator> Enforcer<A> {
         } else {
             What::Reserved
         };
-        self.change(books, slot, |state| state.reserve(target));
-        books.enter(slot, (what, why), (old, Some(target)));
+        self.change(context, slot, |state| state.reserve(target));
+        context.enter(slot, (what, why), (old, Some(target)));
     }
 
     fn refused(
         &mut self,
-        books: &mut Books<'_>,
+        context: &mut Context<'_>,
         slot: Slot,
         target: Reservation,
         (why, refusal): (Why, Refusal),
     ) -> Effects {
-        let Some(task) = books.task(slot) else {
+        let Some(task) = context.task(slot) else {
             return Effects::default();
         };
         let server = self.servers.get_mut(slot);
@@ -290,38 +269,38 @@ impl<A: Actuator> Enforcer<A> {
         match refusal {
             Refusal::Settling { until } => {
                 server.state.back_off(until, Some(why));
-                books.timers.set(until, TimerEvent::Retry(task.id));
+                context.timers.set(until, TimerEvent::Retry(task.id));
                 Effects::default()
             }
             Refusal::NoRoom { .. } => {
                 if self.admission.tries == 0 {
                     let decision = (What::Refused, Why::Refused(refusal));
-                    books.enter(slot, decision, change);
+                    context.enter(slot, decision, change);
                 }
-                self.step_down(books, slot, target, why);
+                self.step_down(context, slot, target, why);
                 Effects::default()
             }
             Refusal::OverQuota { left, .. } => {
                 if server.ceiling.is_none() {
                     let decision = (What::Refused, Why::Refused(refusal));
-                    books.enter(slot, decision, change);
+                    context.enter(slot, decision, change);
                 }
-                self.cap(books, slot, (target, left), why)
+                self.cap(context, slot, (target, left), why)
             }
-            Refusal::TakenOver { .. } => self.yield_to_other(books, slot, Some(refusal)),
-            Refusal::Gone => self.let_go(books, slot),
+            Refusal::TakenOver { .. } => self.yield_to_other(context, slot, Some(refusal)),
+            Refusal::Gone => self.let_go(context, slot),
             _ => {
                 let first = server.refusals == 0;
-                let until = books.now + FIRST_RETRY.doubled(server.refusals, LONGEST_RETRY);
+                let until = context.now + FIRST_RETRY.doubled(server.refusals, LONGEST_RETRY);
                 server.refusals += 1;
                 server.state.back_off(until, None);
                 if held.is_none() {
-                    books.arbiter.withdraw(slot);
+                    context.arbiter.withdraw(slot);
                 }
-                books.timers.set(until, TimerEvent::Retry(task.id));
+                context.timers.set(until, TimerEvent::Retry(task.id));
                 if first {
                     let decision = (What::Refused, Why::Refused(refusal));
-                    books.enter(slot, decision, change);
+                    context.enter(slot, decision, change);
                 }
                 Effects::default()
             }
@@ -329,9 +308,9 @@ impl<A: Actuator> Enforcer<A> {
     }
 
     /// Notes that the thread is gone. The sensor tells of its end later.
-    pub(crate) fn let_go(&mut self, books: &mut Books<'_>, slot: Slot) -> Effects {
-        books.arbiter.withdraw(slot);
-        self.change(books, slot, Enforcement::gone);
+    pub(crate) fn let_go(&mut self, context: &mut Context<'_>, slot: Slot) -> Effects {
+        context.arbiter.withdraw(slot);
+        self.change(context, slot, Enforcement::gone);
         Effects {
             may_end: true,
             ..Effects::default()
@@ -340,18 +319,18 @@ impl<A: Actuator> Enforcer<A> {
 
     pub(crate) fn yield_to_other(
         &mut self,
-        books: &mut Books<'_>,
+        context: &mut Context<'_>,
         slot: Slot,
         refusal: Option<Refusal>,
     ) -> Effects {
-        books.arbiter.withdraw(slot);
+        context.arbiter.withdraw(slot);
         let old = self.held(slot);
-        self.change(books, slot, Enforcement::yield_to_other);
+        self.change(context, slot, Enforcement::yield_to_other);
         let refusal = refusal.unwrap_or(Refusal::TakenOver {
             now: "it no longer has its reservation".to_owned(),
         });
         let decision = (What::TakenOver, Why::Refused(refusal));
-        books.enter(slot, decision, (old, None));
+        context.enter(slot, decision, (old, None));
         Effects::default()
     }
 
@@ -359,7 +338,7 @@ impl<A: Actuator> Enforcer<A> {
     /// effect, and an administrator may have changed it. `runs` tells whether the thread runs now.
     pub(crate) fn reconcile(
         &mut self,
-        books: &mut Books<'_>,
+        context: &mut Context<'_>,
         slot: Slot,
         (task, runs): (TaskId, bool),
     ) -> Effects {
@@ -370,39 +349,44 @@ impl<A: Actuator> Enforcer<A> {
         };
         match standing {
             Standing::Held(_) => Effects::default(),
-            Standing::TakenOver => self.yield_to_other(books, slot, None),
-            Standing::Gone => self.let_go(books, slot),
+            Standing::TakenOver => self.yield_to_other(context, slot, None),
+            Standing::Gone => self.let_go(context, slot),
             Standing::Own => {
-                self.change(books, slot, Enforcement::released);
-                books.arbiter.ask(slot, Why::GivenBackByKernel);
+                self.change(context, slot, Enforcement::released);
+                context.arbiter.ask(slot, Why::GivenBackByKernel);
                 Effects::default()
             }
         }
     }
 
-    fn change(&mut self, books: &mut Books<'_>, slot: Slot, change: impl FnOnce(&mut Enforcement)) {
+    fn change(
+        &mut self,
+        context: &mut Context<'_>,
+        slot: Slot,
+        change: impl FnOnce(&mut Enforcement),
+    ) {
         let server = self.servers.get_mut(slot);
         let before = server.held();
         change(&mut server.state);
         let held = server.held();
         self.in_force = self.in_force - bandwidth(before) + bandwidth(held);
-        if let Some(thread) = books.tasks.get_mut(slot) {
+        if let Some(thread) = context.tasks.get_mut(slot) {
             let held = held.map(|held| held.bandwidth());
-            thread.account.holding.holds(held, books.now);
+            thread.account.holding.holds(held, context.now);
         }
     }
 
     /// Refused, the thread keeps its former reservation.
     pub(crate) fn put_in_force(
         &mut self,
-        books: &Books<'_>,
+        context: &Context<'_>,
         slot: Slot,
         target: Reservation,
     ) -> Result<(), Refusal> {
-        let Some(task) = books.task(slot) else {
+        let Some(task) = context.task(slot) else {
             return Err(Refusal::Gone);
         };
-        let counted = as_counted(target, books.scale, &self.capacity);
+        let counted = as_counted(target, context.scale, &self.capacity);
         self.actuator.reserve(task.id, counted)
     }
 }

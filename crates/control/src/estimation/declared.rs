@@ -24,7 +24,7 @@ pub(crate) enum MarkEffect {
     Nothing,
     /// The reason for which its request may have changed.
     Consider(Option<Why>),
-    Led(AnalysisOutcome),
+    Concluded(AnalysisOutcome),
 }
 
 impl Declared {
@@ -94,7 +94,7 @@ impl Estimator {
             lock
         });
         self.analysis.analyser.clear();
-        MarkEffect::Led(AnalysisOutcome::Plan(Why::Told {
+        MarkEffect::Concluded(AnalysisOutcome::Plan(Why::Told {
             period: rhythm.period,
         }))
     }
@@ -113,7 +113,7 @@ impl Estimator {
     /// It said where its jobs are, and takes it back: whether it has a rhythm is to be heard again.
     fn says_no_more(&mut self) -> MarkEffect {
         if self.declared.take().is_some() && self.state.lock().is_some_and(Lock::is_declared) {
-            MarkEffect::Led(self.lose(Why::SaysNoMore))
+            MarkEffect::Concluded(self.lose(Why::SaysNoMore))
         } else {
             MarkEffect::Nothing
         }

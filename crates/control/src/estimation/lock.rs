@@ -120,7 +120,7 @@ impl Lock {
     }
 
     /// Follows the pipeline's period; the demand at another one is cleared.
-    pub(super) fn lead(&mut self, rhythm: Rhythm) {
+    pub(super) fn derive(&mut self, rhythm: Rhythm) {
         let former = self.rhythm();
         self.from = Some(RhythmSource::Derived(rhythm));
         self.separator.retune(rhythm);

@@ -360,7 +360,7 @@ impl Estimator {
 
     /// The thread works in a pipeline whose head has this rhythm: its own work begins when the
     /// longest rest in each period ends. True if it had no rhythm before.
-    pub(crate) fn lead(
+    pub(crate) fn derive(
         &mut self,
         head: Rhythm,
         now: Instant,
@@ -378,7 +378,7 @@ impl Estimator {
             ..head
         };
         if let Some(lock) = self.state.lock_mut() {
-            lock.lead(rhythm);
+            lock.derive(rhythm);
             return false;
         }
         let lock = Lock::derived(rhythm, self.bursts(), now, kind(), settings);

@@ -387,7 +387,7 @@ impl Protector {
             if !metered
                 && around.means.raises
                 && application.facts(around.means.always, around.now).needs
-                && server.is_clean()
+                && server.state().is_clean()
                 && let Some(total) = cpu_time.executed(thread.task.id)
             {
                 let is_raised = protection.is_in_force();
@@ -444,11 +444,11 @@ impl Protector {
         let role = around.pipelines.role(slot);
         let member = MemberFacts {
             is_others: matches!(protection.state, ProtectionState::Off(_))
-                || server.is_over()
+                || server.state().is_over()
                 || thread.unheard
                 || role.is_partner() && role.stage().is_none(),
             is_granted: server.fixed().is_some(),
-            is_regular: !server.is_clean(),
+            is_regular: !server.state().is_clean(),
         };
         let application = protection.application;
         let application = application.and_then(|it| self.applications.get_mut(it));

@@ -16,7 +16,7 @@ use onbeat_model::{
 use crate::allocation;
 use crate::allocation::arbiter::Arbiter;
 use crate::drive::CpuTime;
-use crate::enforcement::{Books, Effects, Enforcer};
+use crate::enforcement::{Context, Effects, Enforcer};
 use crate::estimation::declared::MarkEffect;
 use crate::estimation::{AnalysisOutcome, AnalysisQueue, BurstEffect, Part, clock};
 use crate::need::Sign;
@@ -88,7 +88,7 @@ impl<A: Actuator> Controller<A> {
         self.analyse_some(now);
         self.review_pipelines(now);
         self.press_speed(now);
-        self.settle(now, None);
+        self.arbitrate(now, None);
         self.pace_speed(now);
     }
 
@@ -206,7 +206,7 @@ impl<A: Actuator> Controller<A> {
         match thread.marked(mark, &self.settings) {
             MarkEffect::Nothing => {}
             MarkEffect::Consider(why) => self.consider(slot, why),
-            MarkEffect::Led(outcome) => self.follow(slot, mark.task, outcome, mark.at),
+            MarkEffect::Concluded(outcome) => self.follow(slot, mark.task, outcome, mark.at),
         }
         if let Some(thread) = self.tasks.get_mut(slot)
             && let Some(why) = thread.estimator.take_contradiction()
@@ -236,7 +236,7 @@ impl<A: Actuator> Controller<A> {
                     return;
                 };
                 if let Some(at) = thread.look_due(now) {
-                    self.timers.set(at, TimerEvent::Look(task));
+                    self.timers.set(at, TimerEvent::Check(task));
                 }
                 let samples = thread.predictor(&self.settings) == PredictorKind::Rate;
                 if samples && thread.estimator.begin_sampling() {
@@ -307,8 +307,8 @@ impl<A: Actuator> Controller<A> {
     /// Reconsiders the thread's request, because its demand may have changed.
     fn consider(&mut self, slot: Slot, why: Option<Why>) {
         let server = self.enforcer.server(slot);
-        let waits = server.is_backed_off() && !self.arbiter.has_request(slot);
-        if server.is_over() || waits || !self.may_reserve(slot) {
+        let waits = server.state().is_backed_off() && !self.arbiter.has_request(slot);
+        if server.state().is_over() || waits || !self.may_reserve(slot) {
             return;
         }
         if let Some(thread) = self.tasks.get_mut(slot) {
@@ -429,8 +429,8 @@ impl<A: Actuator> Controller<A> {
         self.arbiter.withdraw(slot);
     }
 
-    fn enforcing(&mut self, now: Instant) -> (&mut Enforcer<A>, Books<'_>) {
-        let books = Books {
+    fn enforcing(&mut self, now: Instant) -> (&mut Enforcer<A>, Context<'_>) {
+        let context = Context {
             tasks: &mut self.tasks,
             arbiter: &mut self.arbiter,
             timers: &mut self.timers,
@@ -438,7 +438,7 @@ impl<A: Actuator> Controller<A> {
             scale: self.governor.as_ref().and_then(SpeedGovernor::scale),
             now,
         };
-        (&mut self.enforcer, books)
+        (&mut self.enforcer, context)
     }
 
     fn protecting(&mut self, now: Instant) -> (&mut Protector, LoopParts<'_, A>) {
@@ -471,9 +471,9 @@ impl<A: Actuator> Controller<A> {
     }
 
     /// Puts the changed requests in force, except that of the thread in `passed_over`.
-    fn settle(&mut self, now: Instant, passed_over: Option<Slot>) {
-        let (enforcer, mut books) = self.enforcing(now);
-        for (slot, effects) in enforcer.keep_within_quotas(&mut books) {
+    fn arbitrate(&mut self, now: Instant, passed_over: Option<Slot>) {
+        let (enforcer, mut context) = self.enforcing(now);
+        for (slot, effects) in enforcer.keep_within_quotas(&mut context) {
             self.follow_up(slot, effects, now);
         }
         let admitted = self.enforcer.admitted();
@@ -489,13 +489,13 @@ impl<A: Actuator> Controller<A> {
             };
             let slot = adjustment.slot;
             if Some(slot) != passed_over {
-                self.enforce(slot, now, |enforcer, books| {
-                    enforcer.apply(books, adjustment)
+                self.enforce(slot, now, |enforcer, context| {
+                    enforcer.apply(context, adjustment)
                 });
             }
         }
         self.arbiter.end(arbitration);
-        self.enforcer.settled(tries);
+        self.enforcer.arbitrated(tries);
     }
 
     /// Has the enforcer do something, and tells the other parts.
@@ -503,17 +503,17 @@ impl<A: Actuator> Controller<A> {
         &mut self,
         slot: Slot,
         now: Instant,
-        then: impl FnOnce(&mut Enforcer<A>, &mut Books<'_>) -> Effects,
+        then: impl FnOnce(&mut Enforcer<A>, &mut Context<'_>) -> Effects,
     ) {
-        let (enforcer, mut books) = self.enforcing(now);
-        let effects = then(enforcer, &mut books);
+        let (enforcer, mut context) = self.enforcing(now);
+        let effects = then(enforcer, &mut context);
         self.follow_up(slot, effects, now);
     }
 
     /// Withdraws the thread's request, and releases its reservation.
     fn withdraw(&mut self, slot: Slot, why: Why, now: Instant) {
-        self.enforce(slot, now, |enforcer, books| {
-            enforcer.withdraw(books, slot, why)
+        self.enforce(slot, now, |enforcer, context| {
+            enforcer.withdraw(context, slot, why)
         });
     }
 
@@ -552,8 +552,8 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         self.withdraw_request(slot);
-        let (enforcer, mut books) = self.enforcing(now);
-        enforcer.ended(&mut books, slot);
+        let (enforcer, mut context) = self.enforcing(now);
+        enforcer.ended(&mut context, slot);
         self.tasks.leave(task);
         if let Some(thread) = self.tasks.get_mut(slot) {
             thread.finish_job();
@@ -580,7 +580,7 @@ impl<A: Actuator> Controller<A> {
     /// told of its end, because it would then give nothing back.
     fn dismiss(&mut self, slot: Slot, now: Instant) {
         let server = self.enforcer.server(slot);
-        let is_free = server.fixed().is_none() && server.is_clean();
+        let is_free = server.fixed().is_none() && server.state().is_clean();
         if is_free && self.tasks.get(slot).is_some_and(|thread| thread.unheard) {
             self.end(slot, now);
         }

@@ -121,7 +121,7 @@ impl<A: Actuator> Controller<A> {
         now: Instant,
     ) -> Result<(), Refusal> {
         self.arbiter.admits(slot, wanted)?;
-        if self.enforcer.server(slot).is_yielded() {
+        if self.enforcer.server(slot).state().is_yielded() {
             return Err(Refusal::TakenOver {
                 now: "noticed before".to_owned(),
             });
@@ -130,30 +130,33 @@ impl<A: Actuator> Controller<A> {
         let fixed_before = self.enforcer.fix(slot, Some(wanted));
         self.arbiter.put_fixed(slot, task, wanted);
         self.arbiter.look_at_all();
-        self.settle(now, Some(slot));
-        let (enforcer, mut books) = self.enforcing(now);
-        if let Err(refusal) = enforcer.put_in_force(&books, slot, wanted) {
+        self.arbitrate(now, Some(slot));
+        let (enforcer, mut context) = self.enforcing(now);
+        if let Err(refusal) = enforcer.put_in_force(&context, slot, wanted) {
             self.enforcer.fix(slot, fixed_before);
             match (fixed_before, &refusal) {
                 (_, Refusal::TakenOver { .. }) => {
                     let refusal = Some(refusal.clone());
-                    self.enforce(slot, now, |enforcer, books| {
-                        enforcer.yield_to_other(books, slot, refusal)
+                    self.enforce(slot, now, |enforcer, context| {
+                        enforcer.yield_to_other(context, slot, refusal)
                     });
                 }
                 (_, Refusal::Gone) => {
-                    self.enforce(slot, now, |enforcer, books| enforcer.let_go(books, slot));
+                    self.enforce(slot, now, |enforcer, context| {
+                        enforcer.let_go(context, slot)
+                    });
                 }
                 (Some(before), _) => self.arbiter.put_fixed(slot, task, before),
                 (None, _) => self.back_to_rhythm(slot),
             }
             return Err(refusal);
         }
-        enforcer.reserved(&mut books, slot, wanted, Why::AskedFor);
+        enforcer.reserved(&mut context, slot, wanted, Why::AskedFor);
         if let Some(thread) = self.tasks.get_mut(slot)
             && !std::mem::replace(&mut thread.looked_after, true)
         {
-            self.timers.set(now + LOOK_AT_FIXED, TimerEvent::Look(task));
+            self.timers
+                .set(now + LOOK_AT_FIXED, TimerEvent::Check(task));
         }
         let (protector, mut around) = self.protecting(now);
         protector.replaced(&mut around, slot);
@@ -385,7 +388,7 @@ impl<A: Actuator> Controller<A> {
             return State::Ended;
         };
         let estimator = &thread.estimator;
-        if server.is_yielded() {
+        if server.state().is_yielded() {
             State::TakenOver
         } else if server.fixed().is_some() {
             State::AskedFor

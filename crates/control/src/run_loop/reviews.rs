@@ -22,16 +22,16 @@ const CHECKED_EVERY: Span = Span::from_ms(1000);
 impl<A: Actuator> Controller<A> {
     pub(super) fn look(&mut self, event: TimerEvent, now: Instant, cpu_time: &mut dyn CpuTime) {
         match event {
-            TimerEvent::Look(task) => self.look_at(task, now),
+            TimerEvent::Check(task) => self.look_at(task, now),
             TimerEvent::Retry(task) => {
                 if let Some(slot) = self.tasks.find(task) {
                     self.retry(slot, now);
                 }
             }
-            TimerEvent::GiveBack(task) => {
+            TimerEvent::RetryRelease(task) => {
                 if let Some(slot) = self.tasks.find(task) {
-                    self.enforce(slot, now, |enforcer, books| {
-                        enforcer.give_back_again(books, slot)
+                    self.enforce(slot, now, |enforcer, context| {
+                        enforcer.retry_release(context, slot)
                     });
                 }
             }
@@ -42,8 +42,8 @@ impl<A: Actuator> Controller<A> {
                 let (protector, mut around) = self.protecting(now);
                 protector.review(&mut around, cpu_time);
             }
-            TimerEvent::Widen => {
-                self.enforcer.widen();
+            TimerEvent::RetryAdmission => {
+                self.enforcer.forget_admitted();
                 self.arbiter.look_at_all();
             }
         }
@@ -55,7 +55,7 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         let server = self.enforcer.server(slot);
-        let (is_gone, is_fixed) = (server.is_gone(), server.fixed().is_some());
+        let (is_gone, is_fixed) = (server.state().is_gone(), server.fixed().is_some());
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
         };
@@ -79,10 +79,10 @@ impl<A: Actuator> Controller<A> {
         };
         thread.looked_after = true;
         let runs = thread.estimator.ran_lately(now);
-        self.timers.set(at, TimerEvent::Look(task));
+        self.timers.set(at, TimerEvent::Check(task));
         if self.enforcer.take_check_due(slot, CHECKED_EVERY, now) {
-            self.enforce(slot, now, |enforcer, books| {
-                enforcer.reconcile(books, slot, (task, runs))
+            self.enforce(slot, now, |enforcer, context| {
+                enforcer.reconcile(context, slot, (task, runs))
             });
         }
     }
@@ -100,8 +100,8 @@ impl<A: Actuator> Controller<A> {
             self.arbiter.ask(slot, why.unwrap_or(Why::RoomAgain));
         } else if self.enforcer.held(slot).is_some() {
             let why = why.unwrap_or(Why::RhythmLost);
-            self.enforce(slot, now, |enforcer, books| {
-                enforcer.release(books, slot, why)
+            self.enforce(slot, now, |enforcer, context| {
+                enforcer.release(context, slot, why)
             });
         } else {
             self.consider(slot, why);
@@ -154,9 +154,9 @@ impl<A: Actuator> Controller<A> {
                 let Some(thread) = self.tasks.get_mut(slot) else {
                     return;
                 };
-                let is_new = thread.lead(rhythm, now, &self.settings);
+                let is_new = thread.derive(rhythm, now, &self.settings);
                 if let Some(at) = thread.look_due(now) {
-                    let look = TimerEvent::Look(thread.task.id);
+                    let look = TimerEvent::Check(thread.task.id);
                     self.timers.set(at, look);
                 }
                 self.consider(slot, is_new.then_some(Why::OnPath { stage, seen }));
@@ -279,7 +279,7 @@ impl<A: Actuator> Controller<A> {
         if self.governor.as_ref().is_some_and(awaits) {
             let longest = self.longest_period_in_force();
             if let Some(governor) = &mut self.governor {
-                governor.settled(longest, now);
+                governor.arbitrated(longest, now);
             }
         }
         let lasting = self.lasting();

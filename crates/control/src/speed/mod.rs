@@ -187,7 +187,7 @@ impl SpeedGovernor {
 
     /// All requests are settled. `longest` is the longest period of all, if each is in force as it
     /// is. If not, the fall is given up.
-    pub(crate) fn settled(&mut self, longest: Option<Span>, now: Instant) {
+    pub(crate) fn arbitrated(&mut self, longest: Option<Span>, now: Instant) {
         if let Some(longest) = longest {
             self.manager.budgets_in_force(now, longest);
             return;
@@ -243,7 +243,7 @@ impl SpeedGovernor {
         let from = self.manager.present();
         self.manager.switched(to);
         self.account.switched(to, now);
-        // The scheduler gives less time by itself: the books are to say so.
+        // The scheduler gives less time by itself: the requests are to say so.
         let counted_anew = self.runtimes_follow_speed && to > from;
         Some(Renewal {
             factor: Some(from.ratio(to)),

@@ -116,9 +116,9 @@ impl TrackedThread {
     }
 
     /// The thread works in a pipeline whose head has this rhythm. True if it had none before.
-    pub(crate) fn lead(&mut self, head: Rhythm, now: Instant, settings: &Settings) -> bool {
+    pub(crate) fn derive(&mut self, head: Rhythm, now: Instant, settings: &Settings) -> bool {
         self.estimate(settings, |estimator, _, kind| {
-            estimator.lead(head, now, settings, kind)
+            estimator.derive(head, now, settings, kind)
         })
     }
 

@@ -20,7 +20,7 @@ use crate::Why;
 
 /// The reservation in force for a thread, and whether the actuator can be asked for more.
 #[derive(Debug)]
-pub(super) enum Enforcement {
+pub(crate) enum Enforcement {
     Open(InForce),
     /// The actuator refused: it is asked again at `until`.
     BackOff {
@@ -37,7 +37,7 @@ pub(super) enum Enforcement {
 
 /// The reservation that the actuator has put in force.
 #[derive(Debug)]
-pub(super) enum InForce {
+pub(crate) enum InForce {
     None,
     Held(Reservation),
     /// The thread has yet to be given back what it had.
@@ -46,7 +46,7 @@ pub(super) enum InForce {
 
 /// A release that failed, and is tried again.
 #[derive(Clone, Debug)]
-pub(super) struct PendingRelease {
+pub(crate) struct PendingRelease {
     pub(super) why: Why,
     pub(super) old: Option<Reservation>,
     pub(super) tries: u32,
@@ -71,16 +71,24 @@ impl Default for Enforcement {
 }
 
 impl Enforcement {
-    pub(super) const fn is_open(&self) -> bool {
+    pub(crate) const fn is_open(&self) -> bool {
         matches!(self, Self::Open(_))
     }
 
-    pub(super) const fn is_backed_off(&self) -> bool {
+    pub(crate) const fn is_backed_off(&self) -> bool {
         matches!(self, Self::BackOff { .. })
     }
 
-    pub(super) const fn is_over(&self) -> bool {
+    pub(crate) const fn is_over(&self) -> bool {
         matches!(self, Self::Yielded | Self::Gone)
+    }
+
+    pub(crate) const fn is_yielded(&self) -> bool {
+        matches!(self, Self::Yielded)
+    }
+
+    pub(crate) const fn is_gone(&self) -> bool {
+        matches!(self, Self::Gone)
     }
 
     const fn in_force(&self) -> Option<&InForce> {
@@ -111,7 +119,7 @@ impl Enforcement {
         }
     }
 
-    pub(super) const fn is_clean(&self) -> bool {
+    pub(crate) const fn is_clean(&self) -> bool {
         matches!(self.in_force(), None | Some(InForce::None))
     }
 
