@@ -17,7 +17,6 @@ pub struct Call {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{name}' is no system call that can wait, or not on this machine; they are: {known}", known = known())]
 pub struct UnknownCall {
-    /// The name that was given.
     pub name: String,
 }
 
@@ -72,7 +71,6 @@ fn known() -> String {
 }
 
 impl Call {
-    /// All of them.
     #[must_use]
     pub const fn all() -> &'static [Self] {
         ALL

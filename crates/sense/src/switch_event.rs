@@ -73,7 +73,6 @@ pub(crate) enum SchedEvent {
 }
 
 impl SchedEvent {
-    /// The threads that it names.
     pub(crate) fn mentions(&mut self) -> impl Iterator<Item = &mut Mention> {
         let (one, other) = match self {
             Self::Wakeup { task, .. } | Self::Renamed { task } => (Some(task), None),

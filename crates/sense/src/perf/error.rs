@@ -10,16 +10,10 @@ pub enum PerfError {
         "perf events are not for ordinary users here (kernel.perf_event_paranoid is {level}): \
          'sudo sysctl kernel.perf_event_paranoid=2' allows them for one's own programs, or run it with sudo"
     )]
-    Paranoid {
-        /// The setting.
-        level: String,
-    },
+    Paranoid { level: String },
     /// The kernel has none.
     #[error("this kernel has no perf events ({source}): boot one with CONFIG_PERF_EVENTS=y")]
-    Missing {
-        /// The kernel's error.
-        source: io::Error,
-    },
+    Missing { source: io::Error },
     /// All memory that a user's rings may take is taken.
     #[error(
         "no room for perf's buffers: other programs of yours have what kernel.perf_event_mlock_kb allows; \
@@ -54,7 +48,6 @@ pub enum PerfError {
     Kernel {
         /// The attempt.
         what: &'static str,
-        /// The kernel's error.
         source: io::Error,
     },
 }

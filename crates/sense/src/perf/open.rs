@@ -6,7 +6,6 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use perf_event_open_sys::{bindings as kernel, ioctls, perf_event_open};
 
-/// The content of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tells {
     /// Nothing: it is there for its ring.

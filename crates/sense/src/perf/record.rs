@@ -13,47 +13,34 @@ const TRAILER: usize = 32;
 /// Something that the kernel told of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PerfRecord {
-    /// When.
     pub at: Instant,
-    /// Which thread.
     pub tid: u32,
     /// The number of the event that told it; children have those of their parents.
     pub source: u64,
-    /// On which CPU.
     pub cpu: u32,
-    /// What.
     pub what: PerfContent,
 }
 
-/// The kernel's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PerfContent {
-    /// It got the CPU.
     OnCpu,
-    /// It left the CPU.
     OffCpu {
         /// It still wants to run.
         ready: bool,
     },
-    /// It was started.
     Started {
-        /// By this thread.
         parent: u32,
         /// Whether it is of the same process as that.
         is_thread: bool,
     },
-    /// It has another name.
     Renamed {
-        /// This one.
         comm: Name,
         /// Because it executes another program.
         by_exec: bool,
     },
-    /// It is gone.
     Exited,
     /// Records before this one found no room.
     Lost {
-        /// The number.
         count: u64,
     },
 }

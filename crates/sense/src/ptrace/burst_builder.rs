@@ -19,7 +19,6 @@ const SHORTEST_SLEEP: Span = Span::from_us(100);
 /// The scheduler's account of a thread, up to some moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SchedStat {
-    /// For how long it ran.
     pub(super) executed: Span,
     /// For how long it was ready and had no CPU.
     pub(super) waited: Span,
@@ -40,7 +39,6 @@ impl SchedStat {
     }
 }
 
-/// One thread.
 #[derive(Clone, Debug)]
 pub(super) struct Course {
     /// The burst that goes on, up to the last look.

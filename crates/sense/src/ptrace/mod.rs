@@ -48,15 +48,12 @@ pub enum PtraceError {
     Refused {
         /// The task that was asked for.
         tid: u32,
-        /// The kernel's error.
         source: io::Error,
     },
     /// No processes may be traced here, not even one's own.
     #[error("ptrace is forbidden here ({source}): {remedy}")]
     Forbidden {
-        /// The kernel's error.
         source: io::Error,
-        /// Advice.
         remedy: &'static str,
     },
     /// A program cannot be made to stop at chosen calls.
@@ -64,10 +61,7 @@ pub enum PtraceError {
         "a program cannot have a seccomp filter here ({source}): boot a kernel built with CONFIG_SECCOMP_FILTER=y; in a \
          container, have its own filter allow that"
     )]
-    NoFilter {
-        /// The kernel's error.
-        source: io::Error,
-    },
+    NoFilter { source: io::Error },
     /// It was traced and had its filter, and did not stop.
     #[error("a program does not stop at the calls of its seccomp filter here: take another tracer")]
     NeverStops,
@@ -79,10 +73,7 @@ pub enum PtraceError {
     NoAccount,
     /// There is no process to try it with.
     #[error("cannot start a process to try ptrace with: {source}")]
-    NoProcess {
-        /// The kernel's error.
-        source: io::Error,
-    },
+    NoProcess { source: io::Error },
 }
 
 /// Hears programs that this process starts. The starter of a program has it wait, tracks it, and

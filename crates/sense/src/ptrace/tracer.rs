@@ -80,7 +80,6 @@ struct TracedThread {
     named: Instant,
 }
 
-/// The answers of `waitpid`.
 enum WaitResult {
     Stopped { tid: u32, signal: i32, event: i32 },
     Ended { tid: u32, status: i32 },

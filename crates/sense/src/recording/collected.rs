@@ -72,7 +72,6 @@ impl Collected {
         self.lost_before = self.lost_before.saturating_add(count);
     }
 
-    /// The file ends within `piece`.
     pub(super) fn cut_off(&mut self, piece: &str) {
         self.cut_off = true;
         self.warnings.push(cut_off(piece));

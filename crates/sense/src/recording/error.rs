@@ -21,7 +21,6 @@ pub enum ReadError {
     #[error("{}:{line}: {problem}", path.display())]
     BrokenLine {
         path: PathBuf,
-        /// The line's number, from 1.
         line: u64,
         problem: String,
     },

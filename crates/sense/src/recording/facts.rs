@@ -17,9 +17,7 @@ pub const VERSION: u32 = 1;
 /// The kernel, the machine, and what was recorded. A value that is not known is empty or zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
-    /// [`FORMAT`].
     pub format: String,
-    /// The version of the format.
     pub version: u32,
     /// The version of onbeat that wrote it.
     #[serde(default)]
@@ -27,10 +25,8 @@ pub struct Facts {
     /// The kernel's release, as `uname -r` says it.
     #[serde(default)]
     pub kernel: String,
-    /// How many CPUs are online.
     #[serde(default)]
     pub cpus: u32,
-    /// The clock of the events.
     #[serde(default)]
     pub clock: String,
     /// The command that was recorded; empty if running tasks were.

@@ -26,7 +26,6 @@ const HEAD: u64 = 64 << 10;
 const UTF_8: &[u8] = b"\xef\xbb\xbf";
 
 pub(super) struct Line<'a> {
-    /// Its number, from 1.
     pub(super) number: u64,
     /// Its text without the newline; a byte that is no UTF-8 is U+FFFD.
     pub(super) text: Cow<'a, str>,
@@ -59,7 +58,6 @@ pub(super) struct Lines<'r> {
 }
 
 impl Lines<'static> {
-    /// Opens the file at `path`.
     pub(super) fn open(path: &Path) -> Result<Self, ReadError> {
         let file = File::open(path).map_err(|source| ReadError::Unreadable {
             path: path.to_owned(),
@@ -123,7 +121,6 @@ impl<'r> Lines<'r> {
         }
     }
 
-    /// This line is broken.
     pub(super) fn broken(&self, line: u64, problem: String) -> ReadError {
         let path = self.path.clone();
         ReadError::BrokenLine {

@@ -23,7 +23,9 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
     let ended = events(bytes, &mut collected);
     let reason = match ended {
         Err(error) if collected.is_empty() => {
-            format!("it is perf's data, which is broken ({error})")
+            format!(
+                "it is perf's data, which is broken or cut off ({error}): copy or record it again"
+            )
         }
         _ if collected.is_empty() => {
             "it is perf's data without events of the scheduler: record with 'perf sched record'"

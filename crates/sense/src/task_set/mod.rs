@@ -51,7 +51,6 @@ impl Followed {
         self.has_followed && self.threads.is_empty()
     }
 
-    /// Whether the thread is followed.
     pub(crate) fn has(&self, tid: u32) -> bool {
         self.threads.contains_key(&tid)
     }
@@ -164,7 +163,6 @@ impl Followed {
         }
     }
 
-    /// A thread is gone.
     pub(crate) fn exited(&mut self, at: Instant, tid: u32, events: &mut Vec<Event>) {
         if let Some(mut thread) = self.threads.remove(&tid) {
             tell(thread.state.exited(at), events);

@@ -8,27 +8,18 @@ use std::path::PathBuf;
 pub enum TracefsError {
     /// It is for root.
     #[error("may not use {}: tracefs is for root; run it with sudo", path.display())]
-    NoPrivilege {
-        /// Where it is.
-        path: PathBuf,
-    },
+    NoPrivilege { path: PathBuf },
     /// It is not there.
     #[error(
         "no tracefs here, and onbeat could not mount it ({source}): 'mount -t tracefs nodev /sys/kernel/tracing', or boot a \
          kernel with CONFIG_FTRACE=y"
     )]
-    Missing {
-        /// The kernel's error.
-        source: io::Error,
-    },
+    Missing { source: io::Error },
     /// A file of it does not take what is written, or give what is asked.
     #[error("could not {what} ({}: {source})", path.display())]
     Kernel {
-        /// The attempt.
         what: &'static str,
-        /// By which file.
         path: PathBuf,
-        /// The kernel's error.
         source: io::Error,
     },
     /// There is no task to track.

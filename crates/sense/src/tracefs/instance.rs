@@ -16,7 +16,6 @@ use onbeat_kernel::proc::started_ticks;
 /// second.
 const BUFFER_KB: u32 = 1024;
 
-/// The events that are heard.
 const EVENTS: [&str; 7] = [
     "sched/sched_switch",
     "sched/sched_waking",
@@ -132,7 +131,6 @@ fn last_number() -> Option<u32> {
     numbers.trim().parse::<u32>().ok()?.checked_sub(1)
 }
 
-/// The owner of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct BufferOwner {
     pid: u32,

@@ -15,7 +15,6 @@ use super::TracefsError;
 /// Where it is mounted, or was before it had a place of its own.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// The folder of all buffers.
 pub(super) fn instances() -> Result<PathBuf, TracefsError> {
     for place in PLACES {
         let path = Path::new(place).join("instances");

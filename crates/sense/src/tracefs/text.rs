@@ -5,12 +5,10 @@ use onbeat_model::{Instant, Name};
 use crate::recording::text::{Content, content};
 use crate::switch_event::{self, Raw, SchedEvent};
 
-/// The content of one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TracefsEvent {
     /// Something that recordings tell as well.
     Raw(Raw),
-    /// A thread was started.
     Started {
         at: Instant,
         parent: u32,

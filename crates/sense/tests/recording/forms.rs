@@ -149,7 +149,7 @@ fn alike(text: &str, form: &str) -> Vec<Burst> {
 
 /// Forms of each line by itself.
 #[rustfmt::skip]
-const LINES: [(&str, &str); 29] = [
+const LINES: [(&str, &str); 30] = [
     ("no irq-info", "         %c-%t    [00%p] %a: %n: %k"),
     ("record-tgid", "         %c-%t    (  1200) [00%p] d..2. %a: %n: %k"),
     ("no tgid known", "         %c-%t    (-----) [00%p] d..2. %a: %n: %k"),
@@ -179,6 +179,7 @@ const LINES: [(&str, &str); 29] = [
     ("babeltrace2 -f all", "[%a000] (+0.000003000) kernel:board:3 (12) %n: { cpu_id = %p }, %l"),
     ("contexts of LTTng", "[%a000] (+0.000003000) board %n: { cpu_id = %p }, { tid = %t, procname = \"x, }\" }, %l"),
     ("perf data convert --to-ctf", "[%a000] (+0.000003000) sched:%n: { cpu_id = %p }, { perf_ip = 0xFFFFFFFF9F0A12B4, perf_tid = %t, %b"),
+    ("threads that perf does not know any more", "[%a000] (+0.000003000) sched:%n: { cpu_id = %p }, { perf_ip = 0xFFFFFFFF9F0A12B4, perf_tid = -1, %b"),
 ];
 
 /// Forms of the whole text.

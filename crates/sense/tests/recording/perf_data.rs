@@ -134,7 +134,7 @@ fn data_without_events_of_the_scheduler_or_that_ends_in_its_header_is_told_so() 
     let whole = data(&[]);
     for (bytes, said) in [
         (&whole[..], "record with 'perf sched record'"),
-        (&whole[..40], "is broken"),
+        (&whole[..40], "is broken or cut off"),
     ] {
         let error = read_bytes(bytes).unwrap_err().to_string();
         assert!(

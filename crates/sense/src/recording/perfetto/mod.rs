@@ -178,7 +178,6 @@ fn is_compressed(packet: &[u8]) -> bool {
         .is_ok_and(|packet| packet.compressed.is_some() || packet.compressed_with_zstd.is_some())
 }
 
-/// The events of one CPU.
 fn bundle(message: &[u8], collected: &mut Collected) -> Option<()> {
     let bundle = FtraceEventBundle::decode(message).ok()?;
     let mut raws = Vec::new();
@@ -230,7 +229,6 @@ fn wakeup(kind: WakeupKind, task: Mention, flags: Option<u32>) -> SchedEvent {
     SchedEvent::Wakeup { kind, task, waker }
 }
 
-/// The content of an event.
 fn said(event: FtraceEvent) -> SchedEvent {
     let woken =
         |kind, of: ThreadFields| wakeup(kind, mention(of.tid, &of.comm), event.common_flags);

@@ -21,14 +21,12 @@ pub(super) const AGAIN: &str = ": copy or record it again";
 #[derive(Debug)]
 pub(super) enum Trouble {
     None,
-    /// It ends within a packet.
     Cut,
     Unreadable(io::Error),
     /// The bytes there are no packet: why.
     Broken(String),
 }
 
-/// Reads packet by packet.
 pub(super) struct Packets<R> {
     source: R,
     /// Where the present packet begins.

@@ -105,7 +105,6 @@ fn event(text: &str) -> (&str, &str) {
     (name.unwrap_or(""), fields.trim())
 }
 
-/// What stands before the time.
 fn writer<'a>(before: &str) -> Option<Head<'a>> {
     let before = before.trim_end();
     let bracketed = before.rsplit_once('[').and_then(|(thread, rest)| {

@@ -24,7 +24,6 @@ const FEW: u64 = 8;
 /// If more than one in these many events cannot be read, none is trusted.
 const UNREAD_SHARE: u64 = 10;
 
-/// The kind of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Content<'a> {
     Event(Head<'a>),

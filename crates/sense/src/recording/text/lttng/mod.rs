@@ -42,7 +42,8 @@ pub(super) fn event(
 fn raw(head: &LttngLine<'_>, clock: &mut DayClock, collected: &mut Collected) -> Option<Raw> {
     let fields = LttngFields::read(head.fields)?;
     let current = fields.context("tid").or_else(|| fields.event("perf_tid"));
-    let current = current.map_or(Some(UNTOLD), LttngValue::tid)?;
+    // perf writes -1 for the number of a thread that is already gone.
+    let current = current.and_then(LttngValue::tid).unwrap_or(UNTOLD);
     let pid = fields.context("pid").or_else(|| fields.event("perf_pid"));
     if let Some(pid) = pid.and_then(LttngValue::tid).filter(|_| current != UNTOLD) {
         collected.process(current, pid);
