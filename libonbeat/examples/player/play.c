@@ -36,10 +36,10 @@ static bool deadline_has_passed(void *unused)
 }
 
 /*
- * Decodes the packet within a deadline. The block is entered in a protected section, so that the
- * decoder is neither left in its middle nor, if the deadline is over at once, never called. The
- * exception is thrown when it has returned, and it returns early by asking for the time that
- * remains: decoder.h says where, and why it must be so.
+ * Decodes the packet within a deadline. The block is a checked one, so that the decoder is neither
+ * left in its middle nor, if the deadline is over at once, never called. The exception is thrown
+ * when it has returned, and it returns early by asking for the time that remains: decoder.h says
+ * where, and why it must be so.
  */
 static int decode_within(struct playing *playing, struct frame_record *frame,
 			 struct decoder_outcome *outcome)
@@ -47,8 +47,7 @@ static int decode_within(struct playing *playing, struct frame_record *frame,
 	const struct decoder_limit limit = { .stop = deadline_has_passed };
 	volatile int error = 0;
 
-	onbeat_within_disable();
-	onbeat_try_within_rel (frame->deadline_ns) {
+	onbeat_try_checked_rel (frame->deadline_ns) {
 		error = decoder_decode(playing->decoder, playing->packet, limit, outcome);
 	}
 	onbeat_handle
@@ -56,7 +55,6 @@ static int decode_within(struct playing *playing, struct frame_record *frame,
 			frame->overrun_ns = onbeat_delay();
 		}
 	onbeat_end;
-	onbeat_within_enable();
 	return error;
 }
 

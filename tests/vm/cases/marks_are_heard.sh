@@ -1,5 +1,10 @@
-# Marks are heard by record and, on older kernels, by other means than the tracepoint of unknown options.
-# needs: onbeat talker.c
+# Marks are heard by record and by the service, on older kernels by other means than the tracepoint of unknown options.
+# needs: onbeat dbus-daemon talker.c
 onbeat record -q -o /tmp/marks -- talker ends
 check "the mark is heard" "$(grep -c '"said":"real_time_started"' /tmp/marks)" = 1
 check "doctor says so" "$(onbeat doctor | grep -c '^marks .*heard')" = 1
+
+printf 'always = true\nscan = "200ms"\n[[rule]]\nname = "it"\nprogram = "/usr/bin/talker"\n' >/tmp/onbeat.toml
+start_service /tmp/onbeat.toml
+talker works &
+wait_until "the service hears its jobs" 60 grep -q 'it marks its jobs' /tmp/service

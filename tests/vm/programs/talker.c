@@ -2,6 +2,7 @@
  *
  * usage: talker leaves CPU_MS   says in the middle of a job that it is soft real-time no longer, and computes on for ever
  *        talker ends           says that it is soft real-time, and is gone
+ *        talker works          has a job every 40 ms, says so with each, and where it begins and ends
  *        talker floods          says in a loop without end that it is soft real-time, each time with another period */
 #include <onbeat/job.h>
 #include <stdio.h>
@@ -43,8 +44,19 @@ int main(int argc, char **argv)
 		onbeat_realtime_start(PERIOD_NS, 950);
 		return 0;
 	}
+	while (argc == 2 && strcmp(argv[1], "works") == 0) {
+		long end_ms = used_ms() + 2;
+
+		onbeat_realtime_start(40000000, 950);
+		onbeat_job_begin();
+		while (used_ms() < end_ms) {
+		}
+		onbeat_job_end();
+		usleep(38000);
+	}
 	if (argc != 2 || strcmp(argv[1], "floods") != 0) {
-		fprintf(stderr, "usage: talker leaves CPU_MS | talker ends | talker floods\n");
+		fprintf(stderr, "usage: talker leaves CPU_MS | talker ends | talker works | talker "
+				"floods\n");
 		return 2;
 	}
 	for (long more_ns = 0;; more_ns = (more_ns + 1) % PERIOD_NS) {
