@@ -43,7 +43,7 @@ fn an_executed_program_is_told_by_the_name_of_its_file_and_as_often_as_a_user_ma
         let folder = tempfile::tempdir().unwrap();
         let [named, other] = ["onbeat-named", "onbeat-other"].map(|name| {
             let path = folder.path().join(name);
-            fs::copy("/bin/true", &path).unwrap();
+            copy_program("/bin/true", &path);
             path
         });
         // By another name for the same file.
@@ -75,6 +75,13 @@ fn an_executed_program_is_told_by_the_name_of_its_file_and_as_often_as_a_user_ma
         run(&named);
         assert!(told(&mut sensor).is_empty(), "{hooks:?}");
     }
+}
+
+/// By another process: a descriptor of this one that is open for writing when another thread forks
+/// would make the program busy.
+fn copy_program(from: &str, to: &Path) {
+    let copied = Command::new("cp").arg(from).arg(to).status();
+    assert!(copied.unwrap().success());
 }
 
 struct Waits(Child);
@@ -112,12 +119,12 @@ fn the_programs_of_all_processes_are_told_with_the_paths_that_proc_has() {
         fs::create_dir_all(&longest).unwrap();
         let copy = |folder: &Path| {
             let path = folder.join("onbeat-waits");
-            fs::copy("/bin/cat", &path).unwrap();
+            copy_program("/bin/cat", &path);
             path
         };
         let programs = [folder.path(), &deep, &long, &longest].map(copy);
         let gone = folder.path().join("onbeat-gone");
-        fs::copy("/bin/cat", &gone).unwrap();
+        copy_program("/bin/cat", &gone);
         let mut all: Vec<Waits> = programs.iter().map(|path| waiting(&[], path)).collect();
         all.push(waiting(&[], &gone));
         // On a mount of its own, in a namespace of its own.

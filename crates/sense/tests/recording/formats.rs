@@ -53,16 +53,6 @@ fn perf_lines_are_read_with_processes_periods_and_without_cpus() {
 }
 
 #[test]
-fn events_that_perf_lost_are_counted() {
-    let text = "swapper 0 [000] 1.000001: sched:sched_waking: comm=a pid=7 prio=120 target_cpu=000\n\
-                perf 9 [000] 1.000002: PERF_RECORD_LOST lost 45\n\
-                perf 9 [000] 0.000000: PERF_RECORD_COMM: perf:9/9\n";
-    let recording = read_bytes(text).unwrap();
-    assert_eq!(recording.lost, 45);
-    assert_eq!(recording.began, Instant::from_ns(1_000_001_000));
-}
-
-#[test]
 fn events_that_ftrace_overwrote_are_counted_from_its_header() {
     let text = text_of("apps/poisson.l0.txt.gz").replace("2613/2613", "2613/3000");
     let recording = read_bytes(text).unwrap();
