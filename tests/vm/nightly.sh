@@ -33,7 +33,7 @@ frequencies=(the_speed_follows_the_budgets_under_grace a_job_speeds_up_where_gra
     who_ends_before_its_plan_is_made_has_none)
 
 # Without sched_ext: what is heard, the loop, and the way back.
-without=(every_tracer_hears_a_program marks_are_heard table_one_keeps_its_deadlines_under_onbeat what_a_killed_onbeat_left_is_put_back)
+without=(every_tracer_hears_a_program heirs_of_a_users_reservations_get_no_more_than_its_quota marks_are_heard table_one_keeps_its_deadlines_under_onbeat what_a_killed_onbeat_left_is_put_back)
 
 jobs=2
 if [ "${1-}" = --jobs ]; then

@@ -12,7 +12,10 @@ fn lending(machine: &Machine) -> PathBuf {
     let program = machine.path("lending");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/daemon/lending.c");
     let mut compiler = Command::new("cc");
-    let compiled = compiler.args(["-O1", source, "-o"]).arg(&program).status();
+    let compiled = compiler
+        .args(["-O1", "-pthread", source, "-o"])
+        .arg(&program)
+        .status();
     assert!(compiled.expect("cc is there").success());
     program
 }
@@ -26,8 +29,8 @@ fn computing(machine: &Machine, program: &Path) -> Mortal {
 }
 
 /// A program of Alice's with a reservation of a ten-thousandth, which waits for what it is told.
-fn reserved(machine: &Machine, alice: &mut Client, program: &Path) -> Client {
-    let waits = machine.speaker(machine.command(ALICE, program).arg("wait"));
+fn reserved(machine: &Machine, alice: &mut Client, (program, how): (&Path, &str)) -> Client {
+    let waits = machine.speaker(machine.command(ALICE, program).arg(how));
     alice.done(&reserve(waits.id()));
     eventually("a reservation", || is_reserved(waits.id()).then_some(()));
     waits
@@ -46,10 +49,20 @@ fn has_lost_it(waits: u32) {
 #[test]
 fn a_program_that_computes_with_the_reservation_of_one_that_waits_for_it_ends_that() {
     needs_root!();
+    computes_with_it("wait");
+}
+
+#[test]
+fn a_program_at_the_end_of_a_chain_of_locks_ends_the_reservation_at_its_beginning() {
+    needs_root!();
+    computes_with_it("chain");
+}
+
+fn computes_with_it(how: &str) {
     let machine = Machine::new();
     let program = lending(&machine);
     let mut alice = machine.client(ALICE);
-    let mut waits = reserved(&machine, &mut alice, &program);
+    let mut waits = reserved(&machine, &mut alice, (&program, how));
     let mut computes = computing(&machine, &program);
     waits.say(&computes.id().to_string());
     has_lost_it(waits.id());
@@ -73,7 +86,7 @@ fn a_task_of_roots_that_hardly_runs_inherits_no_users_reservation() {
     let machine = Machine::new();
     let program = lending(&machine);
     let mut alice = machine.client(ALICE);
-    let mut waits = reserved(&machine, &mut alice, &program);
+    let mut waits = reserved(&machine, &mut alice, (&program, "wait"));
     let process = machine.workload(ROOT, &["beat:20000/100"]);
     let beat = tids(process.id()).into_iter().max().expect("its thread");
     waits.say(&beat.to_string());

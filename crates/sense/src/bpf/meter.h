@@ -20,7 +20,8 @@
 /* Priorities as the kernel counts them: less is more urgent. */
 #define ORDINARY 120
 #define ABOVE_ORDINARY 100 /* below it: real-time and deadline tasks */
-#define CHAIN 4            /* locks from an owner to a task that lends its own priority */
+#define DEADLINE 0         /* below it: deadline tasks */
+#define CHAIN 32           /* locks from an owner to a task that lends its own priority */
 
 static __always_inline struct meter_slot *slot_of(u32 cpu)
 {
@@ -33,8 +34,21 @@ static __always_inline u64 id_of_any(struct task_struct *task)
 	       (u32)BPF_CORE_READ(task, pid);
 }
 
-/* The task whose priority `task` has at `prio`: it waits for a lock that `task` owns, or is it. */
-static __always_inline struct task_struct *payer_of(struct task_struct *task, int prio)
+/*
+ * The task whose deadlines `task` has: it waits for a lock that `task` owns, at the end of however
+ * long a chain of locks, or is it.
+ */
+static __always_inline struct task_struct *deadline_of(struct task_struct *task)
+{
+	void *lent = 0;
+
+	if (bpf_core_field_exists(task->dl.pi_se))
+		lent = BPF_CORE_READ(task, dl.pi_se);
+	return lent ? lent - bpf_core_field_offset(struct task_struct, dl) : task;
+}
+
+/* The task whose real-time priority `task` has, which is `prio`, in the same way. */
+static __always_inline struct task_struct *priority_of(struct task_struct *task, int prio)
 {
 	for (int i = 0; i < CHAIN; i++) {
 		struct task_struct *waits;
@@ -46,8 +60,7 @@ static __always_inline struct task_struct *payer_of(struct task_struct *task, in
 		if (!waits)
 			break;
 		theirs = BPF_CORE_READ(waits, prio);
-		/* A deadline task with a waiter of its class has no budget, either. */
-		if (theirs > prio || (BPF_CORE_READ(task, normal_prio) <= prio && prio >= 0))
+		if (theirs > prio || BPF_CORE_READ(task, normal_prio) <= prio)
 			break;
 		task = waits;
 		prio = theirs;
@@ -107,9 +120,9 @@ static __always_inline void settle(struct meter_slot *slot, u64 now)
 		lend(slot, ns, now);
 }
 
-/* Opens an interval of `task`, which runs at `prio`. */
-static __always_inline void open(struct meter_slot *slot, struct task_struct *task, int prio,
-				 bool is_tracked, u64 now)
+/* Opens an interval of `task`, which runs at `prio`. Its deadlines are those that `from` has. */
+static __always_inline void open(struct meter_slot *slot, struct task_struct *task,
+				 struct task_struct *from, int prio, bool is_tracked, u64 now)
 {
 	struct task_struct *payer;
 	struct member *member;
@@ -120,7 +133,11 @@ static __always_inline void open(struct meter_slot *slot, struct task_struct *ta
 	slot->is_above = false;
 	if (prio >= ORDINARY)
 		return;
-	payer = prio < ABOVE_ORDINARY ? payer_of(task, prio) : task;
+	payer = task;
+	if (prio < DEADLINE)
+		payer = deadline_of(from);
+	else if (prio < ABOVE_ORDINARY)
+		payer = priority_of(task, prio);
 	id = id_of_any(payer);
 	slot->payer = id;
 	slot->is_lent = payer != task;
@@ -152,7 +169,7 @@ static __always_inline void meter_switch(struct task_struct *next, int prio, boo
 		settle(slot, now);
 	slot->tid = 0;
 	if (opens && !(BPF_CORE_READ(next, flags) & PF_KTHREAD))
-		open(slot, next, prio, is_tracked, now);
+		open(slot, next, next, prio, is_tracked, now);
 }
 
 static __always_inline u32 cpu_of(struct task_struct *task)
@@ -188,7 +205,8 @@ int BPF_PROG(inherited, struct task_struct *owner, struct task_struct *waiter)
 	slot->tid = 0;
 	if (theirs < prio)
 		prio = theirs;
-	open(slot, owner, prio, true, now);
+	/* The owner does not have the waiter's deadlines yet. */
+	open(slot, owner, waiter && theirs < DEADLINE ? waiter : owner, prio, true, now);
 	return 0;
 }
 
@@ -209,6 +227,6 @@ int look(void *ctx)
 		settle(slot, now);
 	slot->tid = 0;
 	if ((is_known || prio < ABOVE_ORDINARY) && !(BPF_CORE_READ(task, flags) & PF_KTHREAD))
-		open(slot, task, prio, is_known, now);
+		open(slot, task, task, prio, is_known, now);
 	return 0;
 }

@@ -27,6 +27,19 @@ pub enum Spender {
     Account(u32),
 }
 
+impl Spender {
+    fn key(self) -> [u8; size_of::<spender_key>()] {
+        let (kind, number) = match self {
+            Self::Application(number) => (kinds::SPENDER_APPLICATION, number),
+            Self::Account(number) => (kinds::SPENDER_ACCOUNT, number),
+        };
+        let mut key = [0; size_of::<spender_key>()];
+        key[offset_of!(spender_key, kind)..][..4].copy_from_slice(&kind.0.to_ne_bytes());
+        key[offset_of!(spender_key, number)..][..4].copy_from_slice(&number.to_ne_bytes());
+        key
+    }
+}
+
 const TID: usize = offset_of!(meter_slot, tid);
 
 /// See the file's head. Copies are of the same meter.
@@ -68,14 +81,8 @@ impl Meter {
     /// value below 0, up to some milliseconds if [`look`](Self::look) is called as often.
     #[must_use]
     pub fn spent(&self, spender: Spender) -> Span {
-        let (kind, number) = match spender {
-            Spender::Application(number) => (kinds::SPENDER_APPLICATION, number),
-            Spender::Account(number) => (kinds::SPENDER_ACCOUNT, number),
-        };
-        let mut key = [0; size_of::<spender_key>()];
-        key[offset_of!(spender_key, kind)..][..4].copy_from_slice(&kind.0.to_ne_bytes());
-        key[offset_of!(spender_key, number)..][..4].copy_from_slice(&number.to_ne_bytes());
-        let value = self.0.spent.lookup(&key, MapFlags::ANY).ok().flatten();
+        let value = self.0.spent.lookup(&spender.key(), MapFlags::ANY);
+        let value = value.ok().flatten();
         let ns = value.and_then(|bytes| Some(u64::from_ne_bytes(bytes.try_into().ok()?)));
         Span::from_ns(ns.unwrap_or_default())
     }
@@ -128,6 +135,11 @@ impl Meter {
             known.leave(&mut member, &self.0.lenders);
             // It is there, unless there was no room.
             let _ = self.0.members.delete(&wire::pack(task).to_ne_bytes());
+            let mut others = known.tasks.values();
+            if !others.any(|other| other.application == member.application) {
+                // The table has room for so many applications at a time, not ever.
+                let _ = (self.0.spent).delete(&Spender::Application(member.application).key());
+            }
         }
     }
 

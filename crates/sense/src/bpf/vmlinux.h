@@ -85,6 +85,7 @@ struct sched_dl_entity {
 	s64 runtime;
 	unsigned int dl_throttled : 1;
 	unsigned int dl_yielded : 1;
+	struct sched_dl_entity *pi_se;
 };
 
 struct qstr {

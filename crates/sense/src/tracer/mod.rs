@@ -13,7 +13,7 @@ pub use error::TracerError;
 pub use kind::{Abilities, TracerKind, Wants};
 pub use limitation::Limitation;
 
-use crate::bpf::{self, BpfSensor};
+use crate::bpf::{self, BpfSensor, Meter};
 use crate::perf::PerfSensor;
 use crate::preload::PreloadSensor;
 use crate::preparation::Preparation;
@@ -129,6 +129,15 @@ impl Tracer {
             Self::Ptrace(sensor) => sensor.preparation(),
             Self::Preload(sensor) => sensor.preparation(),
             Self::Bpf(_) | Self::Tracefs(_) | Self::Perf(_) => Preparation::default(),
+        }
+    }
+
+    /// What tasks use above ordinary priority, if it tells.
+    #[must_use]
+    pub fn meter(&self) -> Option<Meter> {
+        match self {
+            Self::Bpf(sensor) => Some(sensor.meter()),
+            Self::Tracefs(_) | Self::Perf(_) | Self::Ptrace(_) | Self::Preload(_) => None,
         }
     }
 

@@ -108,6 +108,9 @@ fn who_spins_with_a_priority_that_another_lends_is_charged_to_that_one_who_has_l
             let spent = meter.spent(spender);
             assert!(spent + TICK >= used, "{hooks:?}: {spent:?} of {used:?}");
         }
+        meter.forget(id);
+        let left = meter.spent(Spender::Application(number));
+        assert_eq!(left, Span::ZERO, "{hooks:?}: room for another");
     }
 }
 
