@@ -44,6 +44,12 @@ const fn is_first(attributes: &Attributes) -> bool {
     matches!(attributes.policy, Policy::RoundRobin(_))
 }
 
+/// What it has after the watcher has ended that boost for a moment.
+pub(crate) const LOWERED: Attributes = Attributes {
+    reset_on_fork: true,
+    ..DEFAULT
+};
+
 #[derive(Debug, Default)]
 pub(crate) struct Boosts(HashMap<TaskId, BoostState>);
 
@@ -223,6 +229,9 @@ impl Boosted {
     fn reniced(&self, tid: u32, now: Attributes) -> Option<i32> {
         if is_first(&self.set) && now == self.set {
             return kept_nice(tid).ok();
+        }
+        if is_first(&self.set) && now == LOWERED {
+            return self.before.nice();
         }
         now.nice().filter(|&nice| self.set.with_nice(nice) == now)
     }

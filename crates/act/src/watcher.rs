@@ -2,18 +2,23 @@
 //! reservation of its own, and an heir of a reservation has a later deadline soon. Where that is
 //! refused it has the highest real-time priority. It allocates nothing while it looks.
 
+use std::fmt;
+use std::fs;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
 use onbeat_kernel::clock;
-use onbeat_model::{Boost, Instant, Reservation, Span};
+use onbeat_model::{Boost, Instant, Reservation, Span, TaskId};
 
 use crate::attributes::{Attributes, Fair, Policy, RealTime};
-use crate::boosts::DEFAULT;
+use crate::boosts::{DEFAULT, LOWERED};
 use crate::own::{HIGHEST, block_signals, real_time};
+use crate::restore::{owner_by_name, parse_state};
+use crate::task;
 
 /// How often it looks: as often as boosts are counted.
 const EVERY: Duration = Duration::from_millis(5);
@@ -27,6 +32,12 @@ const LOOKS_LATE: u32 = 3;
 pub struct Watcher {
     thread: Thread,
     due: Arc<AtomicU64>,
+}
+
+/// Hears what tasks are given that others can inherit.
+pub trait HearsChanges: fmt::Debug {
+    /// The thread was given something, or lost it, but perhaps for a reservation.
+    fn changed(&self, task: TaskId, is_given: bool);
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,17 +92,33 @@ pub fn lower(tid: u32, loses: Loses) -> bool {
         return true;
     };
     let lowered = match (now.policy, loses) {
-        // It is put back when the loop goes on.
+        // These are put back when the loop goes on.
         (Policy::Other(Fair { nice: ..0, .. }), Loses::Boost) => now.with_nice(0),
         (Policy::RoundRobin(RealTime { priority }), Loses::Boost)
             if priority <= Boost::HIGHEST_PRIORITY =>
         {
-            DEFAULT
+            LOWERED
         }
         (Policy::RoundRobin(_) | Policy::Deadline(_), Loses::Lendable) => DEFAULT,
         _ => return true,
     };
     !now.reset_on_fork || lowered.set(tid).is_ok()
+}
+
+/// Ends for now the boosts that the process `pid` tells of in its state files in `directory`. It
+/// puts them in force again itself.
+pub fn end_boosts_of(directory: &Path, pid: u32) {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let owner = |path: &PathBuf| owner_by_name(path).map(|owner| owner.tid);
+    let files = entries.map(|entry| entry.path());
+    for text in files.filter(|path| owner(path) == Some(pid)).map(fs::read) {
+        let state = parse_state(&text.unwrap_or_default());
+        let tasks = state.changes.into_keys();
+        for task in tasks.filter(|task| task::is_alive(*task)) {
+            // It may have ended by now.
+            let _ = lower(task.tid, Loses::Boost);
+        }
+    }
 }
 
 fn go_before_all() {

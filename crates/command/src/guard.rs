@@ -2,21 +2,23 @@
 //!
 //! It sleeps until this process is no more, then does what `onbeat restore` does, but for the
 //! priorities of RealtimeKit's clients, which the next service takes over. After an ordinary
-//! end there is nothing left to do. It is started before anything is noted or changed, and a signal
+//! end there is nothing left to do. While this process is stopped (SIGSTOP), it ends boosts, which
+//! nothing else bounds then. It is started before anything is noted or changed, and a signal
 //! that is meant for all of a terminal's or a service's processes does not end it before this one.
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, parent_id};
 use std::path::Path;
 use std::process::{self, Command, Stdio};
 
 use anyhow::Context;
-use onbeat_act::own;
 use onbeat_act::restore::StateFile;
+use onbeat_act::watcher::end_boosts_of;
+use onbeat_act::{own, task};
 use onbeat_kernel::proc::open_process;
 use onbeat_kernel::wait;
+use onbeat_model::Span;
 
 /// This program, also if its file was replaced.
 pub const THIS: &str = "/proc/self/exe";
@@ -24,6 +26,8 @@ pub const THIS: &str = "/proc/self/exe";
 const NAME: &str = "onbeat-guard";
 /// The signals that would end it by chance, before its time.
 const IGNORED: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+/// How often it is looked whether the process is stopped.
+const LOOK: Span = Span::from_ms(100);
 
 /// Opens this process's state file in the folder `state`, after it has started the guard: a kill
 /// between the two would leave a file that no process removes. Where the guard cannot be started,
@@ -59,11 +63,12 @@ fn try_start(onbeat: &Path, state: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// In the guard: waits for the end of the process that started it.
+/// In the guard: waits for the end of the process that started it, whose state files are in the
+/// folder `state`.
 ///
 /// # Errors
 /// If standard input is nothing that can be waited for.
-pub fn wait() -> io::Result<()> {
+pub fn wait(state: &Path) -> io::Result<()> {
     // Hogs must not hold it up when it is needed. Without the right, nothing was changed that a
     // guard could put back late.
     let _ = own::load_first();
@@ -74,8 +79,14 @@ pub fn wait() -> io::Result<()> {
             libc::signal(signal, libc::SIG_IGN);
         }
     }
-    let guarded = io::stdin();
-    while !wait::readable(&[guarded.as_fd()], None)? {}
+    let (guarded, pid) = (io::stdin(), parent_id());
+    let mut ended = [wait::PollFd::new(&guarded, wait::PollFlags::IN)];
+    while ended[0].revents().is_empty() {
+        wait::poll(&mut ended, Some(LOOK))?;
+        if task::stat(pid).is_some_and(|stat| stat.state == 'T') {
+            end_boosts_of(state, pid);
+        }
+    }
     // It looks at threads that may be ending.
     let _ = own::go_first(own::LOWEST);
     Ok(())

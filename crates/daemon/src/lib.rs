@@ -37,6 +37,7 @@ pub mod rules;
 mod run;
 pub mod service;
 pub mod target;
+pub mod watch;
 mod watchdog;
 
 pub use config::Sources;

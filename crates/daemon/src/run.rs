@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use onbeat_act::restore::{self, StateFile};
-use onbeat_act::watcher::{Loses, Watcher, lower};
 use onbeat_act::{DeadlineActuator, Priorities, own};
 use onbeat_control::{
     AllowedMeans, Controller, EstimationSettings, Next, PipelineSettings, Settings, drive,
@@ -15,7 +14,7 @@ use onbeat_control::{
 use onbeat_decide::predictor::PredictorKind;
 use onbeat_metrics::{Metrics, MetricsTarget};
 use onbeat_model::Sensor;
-use onbeat_sense::bpf::{self, BpfSensor, Meter};
+use onbeat_sense::bpf::{self, BpfSensor};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 use crate::bus;
@@ -28,10 +27,11 @@ use crate::logs;
 use crate::publisher::Publisher;
 use crate::quota::Quotas;
 use crate::quota_actuator::QuotaActuator;
-use crate::registry::{Registry, SharedRegistry, Watch};
+use crate::registry::{Registry, SharedRegistry};
 use crate::reload::Reload;
 use crate::request::{RequestSender, answer};
 use crate::service::Service;
+use crate::watch::{LENT, Watch};
 use crate::watchdog::{self, Watchdog};
 
 /// The most changes that wait to be told on the bus. 64 tasks that each change four times in a
@@ -127,7 +127,9 @@ pub fn run(
     if sensor.mark_hook() == bpf::MarkHook::Unheard {
         tracing::warn!("marks of programs are not heard ('onbeat doctor' says why)");
     }
-    registry.borrow_mut().watch = Some(watch(&sensor.meter())?);
+    let watch = Watch::start(sensor.meter(), LENT);
+    registry.borrow_mut().watch =
+        Some(watch.context("cannot start the thread that watches priorities")?);
     let sources = options.sources.clone();
     let mut reload = Reload::new(move || read(&sources), sensor.waker());
     let (sender, requests) = RequestSender::new(sensor.waker());
@@ -243,27 +245,6 @@ fn load_no_more(sensor: &mut BpfSensor) -> rustix::io::Result<()> {
     }
     rest.permitted -= loading;
     set_capabilities(None, rest)
-}
-
-/// Starts the thread that ends what the meter says is overdrawn, and boosts when the loop stands
-/// still.
-fn watch(meter: &Meter) -> anyhow::Result<Watch> {
-    let looked_at = meter.clone();
-    let watcher = Watcher::start(move |stands_still| {
-        looked_at.look();
-        // Again, while the loop has not heard of it: it may have just put back what is lowered.
-        looked_at.overdrawn(|task| _ = lower(task.tid, Loses::Lendable));
-        let mut is_needed = false;
-        looked_at.lenders(|task| {
-            is_needed = true;
-            let _ = stands_still && lower(task.tid, Loses::Boost);
-        });
-        is_needed
-    });
-    Ok(Watch {
-        meter: meter.clone(),
-        watcher: watcher.context("cannot start the thread that watches priorities")?,
-    })
 }
 
 /// The greatest priority that clients of RealtimeKit may have; 0 if they have none.

@@ -28,6 +28,7 @@ use crate::limits::{self, KernelLimits};
 use crate::restore::StateFile;
 use crate::server::{SchedulerClock, Server};
 use crate::task;
+use crate::watcher::HearsChanges;
 use account::ReservationAccount;
 use admission::Wish;
 use onbeat_kernel::clock;
@@ -64,6 +65,7 @@ pub struct DeadlineActuator {
     clock: Option<SchedulerClock>,
     cpufreq: Option<Cpufreq>,
     boosts: Boosts,
+    hears: Option<Box<dyn HearsChanges>>,
 }
 
 #[derive(Debug)]
@@ -99,7 +101,27 @@ impl DeadlineActuator {
             clock: SchedulerClock::measure(),
             cpufreq: None,
             boosts: Boosts::default(),
+            hears: None,
         }
+    }
+
+    /// The same, of whose changes `hears` hears at once.
+    #[must_use]
+    pub fn watched_by(mut self, hears: impl HearsChanges + 'static) -> Self {
+        self.hears = Some(Box::new(hears));
+        self
+    }
+
+    fn tell<T>(
+        &self,
+        task: TaskId,
+        is_given: bool,
+        answer: Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        if let Some(hears) = self.hears.as_ref().filter(|_| answer.is_ok()) {
+            hears.changed(task, is_given);
+        }
+        answer
     }
 
     /// The same, with the CPUs' speed in its hands.
@@ -220,34 +242,7 @@ impl DeadlineActuator {
         }
     }
 
-    /// The kernel counts `reservation`, which `task` no longer has, until the given time.
-    fn leave_books(&mut self, task: TaskId, reservation: Reservation, until: Instant) {
-        self.account.give_back(task, reservation.bandwidth(), until);
-        self.note_done(task);
-    }
-
-    /// Not worth failing for: restoring finds out by itself that nothing is to be done.
-    fn note_done(&mut self, task: TaskId) {
-        let _ = self.state_file.done(task);
-    }
-}
-
-impl ReservedTask {
-    /// When the kernel has forgotten this reservation, if the task leaves it at `now`.
-    fn settled_by(&self, now: Instant) -> Instant {
-        self.earlier_settled
-            .max(now + self.reservation.period() + MARGIN)
-    }
-}
-
-fn taken_over(now: Attributes) -> Refusal {
-    Refusal::TakenOver {
-        now: now.to_string(),
-    }
-}
-
-impl Actuator for DeadlineActuator {
-    fn reserve(&mut self, task: TaskId, reservation: Reservation) -> Result<(), Refusal> {
+    fn put_in_force(&mut self, task: TaskId, reservation: Reservation) -> Result<(), Refusal> {
         if let Some(objection) = self.limits.objection(reservation) {
             return Err(Refusal::Other(objection));
         }
@@ -299,8 +294,41 @@ impl Actuator for DeadlineActuator {
         }
     }
 
+    /// The kernel counts `reservation`, which `task` no longer has, until the given time.
+    fn leave_books(&mut self, task: TaskId, reservation: Reservation, until: Instant) {
+        self.account.give_back(task, reservation.bandwidth(), until);
+        self.note_done(task);
+    }
+
+    /// Not worth failing for: restoring finds out by itself that nothing is to be done.
+    fn note_done(&mut self, task: TaskId) {
+        let _ = self.state_file.done(task);
+    }
+}
+
+impl ReservedTask {
+    /// When the kernel has forgotten this reservation, if the task leaves it at `now`.
+    fn settled_by(&self, now: Instant) -> Instant {
+        self.earlier_settled
+            .max(now + self.reservation.period() + MARGIN)
+    }
+}
+
+fn taken_over(now: Attributes) -> Refusal {
+    Refusal::TakenOver {
+        now: now.to_string(),
+    }
+}
+
+impl Actuator for DeadlineActuator {
+    fn reserve(&mut self, task: TaskId, reservation: Reservation) -> Result<(), Refusal> {
+        let answer = self.put_in_force(task, reservation);
+        self.tell(task, true, answer)
+    }
+
     fn release(&mut self, task: TaskId) -> Result<(), Refusal> {
-        self.give_back(task, give_back::Patience::Wait)
+        let answer = self.give_back(task, give_back::Patience::Wait);
+        self.tell(task, false, answer)
     }
 
     fn standing(&mut self, task: TaskId) -> Standing {
@@ -375,7 +403,10 @@ impl Actuator for DeadlineActuator {
             Some(TaskOwnership::Held(_)) if boost.is_some() => {
                 Err(Refusal::Other(format!("task {task} has a reservation")))
             }
-            _ => self.boosts.set(&mut self.state_file, task, boost),
+            _ => {
+                let answer = self.boosts.set(&mut self.state_file, task, boost);
+                self.tell(task, boost.is_some(), answer)
+            }
         }
     }
 

@@ -20,6 +20,7 @@ pub use state::{
     Given, Owner, Priority, SavedState, SpeedChange, StateRecord, TaskChange, parse_state,
 };
 pub use state_file::StateFile;
+pub(crate) use state_file::owner_by_name;
 
 use crate::attributes::{self, Attributes, Policy};
 use crate::cpufreq::domain::{DomainSettings, Tree};
@@ -229,7 +230,7 @@ fn restore_file(
     if this_boot {
         let owner = state.owner.as_ref().map(|owner| owner.process);
         // Its first record may not be written yet.
-        let owner = owner.or_else(|| state_file::owner_by_name(path));
+        let owner = owner.or_else(|| owner_by_name(path));
         if let Some(owner) = owner
             && files != Files::All
             && !task::has_ended(owner)

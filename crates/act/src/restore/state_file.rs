@@ -229,7 +229,7 @@ fn open_new(directory: &Path, process: TaskId) -> io::Result<(PathBuf, File)> {
     }
 }
 
-pub(super) fn owner_by_name(path: &Path) -> Option<TaskId> {
+pub(crate) fn owner_by_name(path: &Path) -> Option<TaskId> {
     let mut numbers = path.file_stem()?.to_str()?.split('-');
     Some(TaskId {
         tid: numbers.next()?.parse().ok()?,

@@ -66,7 +66,7 @@ impl<S: Sensor> FilteredSensor<S> {
 
     fn turns_by(&self, next: Instant) {
         if let Some(watch) = &self.registry.borrow().watch {
-            watch.watcher.turned(next);
+            watch.turned(next);
         }
     }
 

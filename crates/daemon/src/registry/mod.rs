@@ -10,25 +10,20 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use onbeat_act::Priority;
-use onbeat_act::watcher::Watcher;
 use onbeat_control::{Party, Treatment};
-use onbeat_model::{Instant, Reservation, Span, Task, TaskId};
-use onbeat_sense::bpf::{Meter, Spender};
+use onbeat_model::{Instant, Reservation, Task, TaskId};
+use onbeat_sense::bpf::Spender;
 
 use crate::account::Account;
 use crate::directory;
 use crate::ledger::Ledger;
 use crate::quota::QuotaError;
+use crate::watch::Watch;
 pub use partners::{ChargedPartner, Partners};
 pub use tracked::{Holder, Lease, TrackedProcess};
 
 mod partners;
 mod tracked;
-
-/// The meter's window, in which a task may lend its reservation's part, or this if that is less: an
-/// honest holder of a lock, in PipeWire or JACK, has it for microseconds.
-const LENDING: Span = Span::from_ms(100);
-const LENT: Span = Span::from_ms(5);
 
 /// The one registry, shared by the sensor, the actuator, the loop's settings and the service.
 pub type SharedRegistry = Rc<RefCell<Registry>>;
@@ -69,15 +64,6 @@ pub struct Registry {
     untold: Vec<TaskId>,
     /// Who notices that; none in tests without a kernel.
     pub watch: Option<Watch>,
-}
-
-/// The meter, and the thread that ends what the meter says is overdrawn.
-#[derive(Clone, Debug)]
-pub struct Watch {
-    /// See there.
-    pub meter: Meter,
-    /// See there.
-    pub watcher: Watcher,
 }
 
 impl Registry {
@@ -155,30 +141,24 @@ impl Registry {
     /// The thread has something from here, or no longer, that others can inherit.
     pub fn settle_lending(&mut self, task: TaskId) {
         let raised = self.raised.get(&task).copied();
-        let lends_priority =
-            matches!(raised, Some(Priority::RealTime(_))) || self.ledger.is_boosted(task);
-        let allowance = match self.ledger.held(task) {
-            Some(held) => Some(held.bandwidth().runtime_in(LENDING).max(LENT)),
-            None => lends_priority.then_some(LENT),
-        };
-        if allowance.is_none() {
+        let is_given = matches!(raised, Some(Priority::RealTime(_)))
+            || self.ledger.is_boosted(task)
+            || self.ledger.holds(task);
+        if !is_given {
             // It may have lost what it had for that.
             self.hear_of_overdrawn();
         }
         let Some(watch) = &self.watch else {
             return;
         };
-        let is_charged = allowance.is_some() || raised.is_some();
-        let payer = if is_charged {
+        let payer = if is_given || raised.is_some() {
             self.ledger.payer(task)
         } else {
             0
         };
         watch.meter.charge_to(task, payer);
-        watch.meter.lends(task, allowance);
-        if allowance.is_some() {
-            watch.watcher.wake();
-        }
+        let is_in_debt = self.ledger.unboosted_until(task).is_some();
+        watch.lends(task, is_given, is_in_debt);
     }
 
     /// Charges what was used up to `now`, and gives quotas what has come together since.

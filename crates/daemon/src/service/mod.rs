@@ -192,6 +192,7 @@ fn bar<S: Sensor, A: Actuator>(turn: &mut Turn<'_, S, A>) {
 fn keep_to_quotas<S: Sensor, A: Actuator>(turn: &mut Turn<'_, S, A>) {
     let tasks = turn.registry.borrow_mut().ledger.take_to_reconsider();
     for task in tasks {
+        turn.registry.borrow_mut().settle_lending(task);
         let registry = turn.registry.borrow();
         let Some(reservation) = registry.ledger.held(task) else {
             let until = registry.ledger.unboosted_until(task);

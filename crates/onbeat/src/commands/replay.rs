@@ -46,6 +46,7 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let mut sensor = Tap {
         sensor: &mut replayed,
         history: Some(&history),
+        watch: None,
     };
     let outcome = drive(&mut sensor, &mut controller, |_, controller| {
         told = tell(controller, &mut log, Some(&history), &mut None, true);

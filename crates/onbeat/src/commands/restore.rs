@@ -12,10 +12,10 @@ use onbeat_command::guard;
 
 /// Puts back, and says of each task what became of it.
 pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
-    if args.guard {
-        guard::wait().context("cannot wait for the onbeat that is guarded")?;
-    }
     let directory = args.state.path()?;
+    if args.guard {
+        guard::wait(&directory).context("cannot wait for the onbeat that is guarded")?;
+    }
     let restored = if args.guard {
         restore::restore_but_given(&directory)
     } else {

@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use onbeat_control::{Decision, DoneJob, Entry, SpeedEntry};
+use onbeat_daemon::watch::Watch;
 use onbeat_infer::recorded::{self, Recorded};
 use onbeat_metrics::cgroup_of;
 use onbeat_model::{
@@ -408,6 +409,15 @@ impl<'a> FromIterator<&'a Job> for JobColumns {
 pub(crate) struct Tap<'a, S> {
     pub(crate) sensor: &'a mut S,
     pub(crate) history: Option<&'a RefCell<RunHistory>>,
+    pub(crate) watch: Option<Watch>,
+}
+
+impl<S: Sensor> Tap<'_, S> {
+    fn turns_by(&self, next: Instant) {
+        if let Some(watch) = &self.watch {
+            watch.turned(next);
+        }
+    }
 }
 
 impl<S: Sensor> Sensor for Tap<'_, S> {
@@ -423,7 +433,9 @@ impl<S: Sensor> Sensor for Tap<'_, S> {
 
     fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, S::Error> {
         let before = events.len();
+        self.turns_by(self.now() + timeout);
         let flow = self.sensor.poll(timeout, events);
+        self.turns_by(self.now());
         if let Some(history) = self.history {
             history
                 .borrow_mut()

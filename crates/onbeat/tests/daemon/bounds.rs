@@ -4,10 +4,9 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use onbeat_act::attributes::Attributes;
-
+use crate::ahead::{Stopped, ahead, nice};
 use crate::common::{Mortal, eventually, needs_root};
-use crate::machine::{ALICE, BOB, Machine, ROOT, tids};
+use crate::machine::{ALICE, BOB, Machine, ROOT};
 
 /// A service that has these programs of users go first, each with a name of its own, which is
 /// compiled from bounds.c.
@@ -27,38 +26,6 @@ fn machine(names: &[&str], more: &str) -> Machine {
     machine
 }
 
-fn nice(tid: u32) -> Option<i32> {
-    Attributes::get(tid).ok()?.nice()
-}
-
-/// The CPU time of the thread, by the kernel.
-fn executed(tid: u32) -> Option<Duration> {
-    let text = std::fs::read_to_string(format!("/proc/{tid}/schedstat")).ok()?;
-    let ns = text.split(' ').next()?.parse().ok()?;
-    Some(Duration::from_nanos(ns))
-}
-
-/// The CPU time that threads of the process have used with a nice value below 0, in about `time`;
-/// and how long that was.
-fn ahead(pid: u32, time: Duration) -> (Duration, Duration) {
-    let (began, mut sum, mut looked) = (Instant::now(), Duration::ZERO, Instant::now());
-    let mut before = std::collections::BTreeMap::new();
-    while began.elapsed() < time {
-        // Between two looks that are far from each other it may have been ordinary meanwhile.
-        let is_near = looked.elapsed() < Duration::from_millis(50);
-        looked = Instant::now();
-        for tid in tids(pid) {
-            let (goes_first, now) = (nice(tid) < Some(0), executed(tid).unwrap_or_default());
-            let former = before.insert(tid, (goes_first, now));
-            if let Some((true, former)) = former.filter(|_| goes_first && is_near) {
-                sum += now.saturating_sub(former);
-            }
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    (sum, began.elapsed())
-}
-
 #[test]
 fn a_program_that_executes_itself_by_another_thread_again_and_again_gets_no_more_than_its_quota() {
     needs_root!();
@@ -70,30 +37,6 @@ fn a_program_that_executes_itself_by_another_thread_again_and_again_gets_no_more
     // A tenth, a second's tenth at once, and what is used until the next look: 0.25 s.
     let most = time / 10 + Duration::from_millis(350);
     assert!(ahead < most, "{ahead:?} in {time:?}");
-}
-
-/// Stops the thread alone, and lets it go on when dropped.
-struct Stopped(i32);
-
-impl Stopped {
-    fn new(tid: u32) -> Self {
-        let (tid, null) = (tid.cast_signed(), std::ptr::null_mut::<libc::c_void>());
-        // SAFETY: these requests take no memory of ours.
-        unsafe {
-            assert_eq!(libc::ptrace(libc::PTRACE_SEIZE, tid, null, null), 0);
-            assert_eq!(libc::ptrace(libc::PTRACE_INTERRUPT, tid, null, null), 0);
-            assert_eq!(libc::waitpid(tid, std::ptr::null_mut(), libc::__WALL), tid);
-        }
-        Self(tid)
-    }
-}
-
-impl Drop for Stopped {
-    fn drop(&mut self) {
-        let null = std::ptr::null_mut::<libc::c_void>();
-        // SAFETY: as above.
-        unsafe { libc::ptrace(libc::PTRACE_DETACH, self.0, null, null) };
-    }
 }
 
 #[test]

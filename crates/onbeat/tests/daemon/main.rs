@@ -3,6 +3,8 @@
 //! Only what must hold however the machine stalls is asserted: answers, states, identities; and
 //! what must come in the end is waited for.
 
+#[path = "../common/ahead.rs"]
+mod ahead;
 mod begun;
 mod bounds;
 mod busy;

@@ -3,6 +3,9 @@
 //! Only what must hold however the machine stalls is asserted: states, counts, identities; and what
 //! must come in the end is waited for. Nothing depends on how long anything takes.
 
+#[path = "../common/ahead.rs"]
+mod ahead;
+mod attacks;
 mod boosts;
 #[path = "../common/mod.rs"]
 mod common;

@@ -18,6 +18,7 @@ use onbeat_control::{
     AllowedMeans, Controller, DryRun, Entry, Next, Party, PipelineSettings, RAISED, Report,
     Settings, SpeedEntry, drive,
 };
+use onbeat_daemon::watch::Watch;
 use onbeat_kernel::cpus;
 use onbeat_kernel::proc::{process_of, ready_tasks};
 use onbeat_metrics::Metrics;
@@ -267,7 +268,7 @@ impl Keeper<'_> {
         };
         if options.dry_run {
             let actuator = DryRun::new(kernel::capacity());
-            return self.keep_through(settings, actuator, false, begin, next);
+            return self.keep_through((settings, actuator, None), false, begin, next);
         }
         let is_protected = self.prepared.protected.is_some();
         let mut actuator = match self.prepared.protected.take() {
@@ -286,13 +287,20 @@ impl Keeper<'_> {
             actuator = actuator.with_cpufreq(cpufreq(&directory)?);
         }
         go_first();
-        self.keep_through(settings, actuator, is_protected, begin, next)
+        let watch = self.sensor.meter();
+        let watch = watch
+            .map(|meter| Watch::start(meter, Span::ZERO))
+            .transpose();
+        let watch = watch.context("cannot start the thread that watches priorities")?;
+        if let Some(watch) = &watch {
+            actuator = actuator.watched_by(watch.clone());
+        }
+        self.keep_through((settings, actuator, watch), is_protected, begin, next)
     }
 
     fn keep_through<A: Actuator, T>(
         mut self,
-        settings: Settings,
-        actuator: A,
+        (settings, actuator, watch): (Settings, A, Option<Watch>),
         is_protected: bool,
         begin: impl FnOnce() -> anyhow::Result<T>,
         mut next: impl FnMut(&mut T) -> Next,
@@ -312,6 +320,7 @@ impl Keeper<'_> {
         let mut sensor = Tap {
             sensor: &mut self.sensor,
             history,
+            watch,
         };
         onbeat_control::begin(&mut sensor, &mut controller).context("tracing broke off")?;
         let mut began = begin()?;
