@@ -23,7 +23,8 @@ by_version=(every_tracer_hears_a_program every_scheduler_loads_where_its_status_
     a_new_budget_calls_a_cpu_that_its_thread_may_use an_overrun_job_waits_for_none_that_runs_elsewhere
     jobs_without_budget_take_turns_with_the_rest who_wakes_beside_many_waits_no_longer_than_they_do
     a_cpu_goes_while_somebody_waits_for_it_alone
-    table_one_keeps_its_deadlines_under_onbeat what_a_killed_onbeat_left_is_put_back)
+    table_one_keeps_its_deadlines_under_onbeat what_a_killed_onbeat_left_is_put_back
+    the_service_knows_programs_by_their_paths)
 # With the kernel's drivers, which not all versions come with.
 frequencies=(the_speed_follows_the_budgets_under_grace a_job_speeds_up_where_grace_planned_it
     jobs_speed_up_on_the_cpu_that_they_run_on

@@ -24,6 +24,9 @@ static __always_inline bool is_wanted(const void *name)
 	       bpf_map_lookup_elem(&programs, &program);
 }
 
+/* It is: the verifier of 5.10 forgets that while the number is on the stack. */
+#define IS_IN_PATH(bytes) asm volatile("%0 &= %1" : "+r"(bytes) : "i"(PATH_BYTES - 1))
+
 /* From the file up to the root of the namespace that it was opened in. */
 static __always_inline u64 describe_path(struct running *running, struct file *file)
 {
@@ -36,6 +39,7 @@ static __always_inline u64 describe_path(struct running *running, struct file *f
 		struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
 		struct mount *above = BPF_CORE_READ(mount, mnt_parent);
 		bool is_root = dentry == BPF_CORE_READ(mount, mnt.mnt_root);
+		const unsigned char *name = BPF_CORE_READ(dentry, d_name.name);
 		long size;
 
 		if (is_root && above != mount) {
@@ -43,12 +47,12 @@ static __always_inline u64 describe_path(struct running *running, struct file *f
 			mount = above;
 			continue;
 		}
+		IS_IN_PATH(bytes);
 		if (is_root) {
 			running->path[bytes++] = 0;
 			break;
 		}
-		size = bpf_probe_read_kernel_str(&running->path[bytes], NAME_BYTES,
-						 BPF_CORE_READ(dentry, d_name.name));
+		size = bpf_probe_read_kernel_str(&running->path[bytes], NAME_BYTES, name);
 		if (size <= 0)
 			break;
 		bytes += size;
@@ -56,7 +60,7 @@ static __always_inline u64 describe_path(struct running *running, struct file *f
 			break;
 		dentry = parent;
 	}
-	return bytes;
+	return bytes < sizeof(running->path) ? bytes : sizeof(running->path);
 }
 
 /* The size of what it writes. */

@@ -127,11 +127,11 @@ struct {
 
 /*
  * The names of programs: which processes run them is told, and executions by tasks that are not
- * tracked are told at once. Each user has EXECUTIONS
- * told in a window, because user space looks at each: a desktop's session starts ten at a time. In
- * a user namespace, one user has thousands of numbers: nothing is told from there. Where bursts
- * are bounded, each user but root has FORKS tasks tracked in a window because a tracked one began
- * them. The first beyond counts as lost: then user space looks for those that stayed.
+ * tracked are told at once. Each user has EXECUTIONS told in a window, because user space looks at
+ * each: a desktop's session starts ten at a time. In a user namespace, one user has thousands of
+ * numbers: nothing is told from there. Where bursts are bounded, each user but root has FORKS tasks
+ * tracked in a window because a tracked one began them. The first beyond counts as lost: then
+ * user space looks for those that stayed.
  */
 #define EXECUTIONS_WINDOW_NS 1000000000
 #define EXECUTIONS 16
@@ -484,7 +484,8 @@ static __always_inline u64 begun(u32 uid, u64 now, u64 window_ns)
 		of_user->window = first.window;
 		of_user->count = 0;
 	}
-	return __sync_fetch_and_add(&of_user->count, 1);
+	/* To add and read in one takes Linux 5.12. So another CPU may have the same number. */
+	return of_user->count++;
 }
 
 /* Whether user space wants the task of this id to be dismissed. */
