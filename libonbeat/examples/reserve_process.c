@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Starts a command, reserves 5 ms in every 20 ms for each of its threads for as long as it runs,
- * and says what they used. Needs CAP_SYS_NICE.
+ * Starts a command, reserves 5 ms in every 20 ms for as long as it runs, for all of its threads
+ * together by onbeat's service, or else for each of those that it has, which needs CAP_SYS_NICE;
+ * and says what they used.
  *
  * cc -o reserve_process reserve_process.c $(pkg-config --cflags --libs onbeat)
  */
@@ -16,6 +17,7 @@ int main(int count, char **arguments)
 	static char *const nothing_given[] = { "sleep", "0.1", NULL };
 	struct onbeat_reservation *reservation;
 	struct onbeat_reservation_state state;
+	int64_t left_ns;
 	pid_t child = fork();
 
 	if (child == 0) {
@@ -24,6 +26,8 @@ int main(int count, char **arguments)
 	}
 	if (child < 0 || onbeat_reservation_create(&reservation, 5000000, 20000000, 20000000))
 		return 1;
+	if (onbeat_reservation_share(reservation))
+		fprintf(stderr, "each thread by itself: %s\n", onbeat_reservation_reason());
 	if (onbeat_reservation_attach_process(reservation, child)) {
 		fprintf(stderr, "it runs without a reservation: %s\n", onbeat_reservation_reason());
 		waitpid(child, NULL, 0);
@@ -33,6 +37,8 @@ int main(int count, char **arguments)
 	waitid(P_PID, (id_t)child, NULL, WEXITED | WNOWAIT);
 	onbeat_reservation_query(reservation, &state);
 	printf("used %.3f ms\n", (double)state.consumed_ns / 1e6);
+	if (onbeat_reservation_remaining(reservation, &left_ns) == 0)
+		printf("%.3f ms are left\n", (double)left_ns / 1e6);
 	if (onbeat_reservation_detach_process(reservation, child))
 		fprintf(stderr, "%s\n", onbeat_reservation_reason());
 	onbeat_reservation_destroy(reservation);

@@ -120,13 +120,17 @@ int onbeat_explain_answer_(pid_t tid, const struct onbeat_answer *answer)
 {
 	if (answer->error != -ENOTCONN)
 		return answer->error ? onbeat_refuse_(answer->error, "%s", answer->why) : 0;
+	if (!tid)
+		return onbeat_refuse_(-EPERM,
+				      "onbeat's service alone has budgets that threads share: "
+				      "systemctl start onbeat; it cannot be asked now: %s",
+				      answer->why);
 	if (!may_run_everywhere(tid))
 		return onbeat_explain_(-EPERM, tid, NULL);
 	return onbeat_refuse_(
 		-EPERM,
 		"thread %d: SCHED_DEADLINE needs CAP_SYS_NICE: run as root, give the program that "
 		"capability, or start onbeat's service (systemctl start onbeat), which cannot be "
-		"asked "
-		"now: %s",
+		"asked now: %s",
 		tid, answer->why);
 }

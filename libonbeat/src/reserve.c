@@ -39,15 +39,21 @@ struct onbeat_reservation {
 	int64_t deadline_ns;
 	int64_t period_ns;
 	int64_t consumed_ns; /* by threads that are no longer attached */
+	uint32_t account;    /* the number that the service knows it by, if it is shared; or 0 */
 	bool is_hard;
 	struct member *members;
 };
 
-/* A forked child has a copy of the reservation, and none of the threads: they are its parent's. */
-static void forget_parents(struct onbeat_reservation *reservation)
+/*
+ * Whether there is a reservation to work on. A forked child has a copy, and none of the threads:
+ * they are its parent's.
+ */
+static int check(struct onbeat_reservation *reservation)
 {
+	if (!reservation)
+		return onbeat_refuse_(-EINVAL, "there is no reservation: see what create returned");
 	if (reservation->process == getpid())
-		return;
+		return 0;
 	while (reservation->members) {
 		struct member *member = reservation->members;
 
@@ -56,6 +62,7 @@ static void forget_parents(struct onbeat_reservation *reservation)
 	}
 	reservation->process = getpid();
 	reservation->consumed_ns = 0;
+	return 0;
 }
 
 static int check_times(int64_t runtime_ns, int64_t deadline_ns, int64_t period_ns)
@@ -66,6 +73,21 @@ static int check_times(int64_t runtime_ns, int64_t deadline_ns, int64_t period_n
 		-EINVAL,
 		"0 < runtime (%lld ns) <= deadline (%lld ns) <= period (%lld ns) does not hold",
 		(long long)runtime_ns, (long long)deadline_ns, (long long)period_ns);
+}
+
+/*
+ * The account is as the reservation says, and a thread joins it, or a process if it is one's
+ * number; 0 is none.
+ */
+static int share(const struct onbeat_reservation *reservation, pid_t tid, pid_t process)
+{
+	struct onbeat_answer answer;
+
+	onbeat_service_share_(reservation->account, (uint64_t)reservation->runtime_ns,
+			      (uint64_t)reservation->period_ns, &answer);
+	if (!answer.error && tid)
+		onbeat_service_join_(tid, reservation->account, process == tid, &answer);
+	return onbeat_explain_answer_(0, &answer);
 }
 
 /* Kernels before 4.13 do not reclaim: there each reservation is a ceiling. */
@@ -83,6 +105,8 @@ static int put_in_force(const struct onbeat_reservation *reservation, const stru
 	struct onbeat_answer answer;
 	int error;
 
+	if (reservation->account)
+		return share(reservation, tid, member->process);
 	if (member->by_service) {
 		onbeat_service_reserve_(tid, &wanted, &answer);
 		return onbeat_explain_answer_(tid, &answer);
@@ -121,10 +145,8 @@ static int64_t consumed(pid_t tid)
 
 static struct member **find(struct onbeat_reservation *reservation, pid_t tid)
 {
-	struct member **member;
+	struct member **member = &reservation->members;
 
-	forget_parents(reservation);
-	member = &reservation->members;
 	while (*member && (*member)->guarded.tid != tid)
 		member = &(*member)->next;
 	return member;
@@ -213,14 +235,14 @@ static int attach(struct onbeat_reservation *reservation, pid_t tid, pid_t proce
 	member->guarded.started = onbeat_started_(tid);
 	member->process = process;
 	member->consumed_at_attach_ns = consumed(tid);
-	error = onbeat_scheduler_->get(tid, &member->guarded.before);
+	error = reservation->account ? 0 : onbeat_scheduler_->get(tid, &member->guarded.before);
 	if (error)
 		error = onbeat_explain_(error, tid, NULL);
-	else if (process && process != getpid())
+	else if (process && process != getpid() && !reservation->account)
 		error = put_under_guard(&member->guarded);
 	if (!error)
 		error = put_in_force(reservation, member);
-	if (error == -EPERM) {
+	if (error == -EPERM && !reservation->account) {
 		onbeat_unguard_(&member->guarded);
 		member->by_service = true;
 		error = put_in_force(reservation, member);
@@ -249,8 +271,8 @@ static int detach(struct onbeat_reservation *reservation, struct member **place)
 	reservation->consumed_ns += used_ns > 0 ? used_ns : 0;
 	*place = member->next;
 	free(member);
-	if (by_service) {
-		onbeat_service_release_(guarded.tid, &answer);
+	if (reservation->account || by_service) {
+		onbeat_service_release_(guarded.tid, reservation->account != 0, &answer);
 		return onbeat_explain_answer_(guarded.tid, &answer);
 	}
 	error = onbeat_put_back_(&guarded, (uint64_t)reservation->period_ns);
@@ -258,15 +280,60 @@ static int detach(struct onbeat_reservation *reservation, struct member **place)
 	return error ? onbeat_explain_(error, guarded.tid, &guarded.before) : 0;
 }
 
+int onbeat_reservation_share(struct onbeat_reservation *reservation)
+{
+	static uint32_t accounts;
+	int error = check(reservation);
+
+	if (error)
+		return error;
+	if (reservation->members)
+		return onbeat_refuse_(-EBUSY, "threads are attached: share it before");
+	reservation->account = __atomic_add_fetch(&accounts, 1, __ATOMIC_RELAXED);
+	error = share(reservation, 0, 0);
+	if (error)
+		reservation->account = 0;
+	return error;
+}
+
+/* A service that was started anew has no account before something is attached. */
+static int balance(const struct onbeat_reservation *reservation, struct onbeat_balance *now)
+{
+	struct onbeat_answer answer;
+
+	*now = (struct onbeat_balance){ 0, (uint64_t)reservation->runtime_ns };
+	onbeat_service_balance_(reservation->account, now, &answer);
+	return answer.error == -ENOENT ? 0 : onbeat_explain_answer_(0, &answer);
+}
+
+int onbeat_reservation_remaining(struct onbeat_reservation *reservation, int64_t *remaining_ns)
+{
+	struct onbeat_balance now;
+	int error = check(reservation);
+
+	if (!error && !reservation->account)
+		error = onbeat_refuse_(-EINVAL, "the reservation is not a shared one");
+	if (!error)
+		error = balance(reservation, &now);
+	if (!error)
+		*remaining_ns = (int64_t)now.remaining_ns;
+	return error;
+}
+
 int onbeat_reservation_attach(struct onbeat_reservation *reservation, pid_t tid)
 {
-	return attach(reservation, resolve(tid), 0);
+	int error = check(reservation);
+
+	return error ? error : attach(reservation, resolve(tid), 0);
 }
 
 int onbeat_reservation_detach(struct onbeat_reservation *reservation, pid_t tid)
 {
+	int error = check(reservation);
 	struct member **place;
 
+	if (error)
+		return error;
 	tid = resolve(tid);
 	place = find(reservation, tid);
 	if (!*place)
@@ -280,7 +347,6 @@ static int detach_all(struct onbeat_reservation *reservation, pid_t process)
 	struct member **place = &reservation->members;
 	int count = 0;
 
-	forget_parents(reservation);
 	while (*place) {
 		if ((*place)->process == process) {
 			detach(reservation, place);
@@ -297,15 +363,19 @@ int onbeat_reservation_attach_process(struct onbeat_reservation *reservation, pi
 	struct dirent *entry;
 	char path[64];
 	char why[ONBEAT_REASON_ROOM];
-	int error = 0;
+	int error = check(reservation);
 	DIR *tasks;
 
+	if (error)
+		return error;
 	process = process ? process : getpid();
 	if (process != getpid() && is_off_limits(process))
 		return onbeat_refuse_(-EPERM,
 				      "process %d is init or a thread of the kernel, on which "
 				      "every program depends",
 				      process);
+	if (reservation->account)
+		return attach(reservation, process, process);
 	snprintf(path, sizeof(path), "/proc/%d/task", process);
 	tasks = opendir(path);
 	if (!tasks)
@@ -333,16 +403,18 @@ int onbeat_reservation_attach_process(struct onbeat_reservation *reservation, pi
 
 int onbeat_reservation_detach_process(struct onbeat_reservation *reservation, pid_t process)
 {
+	int error = check(reservation);
+
 	process = process ? process : getpid();
-	if (detach_all(reservation, process) == 0)
-		return onbeat_refuse_(-ENOENT, "process %d is not attached", process);
-	return 0;
+	if (!error && detach_all(reservation, process) == 0)
+		error = onbeat_refuse_(-ENOENT, "process %d is not attached", process);
+	return error;
 }
 
 /* For all attached threads what the reservation says now; -errno if one of them is refused. */
 static int put_all_in_force(const struct onbeat_reservation *reservation)
 {
-	int error = 0;
+	int error = reservation->account ? share(reservation, 0, 0) : 0;
 
 	for (const struct member *member = reservation->members; member && !error;
 	     member = member->next) {
@@ -356,7 +428,10 @@ static int put_all_in_force(const struct onbeat_reservation *reservation)
 
 int onbeat_reservation_set_hard(struct onbeat_reservation *reservation, int hard)
 {
-	forget_parents(reservation);
+	int error = check(reservation);
+
+	if (error)
+		return error;
 	reservation->is_hard = hard != 0;
 	return put_all_in_force(reservation);
 }
@@ -364,13 +439,15 @@ int onbeat_reservation_set_hard(struct onbeat_reservation *reservation, int hard
 int onbeat_reservation_change(struct onbeat_reservation *reservation, int64_t runtime_ns,
 			      int64_t deadline_ns, int64_t period_ns)
 {
-	const struct onbeat_reservation before = *reservation;
+	struct onbeat_reservation before;
 	struct member *member;
-	int error = check_times(runtime_ns, deadline_ns, period_ns);
+	int error = check(reservation);
 
+	if (!error)
+		error = check_times(runtime_ns, deadline_ns, period_ns);
 	if (error)
 		return error;
-	forget_parents(reservation);
+	before = *reservation;
 	reservation->runtime_ns = runtime_ns;
 	reservation->deadline_ns = deadline_ns;
 	reservation->period_ns = period_ns;
@@ -394,7 +471,11 @@ int onbeat_reservation_change(struct onbeat_reservation *reservation, int64_t ru
 int onbeat_reservation_query(struct onbeat_reservation *reservation,
 			     struct onbeat_reservation_state *state)
 {
-	forget_parents(reservation);
+	int error = check(reservation);
+	struct onbeat_balance now;
+
+	if (error)
+		return error;
 	state->runtime_ns = reservation->runtime_ns;
 	state->deadline_ns = reservation->deadline_ns;
 	state->period_ns = reservation->period_ns;
@@ -406,15 +487,24 @@ int onbeat_reservation_query(struct onbeat_reservation *reservation,
 		state->consumed_ns += used_ns > 0 ? used_ns : 0;
 		state->threads++;
 	}
-	return 0;
+	if (!reservation->account)
+		return 0;
+	error = balance(reservation, &now);
+	if (!error)
+		state->consumed_ns = (int64_t)now.consumed_ns;
+	return error;
 }
 
 void onbeat_reservation_destroy(struct onbeat_reservation *reservation)
 {
-	if (!reservation)
+	if (!reservation || check(reservation))
 		return;
-	forget_parents(reservation);
 	while (reservation->members)
 		detach(reservation, &reservation->members);
+	if (reservation->account) {
+		struct onbeat_answer answer;
+
+		onbeat_service_share_(reservation->account, 0, 0, &answer);
+	}
 	free(reservation);
 }

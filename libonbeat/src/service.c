@@ -52,6 +52,8 @@ static struct {
 	int (*call_method_async)(struct bus *bus, void *slot, const char *destination,
 				 const char *path, const char *interface, const char *member,
 				 void *callback, void *userdata, const char *types, ...);
+	int (*message_read)(struct bus_message *message, const char *types, ...);
+	struct bus_message *(*message_unref)(struct bus_message *message);
 	struct bus *(*close)(struct bus *bus);
 	void (*error_free)(struct bus_error *error);
 } sd_bus;
@@ -104,6 +106,8 @@ static void load(void)
 		{ "sd_bus_get_fd", &sd_bus.get_fd },
 		{ "sd_bus_call_method", &sd_bus.call_method },
 		{ "sd_bus_call_method_async", &sd_bus.call_method_async },
+		{ "sd_bus_message_read", &sd_bus.message_read },
+		{ "sd_bus_message_unref", &sd_bus.message_unref },
 		{ "sd_bus_close_unref", &sd_bus.close },
 		{ "sd_bus_error_free", &sd_bus.error_free },
 	};
@@ -191,23 +195,36 @@ static bool is_lost(int result)
 	return !connection || result == -ENOTCONN || result == -ECONNRESET || result == -EPIPE;
 }
 
-/*
- * Calls `member`; `wanted` is NULL for one that takes the thread alone. 0 or more, or what sd-bus
- * says.
- */
-static int call_once(const char *member, pid_t tid, const struct onbeat_attributes *wanted,
-		     struct bus_error *error)
+/* A call, with as many of the numbers as its types say, and where the answer goes, if anywhere. */
+struct call {
+	const char *method;
+	const char *types;
+	uint32_t first;
+	uint64_t times[3];
+	struct onbeat_balance *balance;
+};
+
+static const char joins[] = "uub";
+
+/* 0 or more, or what sd-bus says. */
+static int call_once(const struct call *call, struct bus_error *error)
 {
+	struct bus_message *reply = NULL;
 	int result = connect_to_bus();
 
-	if (result < 0)
-		return result;
-	if (!wanted)
-		return sd_bus.call_method(connection, NAME, PATH, NAME, member, error, NULL, "u",
-					  (uint32_t)tid);
-	return sd_bus.call_method(connection, NAME, PATH, NAME, member, error, NULL, "uttt",
-				  (uint32_t)tid, wanted->runtime_ns, wanted->deadline_ns,
-				  wanted->period_ns);
+	if (result >= 0 && call->types == joins)
+		result = sd_bus.call_method(connection, NAME, PATH, NAME, call->method, error,
+					    &reply, joins, call->first, (uint32_t)call->times[0],
+					    (int)call->times[1]);
+	else if (result >= 0)
+		result = sd_bus.call_method(connection, NAME, PATH, NAME, call->method, error,
+					    &reply, call->types, call->first, call->times[0],
+					    call->times[1], call->times[2]);
+	if (result >= 0 && call->balance)
+		result = sd_bus.message_read(reply, "tt", &call->balance->consumed_ns,
+					     &call->balance->remaining_ns);
+	sd_bus.message_unref(reply);
+	return result;
 }
 
 static void answered(struct onbeat_answer *answer, int error, const char *why)
@@ -216,17 +233,16 @@ static void answered(struct onbeat_answer *answer, int error, const char *why)
 	snprintf(answer->why, sizeof(answer->why), "%s", why);
 }
 
-static void call_locked(const char *member, pid_t tid, const struct onbeat_attributes *wanted,
-			struct onbeat_answer *answer)
+static void call_locked(const struct call *call, struct onbeat_answer *answer)
 {
 	struct bus_error error = { 0 };
-	int result = call_once(member, tid, wanted, &error);
+	int result = call_once(call, &error);
 
 	/* A bus that ended meanwhile may be back. */
 	if (result < 0 && is_lost(result)) {
 		disconnect();
 		sd_bus.error_free(&error);
-		result = call_once(member, tid, wanted, &error);
+		result = call_once(call, &error);
 	}
 	if (result >= 0) {
 		answered(answer, 0, "");
@@ -243,8 +259,7 @@ static void call_locked(const char *member, pid_t tid, const struct onbeat_attri
 	sd_bus.error_free(&error);
 }
 
-static void call(const char *member, pid_t tid, const struct onbeat_attributes *wanted,
-		 struct onbeat_answer *answer)
+static void ask(struct call call, struct onbeat_answer *answer)
 {
 	int cancelable;
 
@@ -255,7 +270,7 @@ static void call(const char *member, pid_t tid, const struct onbeat_attributes *
 		answered(answer, -ENOTCONN, load_error);
 	} else {
 		pthread_mutex_lock(&calling);
-		call_locked(member, tid, wanted, answer);
+		call_locked(&call, answer);
 		pthread_mutex_unlock(&calling);
 	}
 	pthread_setcancelstate(cancelable, NULL);
@@ -264,18 +279,41 @@ static void call(const char *member, pid_t tid, const struct onbeat_attributes *
 void onbeat_service_reserve_(pid_t tid, const struct onbeat_attributes *wanted,
 			     struct onbeat_answer *answer)
 {
-	call("Reserve", tid, wanted, answer);
+	ask((struct call){ "Reserve",
+			   "uttt",
+			   (uint32_t)tid,
+			   { wanted->runtime_ns, wanted->deadline_ns, wanted->period_ns },
+			   NULL },
+	    answer);
 }
 
-void onbeat_service_release_(pid_t tid, struct onbeat_answer *answer)
+void onbeat_service_release_(pid_t tid, bool joined, struct onbeat_answer *answer)
 {
-	call("Release", tid, NULL, answer);
+	ask((struct call){ joined ? "Untrack" : "Release", "u", (uint32_t)tid, { 0 }, NULL },
+	    answer);
 	/*
 	 * A service that was started anew, or lost sight of this connection, has put everything
 	 * back.
 	 */
 	if (answer->error == -ENOENT || answer->error == -ENOTCONN)
 		answer->error = 0;
+}
+
+void onbeat_service_share_(uint32_t account, uint64_t runtime_ns, uint64_t period_ns,
+			   struct onbeat_answer *answer)
+{
+	ask((struct call){ "Share", "utt", account, { runtime_ns, period_ns }, NULL }, answer);
+}
+
+void onbeat_service_join_(pid_t tid, uint32_t account, bool whole, struct onbeat_answer *answer)
+{
+	ask((struct call){ "Join", joins, (uint32_t)tid, { account, whole }, NULL }, answer);
+}
+
+void onbeat_service_balance_(uint32_t account, struct onbeat_balance *balance,
+			     struct onbeat_answer *answer)
+{
+	ask((struct call){ "Balance", "u", account, { 0 }, balance }, answer);
 }
 
 void onbeat_service_withdraw_(pid_t tid)

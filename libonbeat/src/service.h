@@ -6,6 +6,8 @@
 #ifndef ONBEAT_SRC_SERVICE_H
 #define ONBEAT_SRC_SERVICE_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "scheduler.h"
@@ -16,6 +18,11 @@ struct onbeat_answer {
 	char why[384];
 };
 
+struct onbeat_balance {
+	uint64_t consumed_ns;
+	uint64_t remaining_ns;
+};
+
 /*
  * Has the service give the thread this runtime, deadline and period, whole or not at all. They are
  * held by this process's connection to the bus, and put back at the latest when that ends, however
@@ -24,8 +31,22 @@ struct onbeat_answer {
 void onbeat_service_reserve_(pid_t tid, const struct onbeat_attributes *wanted,
 			     struct onbeat_answer *answer);
 
-/* Has it give the thread back what it had. That it no longer holds anything for it is no error. */
-void onbeat_service_release_(pid_t tid, struct onbeat_answer *answer);
+/*
+ * Has it give the thread, or the process that joined an account, back what it had. That it no
+ * longer holds anything for it is no error.
+ */
+void onbeat_service_release_(pid_t tid, bool joined, struct onbeat_answer *answer);
+
+/*
+ * Has it make or change this process's account of that number, or end it if the runtime is 0; has a
+ * thread, or a whole process with all threads that it starts, join it; reads what its threads have
+ * used of it and what is left.
+ */
+void onbeat_service_share_(uint32_t account, uint64_t runtime_ns, uint64_t period_ns,
+			   struct onbeat_answer *answer);
+void onbeat_service_join_(pid_t tid, uint32_t account, bool whole, struct onbeat_answer *answer);
+void onbeat_service_balance_(uint32_t account, struct onbeat_balance *balance,
+			     struct onbeat_answer *answer);
 
 /*
  * The same for a thread for which a reservation was asked without an answer: should it be given

@@ -365,6 +365,36 @@ static void detaches_in_the_child(void)
 	onbeat_reservation_destroy(it);
 }
 
+static void ignores_that_create_failed(void)
+{
+	struct onbeat_reservation *none = no_reservation(3, 2, 1);
+	struct onbeat_reservation_state state;
+	int64_t remaining_ns;
+
+	check(onbeat_reservation_share(none) == -EINVAL);
+	check(onbeat_reservation_attach(none, 0) == -EINVAL);
+	check(onbeat_reservation_attach_process(none, 0) == -EINVAL);
+	check(onbeat_reservation_change(none, 1, 2, 3) == -EINVAL);
+	check(onbeat_reservation_set_hard(none, 1) == -EINVAL);
+	check(onbeat_reservation_query(none, &state) == -EINVAL);
+	check(onbeat_reservation_remaining(none, &remaining_ns) == -EINVAL);
+	check(onbeat_reservation_detach(none, 0) == -EINVAL);
+	check(onbeat_reservation_detach_process(none, 0) == -EINVAL);
+	check(strstr(onbeat_reservation_reason(), "create"));
+}
+
+static void shares_without_a_service(void)
+{
+	struct onbeat_reservation *it = a_reservation(ONBEAT_MS(1));
+	int64_t remaining_ns;
+
+	setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent", 1);
+	check(onbeat_reservation_remaining(it, &remaining_ns) == -EINVAL);
+	check(onbeat_reservation_share(it) == -EPERM);
+	check(strstr(onbeat_reservation_reason(), "systemctl start onbeat"));
+	onbeat_reservation_destroy(it);
+}
+
 static void asks_why_before_anything_failed(void)
 {
 	check(onbeat_reservation_reason());
@@ -451,6 +481,8 @@ static const struct {
 	{ attaches_what_is_not_there, NULL },
 	{ changes_to_nonsense, NULL },
 	{ detaches_in_the_child, NULL },
+	{ ignores_that_create_failed, NULL },
+	{ shares_without_a_service, NULL },
 	{ asks_why_before_anything_failed, NULL },
 	{ marks_without_order, NULL },
 	{ marks_in_a_signal_handler, NULL },

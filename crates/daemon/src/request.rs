@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_channel::{Receiver, Sender};
 use onbeat_act::Priority;
 use onbeat_control::Application;
-use onbeat_model::Reservation;
+use onbeat_model::{Reservation, Span};
 use onbeat_sense::bpf::Waker;
 
 use crate::account::Account;
@@ -81,6 +81,12 @@ pub enum ServiceRequest {
     Reserve(About, Reservation, Reply<()>),
     /// Take it back.
     Release(About, Reply<()>),
+    /// Have an account of this number with this reservation, or none any more, which tasks share.
+    Share(Caller, u32, Option<Reservation>, Reply<()>),
+    /// Have a task share it; if true, the process with all threads that it starts.
+    Join(About, u32, bool, Reply<()>),
+    /// What its tasks have used above ordinary priority, and what is left.
+    Balance(Caller, u32, Reply<(Span, Span)>),
     /// Give a thread what RealtimeKit gives, and something better if it can be had.
     Prioritise(About, Priority, Reply<()>),
     /// Give every thread back what it had before it asked for a priority.

@@ -3,7 +3,8 @@
 //!
 //! An application without a beat has used at most D + r t after a time t, where D is
 //! [`Account::START`] for each of the processes that it ever had at a time and r is
-//! [`Account::WITHOUT_BEAT`]. One with a beat has what it was [granted](Grant). A debt stays.
+//! [`Account::WITHOUT_BEAT`]. One with a beat has what it was [granted](Grant), one that a program
+//! asked for what it asked for. A debt stays.
 
 use onbeat_model::{Instant, Span};
 
@@ -55,6 +56,13 @@ impl Account {
         };
     }
 
+    /// From now on the application has this runtime in each period, with or without a beat.
+    pub fn fix(&mut self, runtime: Span, period: Span, now: Instant) {
+        self.fill(now);
+        (self.refill, self.depth) = (runtime.ratio(period), runtime);
+        self.left = self.left.min(runtime.as_ns() as f64);
+    }
+
     /// Charges CPU time above ordinary priority.
     pub fn spend(&mut self, used: Span, now: Instant) {
         self.fill(now);
@@ -86,15 +94,25 @@ impl Account {
     /// full account on: a program that computes is not to change its priority all the time.
     pub fn is_open(&mut self, now: Instant) -> bool {
         self.fill(now);
+        self.is_open |= self.left >= self.enough();
+        self.is_open
+    }
+
+    /// The time until it is open again, if it is used up.
+    #[must_use]
+    pub fn opens_in(&self) -> Option<Span> {
+        let takes = (self.enough() - self.left).max(0.0) / self.refill;
+        (!self.is_open).then_some(Span::from_ns(takes as u64))
+    }
+
+    fn enough(&self) -> f64 {
         let half = self.depth.as_ns() as f64 / 2.0;
         let enough = self.refill * Self::REOPENS.as_ns() as f64;
-        let enough = if self.refill > Self::WITHOUT_BEAT {
+        if self.refill > Self::WITHOUT_BEAT {
             enough.min(half)
         } else {
             half
-        };
-        self.is_open |= self.left >= enough;
-        self.is_open
+        }
     }
 }
 
@@ -180,6 +198,24 @@ mod tests {
         let used = greedy(&mut account, 1, 10_000);
         assert!(used <= Span::from_ms(5001), "{used}");
         assert!(used >= Span::from_ms(4900), "{used}");
+    }
+
+    #[test]
+    fn a_fixed_one_gives_its_runtime_in_each_period_at_once_and_in_the_long_run() {
+        let (runtime, period) = (Span::from_ms(30), Span::from_ms(100));
+        for cpus in [1, 3] {
+            let mut account = Account::new(at(0));
+            account.fix(runtime, period, at(0));
+            assert_eq!(account.left(), runtime);
+            assert_eq!(account.opens_in(), None);
+            let used = greedy(&mut account, cpus, 10_000);
+            let bound = runtime * 101 + Span::from_ms(cpus);
+            assert!(used <= bound && used + runtime >= bound, "{used}");
+            account.spend(Span::from_ms(300), at(10_000));
+            let opens = account.opens_in().unwrap();
+            assert!(!account.is_open(at(10_000) + opens - Span::from_us(1)));
+            assert!(account.is_open(at(10_000) + opens + Span::from_us(1)));
+        }
     }
 
     #[test]

@@ -4,9 +4,11 @@
  * That is a guarantee; a thread may use more as far as no other reservation needs it, unless its
  * own is hard.
  *
- * The words are AQuoSA's (create, attach, detach, change, query, destroy); what is in force is the
- * kernel's SCHED_DEADLINE. It serves threads one by one, so each attached thread gets the
- * reservation for itself, and each counts in the admission test.
+ * The words are AQuoSA's (create, attach, detach, change, query, destroy). What is in force is the
+ * kernel's SCHED_DEADLINE, which serves threads one by one: each attached thread gets the
+ * reservation for itself, and counts in the admission test. A shared one is one budget for all that
+ * is attached: onbeat's service gives them priority as long as some of it is left. The kernel has
+ * no such budget that would be a ceiling, too; the sched_ext scheduler "reserve" has.
  *
  * Every function returns 0 or a negative errno value; onbeat_reservation_reason() then says in
  * words what happened and what to do. A reservation is used by one thread at a time; different
@@ -38,8 +40,8 @@ struct onbeat_reservation_state {
 	int64_t runtime_ns;
 	int64_t deadline_ns;
 	int64_t period_ns;
-	int64_t consumed_ns; /* CPU time of its threads while they were attached */
-	int threads;         /* attached now */
+	int64_t consumed_ns; /* CPU time of its threads while attached; if shared, of the budget */
+	int threads;         /* attached now; of a shared one, threads and processes */
 };
 
 /*
@@ -49,6 +51,20 @@ struct onbeat_reservation_state {
  */
 int onbeat_reservation_create(struct onbeat_reservation **reservation, int64_t runtime_ns,
 			      int64_t deadline_ns, int64_t period_ns);
+
+/*
+ * Makes it one budget for all threads and processes that are attached from now on, whose deadline
+ * is the end of the period: while some of the runtime is left, they go before ordinary threads,
+ * then they are ordinary ones until the next is there. That is the service's, also for root; what
+ * the service says is as for attach. -EBUSY once a thread is attached.
+ */
+int onbeat_reservation_share(struct onbeat_reservation *reservation);
+
+/*
+ * Reads what is left of that budget, some milliseconds late, and never more than the runtime;
+ * onbeat_reservation_query() has what was used of it. -EINVAL if it is not a shared one.
+ */
+int onbeat_reservation_remaining(struct onbeat_reservation *reservation, int64_t *remaining_ns);
 
 /*
  * Gives the reservation to the thread `tid` of this process; 0 is the caller. -EPERM without the
@@ -66,8 +82,8 @@ int onbeat_reservation_detach(struct onbeat_reservation *reservation, pid_t tid)
 
 /*
  * Gives the reservation to each thread that the process `process` has now, or to none if one is
- * refused; 0 is the caller's own. Threads that it starts later are not attached; call it again for
- * them. Errors as for attach; -ESRCH if there is no such process.
+ * refused; 0 is the caller's own. Threads that it starts later are attached only to a shared one;
+ * else call it again for them. Errors as for attach; -ESRCH if there is no such process.
  */
 int onbeat_reservation_attach_process(struct onbeat_reservation *reservation, pid_t process);
 

@@ -52,8 +52,44 @@ impl ProtectedApplications {
         // A script that runs one batch program after the other has no more than with one of them.
         if application.size.processes > application.size.most_processes {
             application.size.most_processes += 1;
-            application.account.add_process();
+            if application.fixed.is_none() {
+                application.account.add_process();
+            }
         }
+    }
+
+    /// From now on the application has this runtime in each period, and its members have no
+    /// reservations; with none, an account like others'. False if all together would have more than
+    /// `total` CPUs.
+    pub(super) fn fix(
+        &mut self,
+        application: u32,
+        times: Option<(Span, Span)>,
+        total: f64,
+        now: Instant,
+    ) -> bool {
+        let wanted = times.map_or(0.0, |(runtime, period)| runtime.ratio(period));
+        let others = self
+            .all
+            .iter()
+            .filter(|(number, _)| **number != application);
+        let others: f64 = others.filter_map(|(_, other)| other.fixed).sum();
+        if others + wanted > total {
+            return false;
+        }
+        let new = || ProtectedApplication::new(now, Need::default());
+        let application = self.all.entry(application).or_insert_with(new);
+        application.fixed = times.map(|_| wanted);
+        if let Some((runtime, period)) = times {
+            application.account.fix(runtime, period, now);
+        }
+        true
+    }
+
+    /// The time until the first of those with a fixed account that is used up may go on.
+    pub(super) fn opens_in(&self) -> Option<Span> {
+        let fixed = self.all.values().filter(|it| it.fixed.is_some());
+        fixed.filter_map(|it| it.account.opens_in()).min()
     }
 
     /// The application has one thread less, and one process less if it was that one's first.
@@ -137,12 +173,13 @@ impl ProtectedApplications {
     ) {
         // Whoever uses up its account and executes anew has the same one.
         self.all
-            .retain(|_, it| it.size.threads > 0 || !it.account.is_full(now));
+            .retain(|_, it| it.size.threads > 0 || it.fixed.is_some() || !it.account.is_full(now));
         for application in self.all.values_mut() {
             application.review(now, over, cpus, idle);
         }
+        let fixed: f64 = self.all.values().filter_map(|it| it.fixed).sum();
         let mut with_beat: Vec<&mut ProtectedApplication> = Vec::new();
-        for application in self.all.values_mut() {
+        for application in self.all.values_mut().filter(|it| it.fixed.is_none()) {
             if application.has_beat(now) {
                 with_beat.push(application);
             } else {
@@ -152,7 +189,7 @@ impl ProtectedApplications {
             }
         }
         let wishes: Vec<f64> = with_beat.iter().map(|it| it.grant.cpus()).collect();
-        for (application, cpus) in with_beat.into_iter().zip(share(&wishes, total)) {
+        for (application, cpus) in with_beat.into_iter().zip(share(&wishes, total - fixed)) {
             application
                 .account
                 .set_grant(Some(cpus), application.size.most_processes, now);
@@ -167,6 +204,8 @@ pub(super) struct ProtectedApplication {
     /// It did at the last review.
     needed: bool,
     account: Account,
+    /// The CPUs that a program asked for, in place of what a beat is granted.
+    fixed: Option<f64>,
     grant: Grant,
     beat: Beat,
     recent: RecentUse,
@@ -249,6 +288,7 @@ impl ProtectedApplication {
             need,
             needed: false,
             account: Account::new(began),
+            fixed: None,
             grant: Grant::default(),
             beat: Beat {
                 clock: Clock::default(),
@@ -268,14 +308,20 @@ impl ProtectedApplication {
     }
 
     pub(super) fn needs(&self, now: Instant) -> bool {
-        self.need.is_there(now)
+        self.fixed.is_some() || self.need.is_there(now)
+    }
+
+    /// What it has spent, as far as a meter tells, and what is left of its account.
+    pub(super) fn balance(&mut self, now: Instant) -> (Span, Span) {
+        self.account.is_open(now);
+        (self.metered.unwrap_or_default(), self.account.left())
     }
 
     pub(super) fn facts(&mut self, always: bool, now: Instant) -> ApplicationFacts {
         ApplicationFacts {
-            needs: always || self.need.is_there(now),
+            needs: always || self.needs(now),
             may_spend: self.account.is_open(now),
-            guard: self.guard.most(),
+            guard: self.most(),
         }
     }
 
@@ -294,9 +340,15 @@ impl ProtectedApplication {
         spent.unwrap_or_default() - before.or(spent).unwrap_or_default()
     }
 
-    /// Why the guard leaves it no reservations, if it does not.
+    /// The highest rung, if that is not any: a fixed account bounds all that its members have.
+    fn most(&self) -> Option<(Rung, RungWhy)> {
+        let shares = self.fixed.map(|_| (Rung::Raised, RungWhy::Granted));
+        shares.or_else(|| self.guard.most())
+    }
+
+    /// Why it may have no reservations, if it may not.
     pub(super) fn guarded(&self) -> Option<RungWhy> {
-        self.guard.most().map(|(_, why)| why)
+        self.most().map(|(_, why)| why)
     }
 
     pub(super) fn is_on(&mut self, rung: Rung) {

@@ -201,6 +201,34 @@ impl Protector {
         self.put(around, slot);
     }
 
+    /// Moves a thread to its application, which is another one since it was taken in.
+    pub(crate) fn moved<A: Actuator>(&mut self, around: &mut LoopParts<'_, A>, slot: Slot) {
+        let now = around.tasks.get(slot).map(|thread| thread.application());
+        if self.of(slot).application.is_some_and(|of| Some(of) != now) {
+            self.changed.extend(now);
+            self.enter(around, slot);
+        }
+    }
+
+    /// See [`ProtectedApplications::fix`].
+    pub(crate) fn fix<A: Actuator>(
+        &mut self,
+        around: &mut LoopParts<'_, A>,
+        application: u32,
+        times: Option<(Span, Span)>,
+    ) -> bool {
+        let (total, now) = (around.total, around.now);
+        self.applications.fix(application, times, total, now) && {
+            self.review_at(around, now);
+            true
+        }
+    }
+
+    /// What the application has spent, and what is left of its account.
+    pub(crate) fn balance(&mut self, application: u32, now: Instant) -> Option<(Span, Span)> {
+        Some(self.applications.get_mut(application)?.balance(now))
+    }
+
     fn review_at<A>(&mut self, around: &mut LoopParts<'_, A>, at: Instant) {
         self.next = at;
         around.timers.set(at, TimerEvent::Protection);
@@ -238,6 +266,7 @@ impl Protector {
         };
         match application.guarded() {
             _ if !always && !application.needs(now) => Err(Why::NoNeed),
+            Some(RungWhy::Granted) => Err(Why::AskedFor),
             Some(why) => Err(words(why)),
             None => Ok(()),
         }
@@ -326,6 +355,8 @@ impl Protector {
         } else {
             QUARTER
         };
+        let opens = self.applications.opens_in().unwrap_or(pause);
+        let pause = pause.min(opens.max(COUNTED_EVERY));
         self.review_at(around, now + pause);
     }
 

@@ -104,7 +104,7 @@ impl<A: Actuator> Controller<A> {
                     thread.task = task;
                     thread.unheard = false;
                 }
-                self.changed_party(task.id);
+                self.changed_party(task.id, at);
                 if self.pipelines.announced(&self.tasks, slot, at) {
                     self.let_partner_go(slot, at);
                 }

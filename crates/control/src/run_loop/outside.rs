@@ -82,16 +82,34 @@ impl<A: Actuator> Controller<A> {
         slot.map_or(&[], |slot| self.pipelines.works_for(slot))
     }
 
-    /// Another user or payer is behind the thread from now on.
-    pub fn changed_party(&mut self, task: TaskId) {
+    /// Another user, payer or application is behind the thread from now on.
+    pub fn changed_party(&mut self, task: TaskId, now: Instant) {
         let party = (self.settings.parties)(task);
-        if let Some(thread) = self.tasks.with_id_mut(task) {
+        let Some(slot) = self.tasks.find(task) else {
+            return;
+        };
+        if let Some(thread) = self.tasks.get_mut(slot) {
             let application = party.application.or(thread.party.application);
             thread.party = Party {
                 application,
                 ..party
             };
         }
+        let (protector, mut around) = self.protecting(now);
+        protector.moved(&mut around, slot);
+    }
+
+    /// The application has this runtime in each period for all of its members together, by
+    /// priority alone; or what others have. False if there is no room.
+    pub fn fix(&mut self, application: u32, times: Option<(Span, Span)>, now: Instant) -> bool {
+        let (protector, mut around) = self.protecting(now);
+        protector.fix(&mut around, application, times)
+    }
+
+    /// What the members of an application have used above ordinary priority, and how much of its
+    /// account is left.
+    pub fn balance(&mut self, application: u32, now: Instant) -> Option<(Span, Span)> {
+        self.protector.balance(application, now)
     }
 
     /// Gives `task` this reservation, until it is [taken back](Self::take_back). Its rhythm does
@@ -404,6 +422,7 @@ impl<A: Actuator> Controller<A> {
         } else {
             match self.allows(slot) {
                 Err(Why::NoNeed) => State::NoNeed,
+                Err(Why::AskedFor) => State::AskedFor,
                 Err(_) => State::NoBetter,
                 Ok(()) => State::Refused,
             }

@@ -129,6 +129,56 @@ impl ManagerObject {
         Ok(self.requests.ask(request).await?)
     }
 
+    /// This connection has an account of this number, with this runtime in each period, in
+    /// nanoseconds, which the tasks that join it share: they go before others until that is used
+    /// up. Asked again, it is changed; with a runtime of 0 it ends.
+    async fn share(
+        &self,
+        account: u32,
+        runtime_ns: u64,
+        period_ns: u64,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> Result<(), BusError> {
+        let caller = self.callers.of(&header, connection).await?;
+        let [runtime, period] = [runtime_ns, period_ns].map(Span::from_ns);
+        let wanted = (runtime_ns > 0).then(|| Reservation::new(runtime, period, period));
+        let wanted = wanted.transpose();
+        let wanted = wanted.map_err(|error| Fault::Invalid(error.to_string()))?;
+        let request = |reply| ServiceRequest::Share(caller, account, wanted, reply);
+        Ok(self.requests.ask(request).await?)
+    }
+
+    /// Has a thread, or a whole process with all threads that it starts, join that account. Holds
+    /// until Untrack.
+    async fn join(
+        &self,
+        task: u32,
+        account: u32,
+        whole: bool,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> Result<(), BusError> {
+        let about = self.about(task, &header, connection).await?;
+        self.callers.charge_tracking(&about.caller);
+        let request = |reply| ServiceRequest::Join(about, account, whole, reply);
+        Ok(self.requests.ask(request).await?)
+    }
+
+    /// What the tasks of that account have used of it so far, and what is left of it now.
+    #[zbus(out_args("consumed_ns", "remaining_ns"))]
+    async fn balance(
+        &self,
+        account: u32,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> Result<(u64, u64), BusError> {
+        let caller = self.callers.of(&header, connection).await?;
+        let request = |reply| ServiceRequest::Balance(caller, account, reply);
+        let (consumed, remaining) = self.requests.ask(request).await?;
+        Ok((consumed.as_ns(), remaining.as_ns()))
+    }
+
     /// The caller's threads that are tracked or reserved for; root gets those of all users.
     #[zbus(out_args("threads"))]
     async fn list(

@@ -48,6 +48,9 @@ pub struct Registry {
     pub processes: BTreeMap<TaskId, TrackedProcess>,
     /// Reservations that were asked for, by thread.
     pub explicit: BTreeMap<TaskId, ExplicitReservation>,
+    /// The accounts that tasks share, by holder and the holder's number. Each is a task in the
+    /// ledger, with a number that no process has: that of the application that its tasks are.
+    pub shares: BTreeMap<(Holder, u32), TaskId>,
     /// Threads that have a priority or a nice level from here.
     pub raised: BTreeMap<TaskId, Priority>,
     /// Threads that were not tracked, because it was one too many for their owner.
@@ -418,8 +421,10 @@ impl Registry {
     #[must_use]
     pub fn party(&self, task: TaskId) -> Party {
         let payer = self.ledger.account(task).map_or(0, |account| account.uid);
+        let own = self.processes.get_key_value(&task);
+        let own = own.filter(|(_, process)| process.shares.is_some());
         let mut processes = self.processes.iter();
-        let found = processes.find(|(_, process)| process.threads.contains(&task));
+        let found = own.or_else(|| processes.find(|(_, process)| process.threads.contains(&task)));
         let process = found.map(|(_, process)| process);
         let owner = match (self.partners.all.get(&task), process) {
             (Some(partner), _) => Some(partner.owner),
@@ -432,7 +437,10 @@ impl Registry {
             payer,
             owner,
             is_everybodys,
-            application: found.map(|(id, process)| process.origin.unwrap_or(*id).tid),
+            application: found.map(|(id, process)| {
+                let own = process.origin.unwrap_or(*id).tid;
+                process.shares.unwrap_or(own)
+            }),
         }
     }
 

@@ -60,6 +60,8 @@ pub struct TrackedProcess {
     /// Why it is tracked, and whether the processes that it starts are to be, too. Without a lease
     /// it is let go.
     pub leases: BTreeMap<Lease, Follow>,
+    /// The application of the account that it shares with others.
+    pub shares: Option<u32>,
     /// How its threads are treated.
     pub treatment: Treatment,
     /// Whether those of them that gave themselves a real-time priority get reservations, too.
@@ -82,6 +84,7 @@ impl TrackedProcess {
             owner,
             payers: BTreeMap::new(),
             leases: BTreeMap::new(),
+            shares: None,
             treatment: Treatment::default(),
             adopts: false,
             threads: BTreeSet::new(),

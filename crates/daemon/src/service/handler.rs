@@ -7,6 +7,7 @@ use super::partners::{self, PartnerUpkeep};
 use super::priorities::RealTimePriorities;
 use super::reservations::{self, Reservations};
 use super::rule_scan::RuleScan;
+use super::shares;
 use super::tracking::{self, MissedStarts};
 use super::turn::Turn;
 use crate::config::Config;
@@ -93,6 +94,15 @@ impl Handler {
             }
             ServiceRequest::Release(About { caller, target }, reply) => {
                 answer(&reply, self.reservations.release(&caller, &target, turn));
+            }
+            ServiceRequest::Share(caller, number, wanted, reply) => {
+                answer(&reply, shares::share(&caller, number, wanted, turn));
+            }
+            ServiceRequest::Join(About { caller, target }, number, whole, reply) => {
+                answer(&reply, shares::join(&caller, &target, number, whole, turn));
+            }
+            ServiceRequest::Balance(caller, number, reply) => {
+                answer(&reply, shares::balance(&caller, number, turn));
             }
             ServiceRequest::Prioritise(About { caller, target }, priority, reply) => {
                 let prioritised = self.priorities.prioritise(&caller, &target, priority, turn);
@@ -206,5 +216,6 @@ fn forget_holder<S: Sensor, A: Actuator>(holder: &Holder, turn: &mut Turn<'_, S,
         reservations::take_back(task, turn);
     }
     tracking::untrack_processes(&dropped.processes, turn);
+    shares::end_all_of(holder, turn);
     tracking::settle_payers(turn);
 }

@@ -1,9 +1,9 @@
 //! The service between two turns of the loop: it receives requests, and says what has changed.
 //!
 //! `handler` carries the requests out. Each part of it owns one kind of thing that a client can
-//! hold, with what is still to be done about it: `tracking`, `reservations` and `priorities`.
-//! `partners` has the threads without a request, `rule_scan` those tracked by the rules, and
-//! `call_order` the calls that may take effect yet. All of them work on a `turn`.
+//! hold, with what is still to be done about it: `tracking`, `reservations`, `shares` and
+//! `priorities`. `partners` has the threads without a request, `rule_scan` those tracked by the
+//! rules, and `call_order` the calls that may take effect yet. All of them work on a `turn`.
 
 mod call_order;
 mod handler;
@@ -11,6 +11,7 @@ mod partners;
 mod priorities;
 mod reservations;
 mod rule_scan;
+mod shares;
 mod tracking;
 mod turn;
 

@@ -78,7 +78,7 @@ impl PartnerUpkeep {
                 let users = turn.controller.works_for(task);
                 let followed = turn.registry.borrow_mut().follow(task, users);
                 match followed {
-                    Ok(true) => turn.controller.changed_party(task),
+                    Ok(true) => turn.controller.changed_party(task, turn.now),
                     Ok(false) => untrack(task, turn),
                     Err(error) => {
                         let registry = turn.registry.borrow();

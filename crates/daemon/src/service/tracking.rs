@@ -131,8 +131,27 @@ pub(super) fn untrack<S: Sensor, A: Actuator>(
         Fault::NotHeld(format!("task {tid} was not tracked from this connection"))
     })?;
     untrack_processes(&unwanted, turn);
+    assign(id, None, turn);
     settle_payers(turn);
     Ok(())
+}
+
+/// The process is of this application from now on, or again of its own.
+pub(super) fn assign<S: Sensor, A: Actuator>(
+    id: TaskId,
+    application: Option<u32>,
+    turn: &mut Turn<'_, S, A>,
+) {
+    let mut registry = turn.registry.borrow_mut();
+    let Some(process) = registry.processes.get_mut(&id) else {
+        return;
+    };
+    process.shares = application;
+    let threads = process.threads.clone();
+    drop(registry);
+    for thread in threads {
+        turn.controller.changed_party(thread, turn.now);
+    }
 }
 
 /// Has what its payer wants no longer paid by another holder, and untracks the threads that this

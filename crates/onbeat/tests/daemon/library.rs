@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use onbeat_act::attributes::Policy;
 
-use crate::common::{eventually, needs_root};
+use crate::common::{Mortal, eventually, needs_root};
 use crate::machine::{ALICE, BOB, Client, Machine, is_ordinary, is_reserved, policy};
 
 /// The part of the library about reservations.
@@ -94,6 +95,80 @@ fn a_program_without_privilege_reserves_changes_and_gives_back_by_the_library() 
     eventually("an empty book", || {
         (alice.told("statistics")["own-tasks"] == 0).then_some(())
     });
+}
+
+#[test]
+fn three_threads_of_two_processes_share_a_budget_and_read_what_is_left() {
+    needs_root!();
+    let machine = Machine::new();
+    let mut program = reserving(&machine);
+    let mut hog = machine.command(ALICE, Path::new("sh"));
+    let hog = Mortal::spawn(hog.args(["-c", "while :; do :; done"]));
+    assert!(program.ask("balance").starts_with("EINVAL"));
+    // More than half a CPU is not Alice's.
+    done(&mut program, "change 60000000 100000000 100000000");
+    let refused = program.ask("share");
+    assert!(
+        refused.starts_with("EDQUOT") && refused.contains("onbeat.toml"),
+        "{refused}"
+    );
+    done(&mut program, "change 30000000 100000000 100000000");
+    done(&mut program, "share");
+    assert_eq!(balance(&mut program), (0, 0, 30_000_000));
+    done(&mut program, "burn 1");
+    done(&mut program, "process 0");
+    done(&mut program, &format!("process {}", hog.id()));
+    assert!(program.ask("attach 0").starts_with("EALREADY"));
+    assert!(program.ask("share").starts_with("EBUSY"));
+    assert_eq!(balance(&mut program).0, 2);
+    // A thread that begins later is a member, too.
+    done(&mut program, "burn 1");
+    let mut alice = machine.client(ALICE);
+    eventually("the members", || {
+        std::thread::sleep(Duration::from_millis(100));
+        let threads = alice.told("list");
+        let threads = threads.as_array().expect("a list").iter();
+        let shared = threads.filter(|thread| thread["application"].as_u64() >= Some(1 << 22));
+        (shared.count() == 4).then_some(())
+    });
+    let (began, before) = (Instant::now(), balance(&mut program).1);
+    eventually("no more than three tenths of a CPU", || {
+        std::thread::sleep(Duration::from_secs(3));
+        let (_, used, left) = balance(&mut program);
+        assert!(left <= 30_000_000, "{left}");
+        let used = (used - before) as f64 / began.elapsed().as_nanos() as f64;
+        // How soon depends on what else runs; three threads could have each a CPU.
+        (0.01..0.32).contains(&used).then_some(())
+    });
+    done(&mut program, &format!("leave {}", hog.id()));
+    assert_eq!(balance(&mut program).0, 1);
+    eventually("the way back", || is_ordinary(hog.id()).then_some(()));
+    done(&mut program, "rest");
+    eventually("a full account", || {
+        std::thread::sleep(Duration::from_millis(100));
+        (balance(&mut program).2 == 30_000_000).then_some(())
+    });
+    let own = alice.told("statistics");
+    assert_eq!(own["own-bandwidth"], 0.3);
+    program.die();
+    eventually("an empty book", || {
+        std::thread::sleep(Duration::from_millis(100));
+        let own = alice.told("statistics");
+        (own["own-tasks"] == 0 && own["own-bandwidth"] == 0.0).then_some(())
+    });
+}
+
+/// How many share the program's budget by their own call, what they used of it, and what is left.
+fn balance(program: &mut Client) -> (u64, u64, u64) {
+    let answer = program.ask("balance");
+    let numbers: Vec<u64> = answer
+        .split_whitespace()
+        .map_while(|number| number.parse().ok())
+        .collect();
+    match numbers[..] {
+        [threads, used, left] => (threads, used, left),
+        _ => panic!("{answer}"),
+    }
 }
 
 #[test]

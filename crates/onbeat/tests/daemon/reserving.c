@@ -8,12 +8,17 @@
  *   fork (a child reserves for itself, says its number, and waits)
  *   ask (another thread asks for itself; "forked" once a child was made while it waits)
  *   answered (how that went; it gives back what it got)
+ *   share            burn COUNT (so many threads compute)     rest (until then)
+ *   balance (threads, what they used, what is left)
  *   compute (another thread reserves very little, says its number, and computes until the end)
  */
 #include <onbeat/reserve.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +116,39 @@ static void *compute(void *nothing)
 		;
 }
 
+static atomic_bool rests;
+static pthread_t burners[16];
+static int burning;
+
+static void *burn(void *nothing)
+{
+	while (!rests)
+		;
+	return nothing;
+}
+
+static void rest(void)
+{
+	rests = true;
+	while (burning)
+		pthread_join(burners[--burning], NULL);
+}
+
+static void say_balance(void)
+{
+	struct onbeat_reservation_state state;
+	int64_t remaining_ns;
+	int error = onbeat_reservation_query(reservation, &state);
+
+	if (!error)
+		error = onbeat_reservation_remaining(reservation, &remaining_ns);
+	if (error)
+		say(error);
+	else
+		printf("%d %" PRId64 " %" PRId64 "\n", state.threads, state.consumed_ns,
+		       remaining_ns);
+}
+
 static pthread_t asker;
 static _Atomic pid_t asker_tid;
 static int asker_error;
@@ -200,6 +238,17 @@ int main(void)
 			fork_while_another_asks();
 		else if (strcmp(what, "answered") == 0)
 			say_what_was_answered();
+		else if (strcmp(what, "share") == 0)
+			say(onbeat_reservation_share(reservation));
+		else if (strcmp(what, "burn") == 0) {
+			while (first-- > 0)
+				pthread_create(&burners[burning++], NULL, burn, NULL);
+			puts("done");
+		} else if (strcmp(what, "rest") == 0) {
+			rest();
+			puts("done");
+		} else if (strcmp(what, "balance") == 0)
+			say_balance();
 		else if (strcmp(what, "compute") == 0)
 			pthread_create(&asker, NULL, compute, NULL);
 		else
