@@ -107,11 +107,11 @@ is_ordinary "$(pid_of "$unkept")" || fail 'a pod without the annotation is kept'
 echo '== mistakes, and a container that requests nothing: they start all the same'
 wrong=$(cri pod wrong "$parent/wrong" onbeat.dev/keep=true "onbeat.dev/cap=much"$'\n\e[31m')
 cri container "$wrong" app "$parent/wrong" 256 beat >/dev/null
-has_said "default/wrong/app is not kept, and starts as usual: the annotation onbeat.dev/cap is 'much\[31m': write" 1 ||
+has_said "default/wrong/app is not served, and starts as usual: the annotation onbeat.dev/cap is 'much\[31m': write" 1 ||
     fail 'a mistake is not told'
 none=$(cri pod none "$parent/none" onbeat.dev/keep=true)
 cri container "$none" app "$parent/none" 2 beat >/dev/null
-has_said 'default/none/app is not kept, and starts as usual: the container requests no CPU time' 1 ||
+has_said 'default/none/app is not served, and starts as usual: the container requests no CPU time' 1 ||
     fail 'a missing request is not told'
 small=$(cri container "$film" small "$parent/film" 256 beat)
 rule_of "$small" | grep -x 'bandwidth = "5.000%"' || fail 'an annotation for one container does not count'
@@ -122,7 +122,7 @@ has_rules 2 || fail "there are $(rules) rules for 2 containers"
 echo '== a container that ends'
 cri stop "$small"
 eventually has_rules 1
-is_reserved "$(pid_of "$kept")" || fail 'the other container of the pod is no longer kept'
+is_reserved "$(pid_of "$kept")" || fail 'the other container of the pod is no longer served'
 
 echo '== containerd restarts'
 process=$(pid_of "$kept")
@@ -131,7 +131,7 @@ wait "${pids[containerd]}" || true
 has_rules 1 || fail 'a rule is gone with containerd'
 is_reserved "$process" || fail 'the reservation is gone with containerd'
 start containerd containerd
-eventually has_said 'containers live, 1 of them are kept' 1
+eventually has_said 'containers run, 1 of them are served' 1
 eventually is_there
 has_rules 1 || fail 'the rule is gone after the restart'
 

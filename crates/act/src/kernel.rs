@@ -118,7 +118,7 @@ fn reclaiming() -> Feature {
         Some(Err(error)) if error.raw_os_error() == Some(libc::EPERM) => Feature::new(
             name,
             Support::Partial,
-            "not known: no reservation can be tried",
+            "not known: no reservation could be tried",
             "see CAP_SYS_NICE",
         ),
         _ => Feature::new(
@@ -218,7 +218,7 @@ fn own_priority() -> Feature {
         Err(error) => Feature::new(
             name,
             Support::Partial,
-            &format!("no real-time priority ({error}): it may answer late on a busy machine"),
+            &format!("no real-time priority ({error}): it may act late on a busy machine"),
             "give it CAP_SYS_NICE; where real-time groups are compiled in, give its cgroup some \
              cpu.rt_runtime_us",
         ),
@@ -231,7 +231,7 @@ fn server_state() -> Feature {
         let detail = "/proc/TID/sched tells whether a task is throttled";
         Feature::new(name, Support::Full, detail, "")
     } else {
-        let detail = "not told: a task may be given back while throttled";
+        let detail = "not known: a task may be released while it is throttled";
         let advice = "use a kernel with CONFIG_SCHED_DEBUG";
         Feature::new(name, Support::Partial, detail, advice)
     }
@@ -256,7 +256,7 @@ fn enforcement() -> Feature {
         None => Feature::new(
             name,
             Support::Partial,
-            "not measured: no reservation was to be had, or it was not enforced",
+            "not measured: no reservation could be made, or it was not enforced",
             "see SCHED_DEADLINE",
         ),
     }

@@ -37,7 +37,7 @@ const VARIABLE: &str = "ONBEAT_STATE_DIR";
 
 fn or_default(given: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     given.or_else(StateFile::default_directory).context(
-        "without root's rights there is no folder that keeps how threads were scheduled before: use sudo, or name one with \
+        "without root's rights onbeat has no folder for the former scheduling of threads: use sudo, or name one with \
          --state-dir or ONBEAT_STATE_DIR",
     )
 }

@@ -49,8 +49,10 @@ pub use report::jobs::{DoneJob, JobCounts};
 pub use report::reason::Why;
 pub use report::stage::Stage;
 pub use report::state::State;
-pub use report::view::{View, WorksFor};
-pub use report::{MarkFigures, Report, ReservationFigures, ResponseTimes, ServedBy, ThreadReport};
+pub use report::view::View;
+pub use report::{
+    MarkFigures, Progress, Report, ReservationFigures, ResponseTimes, ServedBy, ThreadReport,
+};
 pub use run_loop::Controller;
 pub use settings::{
     AllocationSettings, AllowedMeans, Analyse, EstimationSettings, Parties, Party,

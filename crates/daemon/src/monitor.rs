@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use onbeat_control::{Application, Controller, DoneJob, View};
+use onbeat_control::{Application, Controller, Decision, DoneJob, Progress, ServedBy, State, View};
 use onbeat_model::{Actuator, Bandwidth, Instant, Span, TaskId};
 
 use crate::account::Account;
@@ -121,7 +121,7 @@ pub(crate) fn applications<A: Actuator>(
         let hidden: BTreeSet<u32> = controller
             .view()
             .filter(|view| payer_seen_by(account, &registry.ledger, view.task.id).is_none())
-            .map(|view| view.works_for.application)
+            .map(|view| view.served.application)
             .collect();
         applications.retain(|application| !hidden.contains(&application.pid));
     }
@@ -137,9 +137,58 @@ pub(crate) fn list<A: Actuator>(
     let registry = registry.borrow();
     let items = controller.view().filter_map(|view| {
         let uid = payer_seen_by(account, &registry.ledger, view.task.id)?;
+        let mut view = view;
+        complain(&mut view.served, view.state, view.task.id, &registry.ledger);
         Some(Item { view, uid })
     });
     items.collect()
+}
+
+/// What `account` may see of the program to which `process` belongs, with what happened after
+/// `since`.
+pub(crate) fn progress<A: Actuator>(
+    account: &Account,
+    (process, since): (u32, Instant),
+    registry: &SharedRegistry,
+    controller: &Controller<A>,
+    now: Instant,
+) -> Progress<Decision> {
+    let mut items = list(account, registry, controller);
+    items
+        .retain(|Item { view, .. }| view.task.pid == process || view.served.application == process);
+    let mut applications = applications(account, registry, controller, now);
+    let of = |pid| move |item: &Item| item.view.served.application == pid;
+    applications.retain(|application| items.iter().any(of(application.pid)));
+    let mut progress = Progress {
+        applications,
+        threads: Vec::new(),
+        refusals: Vec::new(),
+        jobs: Vec::new(),
+        decisions: Vec::new(),
+    };
+    for Item { view, .. } in items {
+        let (task, refusal) = (view.task, view.served.refusal);
+        let jobs = controller.recent_jobs(task.id, since).collect();
+        progress.jobs.push((task.id, jobs));
+        if let Some(report) = controller.report_on(task.id, now) {
+            progress.threads.push(report);
+        }
+        let is_taken = |_: &_| view.state == State::TakenOver;
+        let taken = view.last.filter(is_taken).map(|(_, why)| why.to_string());
+        progress
+            .refusals
+            .extend(refusal.or(taken).map(|why| (task, why)));
+    }
+    progress
+}
+
+/// Says of a thread that wants something why it has none now: its quota is used up.
+fn complain(served: &mut ServedBy, state: State, task: TaskId, ledger: &Ledger) {
+    if !matches!(state, State::NoNeed | State::TakenOver)
+        && let Some((whose, quota)) = ledger.used_up(task)
+    {
+        served.refusal.get_or_insert_with(|| whose.used_up(quota));
+    }
 }
 
 /// The user to whom `task` is charged, if the user of `account` may see the task.

@@ -1,11 +1,11 @@
 //! Publishes every change: to the journal, to subscribers on the bus, and to the metrics.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use async_channel::Sender;
-use onbeat_control::{Controller, Decision, Entry, What};
+use onbeat_control::{Controller, Decision, Entry, What, Why};
 use onbeat_metrics::Metrics;
-use onbeat_model::{Actuator, Bandwidth, Instant};
+use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Task, TaskId};
 
 use crate::account::Account;
 use crate::line_limit::LineLimit;
@@ -17,6 +17,9 @@ use crate::target::Status;
 /// The changes of one user's tasks that are written in that time. 64 tasks may each change four
 /// times, and forty users do not come near what journald takes of a service (10,000 lines in 30 s).
 const CHANGES: u32 = 256;
+/// A client asks each second, and a few hundred threads change at most twice a second.
+const DECISIONS: usize = 1024;
+const PROCESSES: usize = 256;
 
 /// A change, for subscribers.
 #[derive(Clone, Debug)]
@@ -36,6 +39,11 @@ pub struct Publisher {
     refused: u64,
     metrics: Option<Metrics>,
     lines: LineLimit,
+    /// The last decisions, for clients that ask.
+    decisions: VecDeque<Decision>,
+    /// The last processes of which it was written that a quota refuses them a reservation (true),
+    /// or is used up.
+    told_quota: VecDeque<(u32, bool)>,
     /// Other programs on this machine that change the scheduling of tasks.
     pub(crate) others: BTreeSet<&'static str>,
 }
@@ -51,6 +59,8 @@ impl Publisher {
             refused: 0,
             metrics,
             lines: LineLimit::new(CHANGES),
+            decisions: VecDeque::new(),
+            told_quota: VecDeque::new(),
             others: BTreeSet::new(),
         }
     }
@@ -61,7 +71,19 @@ impl Publisher {
         controller: &mut Controller<A>,
         registry: &SharedRegistry,
     ) {
-        for entry in controller.journal().filter_map(Decision::on_reservation) {
+        for decision in controller.journal() {
+            self.remember(&decision);
+            let (task, at, is_over) = match &decision {
+                Decision::Reservation(entry) => (entry.task, entry.at, entry.why == Why::OverQuota),
+                Decision::Boost(entry) => (entry.task, entry.at, entry.why == Why::UserOverQuota),
+                Decision::Speed(_) => continue,
+            };
+            if is_over {
+                self.log_used_up(&task, registry, at);
+            }
+            let Some(entry) = decision.on_reservation() else {
+                continue;
+            };
             match entry.what {
                 What::Reserved | What::Changed | What::Released => self.made += 1,
                 What::Refused | What::TakenOver => self.refused += 1,
@@ -75,7 +97,9 @@ impl Publisher {
                 .ledger
                 .account(entry.task.id)
                 .map(|p| p.uid);
-            if self.may_write(uid.unwrap_or(0), entry.at) {
+            let is_known = matches!(entry.why, Why::Refused(Refusal::OverQuota { .. }))
+                && !self.is_first((entry.task.pid, true));
+            if !is_known && self.may_write(uid.unwrap_or(0), entry.at) {
                 crate::logs::entry(&entry, &self.others);
             }
             let _ = self.changes.try_send(Change {
@@ -83,6 +107,51 @@ impl Publisher {
                 entry,
             });
         }
+    }
+
+    fn remember(&mut self, decision: &Decision) {
+        if self.decisions.len() == DECISIONS {
+            self.decisions.pop_front();
+        }
+        self.decisions.push_back(decision.clone());
+    }
+
+    /// The decisions after `since` about the threads of `jobs`.
+    pub(crate) fn decisions_on<T>(&self, jobs: &[(TaskId, T)], since: Instant) -> Vec<Decision> {
+        let known: BTreeSet<TaskId> = jobs.iter().map(|(task, _)| *task).collect();
+        let is_meant = |decision: &&Decision| match decision {
+            Decision::Reservation(entry) => entry.at > since && known.contains(&entry.task.id),
+            Decision::Boost(entry) => entry.at > since && known.contains(&entry.task.id),
+            Decision::Speed(_) => false,
+        };
+        self.decisions.iter().filter(is_meant).cloned().collect()
+    }
+
+    fn is_first(&mut self, of: (u32, bool)) -> bool {
+        let is_first = !self.told_quota.contains(&of);
+        if is_first {
+            if self.told_quota.len() == PROCESSES {
+                self.told_quota.pop_front();
+            }
+            self.told_quota.push_back(of);
+        }
+        is_first
+    }
+
+    /// Writes, once for each process, that its user's quota was used up, and which line gives more.
+    fn log_used_up(&mut self, task: &Task, registry: &SharedRegistry, at: Instant) {
+        let registry = registry.borrow();
+        let Some((whose, quota)) = registry.ledger.used_up(task.id) else {
+            return;
+        };
+        let uid = registry.ledger.account(task.id).map_or(0, |of| of.uid);
+        if !self.is_first((task.pid, false)) || !self.may_write(uid, at) {
+            return;
+        }
+        tracing::warn!(
+            tid = task.id.tid, pid = task.pid, comm = %task.comm, uid,
+            "{} ({}): {}", task.comm, task.pid, whose.used_up(quota)
+        );
     }
 
     /// Whether a line is written about a task that is charged to the user `uid`; if not, it is
@@ -110,8 +179,8 @@ impl Publisher {
             if self.may_write(uid, now) {
                 tracing::warn!(
                     uid,
-                    "tasks of user {uid} have left reservations by themselves: the kernel may count {leaked} for them, \
-                     which others cannot have, until it has counted anew or is booted"
+                    "threads of user {uid} gave up reservations by themselves: the kernel may still count {leaked} for them, \
+                     which nobody can reserve until it recounts or the machine restarts"
                 );
             }
         }
@@ -139,8 +208,8 @@ impl Publisher {
             tracing::info!(
                 tid = task.tid,
                 comm = %name,
-                "{name} ({}): somebody else changed its nice level from {before} to {now}; that stays, and is in force \
-                 whenever it has no reservation",
+                "{name} ({}): another program changed its nice value from {before} to {now}: onbeat keeps that; it applies while the \
+                 thread has no reservation",
                 task.tid
             );
         }

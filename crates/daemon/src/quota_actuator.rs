@@ -122,8 +122,7 @@ impl<A: Actuator> QuotaActuator<A> {
 }
 
 /// Why a thread gets nothing.
-pub(crate) const BARRED: &str =
-    "a program kept a lock of this thread's for too long at its priority, or it is another user's";
+pub(crate) const BARRED: &str = "a program held a lock that it shares with this thread for too long at its priority, or is another user's";
 
 /// How the task ended, if its parent has not asked yet for the status that it left.
 fn end_of_zombie(task: TaskId) -> Option<End> {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_channel::{Receiver, Sender};
 use onbeat_act::Priority;
-use onbeat_control::Application;
-use onbeat_model::{Reservation, Span};
+use onbeat_control::{Application, Decision, Progress};
+use onbeat_model::{Instant, Reservation, Span};
 use onbeat_sense::bpf::Waker;
 
 use crate::account::Account;
@@ -97,6 +97,8 @@ pub enum ServiceRequest {
     ListApplications(Caller, Reply<Vec<Application>>),
     /// How things stand, and what happened since.
     Look(Caller, MonitorQuery, Reply<MonitorReply>),
+    /// How the program to which a process belongs goes on, and what happened since then.
+    Progress(Caller, (u32, Instant), Reply<Progress<Decision>>),
     /// How much there is of everything.
     Count(Caller, Reply<Figures>),
     /// Read the configuration anew. The answer: what takes effect only when the service is started

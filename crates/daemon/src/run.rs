@@ -125,7 +125,7 @@ pub fn run(
     // Before this thread goes ahead of others: that one is to have an ordinary priority.
     directory::begin();
     if sensor.mark_hook() == bpf::MarkHook::Unheard {
-        tracing::warn!("marks of programs are not heard ('onbeat doctor' says why)");
+        tracing::warn!("programs' marks of their jobs are not received ('onbeat doctor' says why)");
     }
     let watch = Watch::start(sensor.meter(), LENT);
     registry.borrow_mut().watch =
@@ -219,12 +219,12 @@ pub fn run(
     }
     if options.hand_over {
         tracing::info!(
-            "ended: clients of RealtimeKit keep their priorities, others have back what they had"
+            "ended: clients of RealtimeKit keep their priorities, all other threads have their former scheduling again"
         );
     } else {
-        tracing::info!("ended: everybody has back what he had");
+        tracing::info!("ended: every thread has its former scheduling again");
     }
-    outcome.context("tracing broke off")?;
+    outcome.context("the tracer failed")?;
     if is_cut_off {
         bail!("the system bus is gone: start the service again when it is back (systemd does)");
     }
@@ -256,7 +256,9 @@ fn granted(config: &Config) -> u32 {
 /// loop from answering, and systemd would end it.
 fn go_first(granted: u32) {
     if let Err(error) = own::go_first(own::LOWEST.max(granted + 1)) {
-        tracing::warn!("cannot run ahead of other programs ({error}): may answer late");
+        tracing::warn!(
+            "cannot raise its own priority ({error}): it may act late on a busy machine"
+        );
     }
 }
 
@@ -295,10 +297,13 @@ fn told_how(
 ) -> Result<Vec<&'static str>, String> {
     match how {
         Ok(()) => {
-            tracing::info!("configuration read anew: {} rules", config.rules.list.len());
+            tracing::info!(
+                "configuration read again: {} rules",
+                config.rules.list.len()
+            );
             if !later.is_empty() {
                 tracing::warn!(
-                    "{} stays as it was until the service is started anew (systemctl restart onbeat)",
+                    "{} stays as it was until the service is restarted (systemctl restart onbeat)",
                     later.join(", ")
                 );
             }

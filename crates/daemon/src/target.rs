@@ -52,7 +52,7 @@ impl Target {
         }
         let pidfd = open_process(status.process).map_err(|error| match error.raw_os_error() {
             Some(libc::ESRCH | libc::EINVAL) => gone(),
-            _ => Fault::Failed(format!("task {tid} cannot be held fast: {error}")),
+            _ => Fault::Failed(format!("task {tid} cannot be opened (pidfd_open): {error}")),
         })?;
         // All that is read from here on is of the process that the descriptor holds, if that lives
         // still.

@@ -48,6 +48,6 @@ pub(crate) fn stopping() {
 /// Without systemd they go nowhere; with it, a word that is lost is said again.
 fn tell(what: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(what) {
-        tracing::warn!("cannot tell systemd how things stand: {error}");
+        tracing::warn!("cannot notify systemd: {error}");
     }
 }

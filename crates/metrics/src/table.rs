@@ -65,7 +65,7 @@ pub(crate) const TRACKED: Metric = gauge(
 pub(crate) const WITH_RHYTHM: Metric = gauge(
     "onbeat_threads_with_rhythm",
     "threads",
-    "Watched threads that keep a rhythm now.",
+    "Watched threads that have a period now.",
 );
 pub(crate) const RESERVED: Metric = gauge(
     "onbeat_threads_reserved",
@@ -108,7 +108,7 @@ pub(crate) const LOST: Metric = counter(
 pub(crate) const JOBS: Metric = counter(
     "onbeat_jobs_total",
     "jobs",
-    "Jobs of all threads with a rhythm, those that have ended among them.",
+    "Jobs of all threads with a period, those that have ended among them.",
 );
 pub(crate) const MISSED: Metric = counter(
     "onbeat_missed_deadlines_total",
@@ -118,7 +118,7 @@ pub(crate) const MISSED: Metric = counter(
 pub(crate) const EXHAUSTIONS: Metric = counter(
     "onbeat_budget_exhaustions_total",
     "times",
-    "How often a budget of a thread with a rhythm ran out.",
+    "How often a budget of a thread with a period ran out.",
 );
 /// One series for each application with a watched thread.
 const fn of_application(metric: Metric) -> Metric {
@@ -149,7 +149,7 @@ pub(crate) const APPLICATION_CPU: Metric = of_application(counter(
 pub(crate) const APPLICATION_JOBS: Metric = of_application(counter(
     "onbeat_application_jobs_total",
     "jobs",
-    "Jobs of the application's threads with a rhythm.",
+    "Jobs of the application's threads with a period.",
 ));
 pub(crate) const APPLICATION_MISSED: Metric = of_application(counter(
     "onbeat_application_missed_deadlines_total",
@@ -192,7 +192,7 @@ pub(crate) const THREAD_CPU: Metric = of_each(counter(
 pub(crate) const THREAD_JOBS: Metric = of_each(counter(
     "onbeat_thread_jobs_total",
     "jobs",
-    "The thread's jobs since its rhythm was found.",
+    "The thread's jobs since its period was found.",
 ));
 pub(crate) const THREAD_MISSED: Metric = of_each(counter(
     "onbeat_thread_missed_deadlines_total",

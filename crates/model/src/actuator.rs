@@ -45,14 +45,16 @@ pub enum Refusal {
     #[error("no room for {wanted}: {advice}")]
     NoRoom { wanted: Bandwidth, advice: String },
     /// The owner of the task may not have that much.
-    #[error("no more than {left} is left of what its owner may have: {advice}")]
+    #[error("its quota has no room: {advice}")]
     OverQuota {
         /// The reservation that this task can have.
         left: Bandwidth,
         advice: String,
     },
     /// Possible, but not before the given time: the kernel has not let go of earlier bandwidth.
-    #[error("not before {until:?}: the task's earlier reservation is still being counted")]
+    #[error(
+        "the kernel still counts the task's earlier reservation: it can have one a moment later"
+    )]
     Settling { until: Instant },
     /// The task may not run on all CPUs that reservations live on.
     #[error("its CPU affinity is narrower than its root domain: {advice}")]
@@ -67,9 +69,9 @@ pub enum Refusal {
     #[error("the speed of the CPUs cannot be set here")]
     NoSpeeds,
     /// The task is no ordinary one, or has a share of its own already.
-    #[error("only an ordinary task at nice 0 is boosted, and it has {now}")]
+    #[error("only ordinary tasks at nice 0 are raised, and it has {now}")]
     NotOrdinary { now: String },
-    #[error("tasks cannot be boosted here")]
+    #[error("threads cannot be raised here")]
     NoBoosts,
     /// Anything else the kernel said.
     #[error("{0}")]

@@ -78,7 +78,7 @@ const SECTIONS: [ManSection; 4] = [
         &[
             (
                 "onbeat.dev/keep",
-                "\"true\": the pod's containers are kept.",
+                "\"true\": the pod's containers are served.",
             ),
             (
                 "onbeat.dev/cap",
@@ -113,7 +113,7 @@ const SECTIONS: [ManSection; 4] = [
         "EXAMPLES",
         &[(
             "kubectl annotate pod film onbeat.dev/keep=true",
-            "Takes effect when the pod's containers start anew.",
+            "Takes effect when the pod's containers restart.",
         )],
     ),
 ];

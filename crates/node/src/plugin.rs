@@ -131,7 +131,7 @@ impl Plugin {
         }
         self.is_synchronized = true;
         eprintln!(
-            "onbeat-node: {} containers live, {} of them are kept",
+            "onbeat-node: {} containers run, {} of them are served",
             containers.len(),
             kept.len()
         );
@@ -157,7 +157,7 @@ impl Plugin {
     fn keep(&self, pod: &PodSandbox, container: &Container) -> Option<ContainerId> {
         let name = name(pod, container);
         let not_kept = |why: String| {
-            eprintln!("onbeat-node: {name} is not kept, and starts as usual: {why}");
+            eprintln!("onbeat-node: {name} is not served, and starts as usual: {why}");
         };
         let entitlement = match Entitlement::of(&pod.annotations, container) {
             Ok(entitlement) => entitlement?,
@@ -181,7 +181,7 @@ impl Plugin {
         {
             Ok(()) => {
                 eprintln!(
-                    "onbeat-node: {name} is kept: at most {}",
+                    "onbeat-node: {name} is served: at most {}",
                     entitlement.bandwidth
                 );
                 Some(id)
@@ -199,7 +199,7 @@ impl Plugin {
         };
         match self.folder.remove(&id) {
             Ok(false) => {}
-            Ok(true) => eprintln!("onbeat-node: {} is no longer kept", name(pod, container)),
+            Ok(true) => eprintln!("onbeat-node: {} is no longer served", name(pod, container)),
             Err(error) => eprintln!(
                 "onbeat-node: cannot remove the rule of {}: {error}",
                 name(pod, container)

@@ -38,7 +38,7 @@ pub enum Broken {
     Protocol(#[from] ProtocolError),
     #[error("the container runtime refuses the plugin: {0}")]
     Refused(String),
-    #[error("the container runtime has not told its containers within {} s", PATIENCE.as_secs())]
+    #[error("the container runtime has not listed its containers within {} s", PATIENCE.as_secs())]
     Silent,
 }
 

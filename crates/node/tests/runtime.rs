@@ -226,7 +226,7 @@ fn a_mistake_is_told_with_pod_and_container_and_holds_nothing_up() {
     call.tell(Event::StartContainer, pod("true"), other);
     assert_eq!(runtime.rules().len(), 0);
     let log = runtime.log();
-    let told = "media/film/app is not kept, and starts as usual: the annotation onbeat.dev/keep is 'maybe': write";
+    let told = "media/film/app is not served, and starts as usual: the annotation onbeat.dev/keep is 'maybe': write";
     assert!(log.contains(told), "{log}");
     assert!(log.contains("has not 64 hexadecimal digits"), "{log}");
     // It lives, and knows what it does not know.

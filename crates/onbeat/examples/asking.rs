@@ -186,6 +186,11 @@ fn ask(bus: &Connection, words: &[&str]) -> zbus::Result<Value> {
                 &arguments,
             )?;
         }
+        "progress" => {
+            let reply = call(bus, MONITOR, "Progress", &(small(1), number(2)))?;
+            let body = reply.body();
+            return Ok(serde_json::from_str(body.deserialize()?).expect("it is JSON"));
+        }
         "reset" => drop(call(bus, REALTIMEKIT, "ResetKnown", &())?),
         "properties" => {
             let [name, path, interface] = REALTIMEKIT;

@@ -13,7 +13,7 @@ const MOST_ROWS: usize = 40;
 
 /// The figures of each application, below it those of its threads that had a rhythm, and a line on
 /// what onbeat itself used.
-pub(crate) fn of(report: &Report, own: Bandwidth, energy_uj: Option<u64>) -> String {
+pub(crate) fn of(report: &Report, own: Option<Bandwidth>, energy_uj: Option<u64>) -> String {
     let mut text = String::new();
     let (table, listed) = table(report);
     if listed > 0 {
@@ -33,11 +33,11 @@ pub(crate) fn of(report: &Report, own: Bandwidth, energy_uj: Option<u64>) -> Str
     }
     closing.push(match report.left_alone {
         0 if report.applications.is_empty() => {
-            "no thread was heard: the program had ended when the tracer was loaded".to_owned()
+            "no thread was seen: the program ended before the tracer was loaded".to_owned()
         }
-        0 => "no thread is without a rhythm".to_owned(),
-        1 => "1 thread has no rhythm".to_owned(),
-        n => format!("{n} threads have no rhythm"),
+        0 => "every thread has a period".to_owned(),
+        1 => "1 thread has no period".to_owned(),
+        n => format!("{n} threads have no period"),
     });
     match report.protected {
         0 => {}
@@ -53,7 +53,9 @@ pub(crate) fn of(report: &Report, own: Bandwidth, energy_uj: Option<u64>) -> Str
     if let Some(energy_uj) = energy_uj {
         closing.push(energy(energy_uj, report.elapsed));
     }
-    closing.push(format!("onbeat itself used {own} of a CPU"));
+    if let Some(own) = own {
+        closing.push(format!("onbeat itself used {own} of a CPU"));
+    }
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{}.", closing.join("; "));
     text
@@ -263,7 +265,7 @@ mod tests {
             began: Instant::ZERO,
             elapsed: Span::from_secs(4),
         };
-        let text = of(&report, Bandwidth::ZERO, None);
+        let text = of(&report, None, None);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[1].starts_with("player"), "{text}");
         assert!(
@@ -292,7 +294,7 @@ mod tests {
             began: Instant::ZERO,
             elapsed: Span::ZERO,
         };
-        let text = of(&report, Bandwidth::ZERO, None);
-        assert!(text.starts_with("no thread was heard"), "{text}");
+        let text = of(&report, None, None);
+        assert!(text.starts_with("no thread was seen"), "{text}");
     }
 }

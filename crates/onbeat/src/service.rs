@@ -3,11 +3,14 @@
 //! A connection to the bus holds the request: when onbeat ends, however it ends, the service gives
 //! everything back. A service that was started anew knows nothing of it, and is asked again.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::fs::File;
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -15,20 +18,33 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow};
 use async_io::Async;
 use onbeat_act::task;
-use onbeat_control::{Application, TimeHistogram};
-use onbeat_model::{Reservation, Span, TaskId};
-use onbeat_top::{ServiceConnection, ServiceError, State, ThreadSnapshot, WantedThreads, harmless};
+use onbeat_control::{Application, DoneJob, Progress, Report, Sums, ThreadReport};
+use onbeat_model::{Instant as Now, Reservation, Span, TaskId};
+use onbeat_top::{ServiceError, harmless};
+use serde::Serialize;
+use serde_json::Value as Json;
 use zbus::blocking::{Connection, connection};
 use zbus::zvariant::Value;
 
+use crate::cli::KeepOptions;
+use crate::commands::keep::write_report;
+use crate::history::{JobColumns, ThreadHistory};
+use crate::run_table;
+use onbeat_command::output::create;
 use onbeat_command::signals::Signals;
 
+const MONITOR: &str = "org.onbeat.Monitor1";
 const NAME: &str = "org.onbeat.Manager1";
 const PATH: &str = "/org/onbeat/Manager1";
 /// A service that has not answered by then does not.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often it is looked how things stand.
+/// How often it is looked how things stand...
 const PACE: Duration = Duration::from_secs(1);
+/// ... and where each job is wanted: the service remembers 64 of a thread.
+const PACE_OF_JOBS: Duration = Duration::from_millis(250);
+/// The decisions and the threads with jobs that a report has at most.
+const MOST_DECISIONS: usize = 10_000;
+const MOST_THREADS: usize = 256;
 
 /// The request.
 #[derive(Clone, Copy, Debug)]
@@ -62,40 +78,72 @@ struct Asked {
 /// The request, and its state.
 pub(crate) struct ClientSession {
     connection: Connection,
-    monitor: ServiceConnection,
     asked: Vec<Asked>,
     /// No service is there to be asked.
     is_alone: bool,
-    /// Each thread as it was last seen.
-    seen: BTreeMap<TaskId, ThreadSnapshot>,
-    /// The response times of its jobs since.
-    times: BTreeMap<TaskId, TimeHistogram>,
+    /// When a program that was asked for was last seen to have a thread.
+    is_seen: bool,
+    /// Each thread with a period as it was last seen.
+    seen: BTreeMap<TaskId, ThreadReport>,
     /// Each application that these work for, with its sums when it was last seen.
     applications: BTreeMap<u32, Application>,
-    /// The threads without a reservation of which the user was told.
-    told: BTreeSet<TaskId>,
+    files: Files,
+    /// What the user was told of refusals, without the figures.
+    told: BTreeSet<String>,
+    began: Now,
     next_look: Instant,
     quiet: bool,
 }
 
+/// The files that the user wants, and what they are made of.
+#[derive(Default)]
+struct Files {
+    report: Option<PathBuf>,
+    log: Option<BufWriter<File>>,
+    jobs: BTreeMap<TaskId, JobColumns>,
+    decisions: VecDeque<Json>,
+    /// From when on jobs are wanted, and until when decisions are known.
+    began: Now,
+    known_until: Now,
+}
+
+/// What `--report` writes.
+#[derive(Serialize)]
+struct ServedReport<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    history: Vec<ThreadHistory>,
+    decisions: &'a VecDeque<Json>,
+}
+
 impl ClientSession {
-    /// Connects to the system bus, or where DBUS_SYSTEM_BUS_ADDRESS says. Signals are to be blocked
-    /// before: it starts threads.
-    pub(crate) fn nothing_yet(quiet: bool) -> anyhow::Result<Self> {
+    /// Connects to the system bus, or where DBUS_SYSTEM_BUS_ADDRESS says, and opens the files that
+    /// are wanted. Signals are to be blocked before: it starts threads.
+    pub(crate) fn new(options: Option<&KeepOptions>) -> anyhow::Result<Self> {
         let connection =
-            connect().context("without sudo the system service acts, and it cannot be reached")?;
+            connect().context("without sudo onbeat asks the system service, which cannot be reached (start it with 'sudo systemctl enable --now onbeat', or use sudo)")?;
         has_the_bus_numbers(&connection)?;
+        let log = options.and_then(|options| options.log.as_deref());
+        let report = options.and_then(|options| options.report.clone());
+        let now = onbeat_kernel::clock::now();
         Ok(Self {
             connection,
-            monitor: ServiceConnection::connect()?,
             asked: Vec::new(),
             is_alone: false,
+            is_seen: false,
             seen: BTreeMap::new(),
-            times: BTreeMap::new(),
             applications: BTreeMap::new(),
+            files: Files {
+                log: log.map(create).transpose()?,
+                report,
+                began: now,
+                known_until: now,
+                ..Files::default()
+            },
             told: BTreeSet::new(),
+            began: now,
             next_look: Instant::now(),
-            quiet,
+            quiet: options.is_some_and(|options| options.quiet),
         })
     }
 
@@ -134,7 +182,12 @@ impl ClientSession {
         if Instant::now() < self.next_look {
             return;
         }
-        self.next_look = Instant::now() + PACE;
+        let pace = if self.files.report.is_some() {
+            PACE_OF_JOBS
+        } else {
+            PACE
+        };
+        self.next_look = Instant::now() + pace;
         self.follow_bus();
         // Without it, the next look tries again.
         let _ = unless_one_comes(signals, pin!(self.look()));
@@ -142,35 +195,54 @@ impl ClientSession {
 
     async fn look(&mut self) {
         self.follow_service().await;
-        let wanted = WantedThreads {
-            jobs_of: self.seen.keys().map(|thread| thread.tid).collect(),
-        };
-        if let Ok(snapshot) = self.monitor.see(&wanted).await {
-            for seen in snapshot.threads {
-                if self.is_ours(&seen) {
-                    self.tell(&seen);
-                    let times = self.times.entry(seen.task.id).or_default();
-                    seen.news
-                        .iter()
-                        .for_each(|done| times.record(done.response));
-                    self.seen.insert(seen.task.id, seen);
-                }
-            }
-            for application in snapshot.applications {
-                if self.threads_of(application.pid).next().is_some() {
-                    self.applications.insert(application.pid, application);
-                }
+        // The service may hear of what happened a while later.
+        let since = self.files.known_until - Span::from_secs(1);
+        let mut is_seen = false;
+        for place in 0..self.asked.len() {
+            let Some(process) = self.asked.get(place).map(|one| one.wish.task().tid) else {
+                break;
+            };
+            let Ok(progress) = self.progress(process, since).await else {
+                return;
+            };
+            is_seen |= !progress.applications.is_empty();
+            self.take_in(progress);
+        }
+        self.is_seen = is_seen;
+    }
+
+    async fn progress(&self, process: u32, since: Now) -> anyhow::Result<Progress<Json>> {
+        let (connection, asked) = (self.connection.inner(), (process, since.as_ns()));
+        let interface = Some(MONITOR);
+        let answer = connection.call_method(Some(NAME), PATH, interface, "Progress", &asked);
+        let answer = answer.await?;
+        let body = answer.body();
+        Ok(serde_json::from_str(body.deserialize()?)?)
+    }
+
+    fn take_in(&mut self, progress: Progress<Json>) {
+        for (task, why) in progress.refusals {
+            let text: String = why.chars().filter(|c| !c.is_ascii_digit()).collect();
+            if self.told.insert(text) {
+                self.say(&format!("{} ({}): {why}", task.comm, task.id));
             }
         }
+        let applications = progress.applications.into_iter();
+        self.applications
+            .extend(applications.map(|one| (one.pid, one)));
+        let periods = progress.threads.iter().map(|one| (one.task.id, one.period));
+        self.files
+            .take_in(progress.jobs, &periods.collect(), progress.decisions);
+        let threads = progress.threads.into_iter();
+        self.seen.extend(threads.map(|one| (one.task.id, one)));
     }
 
     /// A bus that was started anew knows no client.
     fn follow_bus(&mut self) {
         if self.connection.is_closed()
-            && let (Ok(connection), Ok(monitor)) = (connect(), ServiceConnection::connect())
+            && let Ok(connection) = connect()
         {
             self.connection = connection;
-            self.monitor = monitor;
             // It gives out the same names again.
             for one in &mut self.asked {
                 one.by = None;
@@ -220,32 +292,6 @@ impl ClientSession {
         }
     }
 
-    /// The service lists all threads of the user.
-    fn is_ours(&self, seen: &ThreadSnapshot) -> bool {
-        // A program whose first thread has ended goes on in the others.
-        self.seen
-            .values()
-            .any(|known| known.task.pid == seen.task.pid)
-            || self.asked.iter().any(|asked| match asked.wish {
-                ClientRequest::Track { process, children } => {
-                    seen.task.pid == process.tid || children && seen.application == process.tid
-                }
-                ClientRequest::Reserve { thread, .. } => seen.task.id == thread,
-            })
-    }
-
-    fn tell(&mut self, seen: &ThreadSnapshot) {
-        let is_refused = matches!(seen.state, State::Refused | State::TakenOver);
-        if !is_refused {
-            self.told.remove(&seen.task.id);
-        } else if !seen.why.is_empty() && self.told.insert(seen.task.id) {
-            self.say(&format!(
-                "{} ({}): {}",
-                seen.task.comm, seen.task.id, seen.why
-            ));
-        }
-    }
-
     fn say(&self, text: &str) {
         if !self.quiet {
             eprintln!("{}", message(text));
@@ -254,32 +300,111 @@ impl ClientSession {
 
     /// Whether one of the processes still runs, or a thread of theirs.
     pub(crate) fn is_any_alive(&self) -> bool {
-        self.asked.iter().any(|asked| asked.wish.is_alive())
+        self.is_seen
+            || self.asked.iter().any(|asked| asked.wish.is_alive())
             || self.seen.keys().any(|thread| task::is_alive(*thread))
     }
 
-    /// The applications that were kept on the beat, as they were last seen.
-    pub(crate) fn applications(&self) -> impl Iterator<Item = &Application> {
-        self.applications.values()
+    /// Prints the table, and writes the report: how things stood when they were last looked at.
+    pub(crate) fn close(mut self) -> anyhow::Result<()> {
+        let mut threads: Vec<ThreadReport> = self.seen.into_values().collect();
+        threads.sort_by_key(|thread| Reverse(thread.executed));
+        let applications: Vec<Application> = self.applications.into_values().collect();
+        let members = applications.iter().map(|one| one.members).sum::<u64>();
+        let report = Report {
+            left_alone: members.saturating_sub(threads.len() as u64),
+            protected: applications.iter().map(|one| one.by_nice).sum(),
+            applications,
+            threads,
+            earlier: Sums::default(),
+            lost_events: 0,
+            speeds: Vec::new(),
+            began: self.began,
+            elapsed: onbeat_kernel::clock::now().since(self.began),
+        };
+        if !self.quiet {
+            eprint!("{}", run_table::of(&report, None, None));
+        }
+        self.files.write(&report)
+    }
+}
+
+impl Files {
+    fn take_in(
+        &mut self,
+        jobs: Vec<(TaskId, Vec<DoneJob>)>,
+        periods: &BTreeMap<TaskId, Span>,
+        mut decisions: Vec<Json>,
+    ) {
+        let at = |decision: &Json| {
+            decision
+                .get("at_ns")
+                .and_then(Json::as_u64)
+                .map(Now::from_ns)
+        };
+        decisions.retain(|decision| at(decision) > Some(self.known_until));
+        let last = decisions.iter().filter_map(at).max();
+        self.known_until = last.unwrap_or(self.known_until);
+        if let Some(log) = &mut self.log {
+            // A full disk shows when it is closed.
+            let lines = decisions
+                .iter()
+                .try_for_each(|decision| writeln!(log, "{decision}"));
+            let _ = lines.and_then(|()| log.flush());
+        }
+        if self.report.is_none() {
+            return;
+        }
+        for (task, jobs) in jobs {
+            let is_known = self.jobs.contains_key(&task);
+            if let Some(period) = periods.get(&task)
+                && (is_known || self.jobs.len() < MOST_THREADS)
+            {
+                let columns = self.jobs.entry(task).or_default();
+                let known = columns.last_ended().unwrap_or(self.began);
+                let new = jobs.iter().filter(|job| job.ended > known);
+                new.for_each(|job| columns.push(job, *period));
+            }
+        }
+        // The report lists those on reservations alone.
+        let on_reservations = |decision: &Json| decision.get("old").is_some();
+        self.decisions
+            .extend(decisions.into_iter().filter(on_reservations));
+        let too_many = self.decisions.len().saturating_sub(MOST_DECISIONS);
+        self.decisions.drain(..too_many);
     }
 
-    /// Half, 95% and all of the thread's jobs took no longer, as far as they were seen.
-    pub(crate) fn response_times(&self, thread: TaskId) -> [Option<Span>; 3] {
-        let times = self.times.get(&thread);
-        [0.5, 0.95, 1.0].map(|share| times?.quantile(share))
-    }
-
-    /// The threads of one that have a period, as they were last seen.
-    pub(crate) fn threads_of(&self, application: u32) -> impl Iterator<Item = &ThreadSnapshot> {
-        let seen = self.seen.values();
-        seen.filter(move |seen| seen.application == application && seen.period.is_some())
+    fn write(&mut self, report: &Report) -> anyhow::Result<()> {
+        if let Some(log) = &mut self.log {
+            log.flush().context("cannot write the log")?;
+        }
+        let Some(path) = &self.report else {
+            return Ok(());
+        };
+        let history = std::mem::take(&mut self.jobs).into_iter();
+        let history = history.map(|(id, recent_jobs)| ThreadHistory {
+            id,
+            recent_jobs,
+            uncounted_jobs: JobColumns::default(),
+            wakeups_ns: Vec::new(),
+        });
+        let served = ServedReport {
+            report,
+            history: history.collect(),
+            decisions: &self.decisions,
+        };
+        write_report(path, &served)
     }
 }
 
 impl ClientRequest {
-    fn is_alive(&self) -> bool {
+    const fn task(&self) -> TaskId {
         let (Self::Track { process: task, .. } | Self::Reserve { thread: task, .. }) = *self;
-        task::is_alive(task)
+        task
+    }
+
+    fn is_alive(&self) -> bool {
+        task::is_alive(self.task())
     }
 }
 

@@ -55,8 +55,8 @@ pub(crate) fn of(threads: &[RecordedThread]) -> String {
     // Writing to a string cannot fail.
     let _ = match without {
         0 => Ok(()),
-        1 => writeln!(text, "1 thread had no rhythm."),
-        n => writeln!(text, "{n} threads had no rhythm."),
+        1 => writeln!(text, "1 thread had no period."),
+        n => writeln!(text, "{n} threads had no period."),
     };
     text
 }

@@ -262,6 +262,7 @@ fn seen(properties: &PropertyMap) -> ThreadSnapshot {
         executed: span("executed-ns"),
         path: text("path").to_owned(),
         why: text("why").to_owned(),
+        refusal: text("refusal").to_owned(),
         news: Vec::new(),
     }
 }

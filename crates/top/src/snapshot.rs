@@ -33,6 +33,8 @@ pub struct ThreadSnapshot {
     pub executed: Span,
     /// Why that was done to it which was done last; empty if nothing was.
     pub why: String,
+    /// Why it has no reservation, or a smaller one than it needs; empty otherwise.
+    pub refusal: String,
     /// The path of another thread that it works on; empty if there is none.
     pub path: String,
     /// Jobs that ended since the last snapshot, as far as they were wanted.
@@ -44,7 +46,7 @@ impl ThreadSnapshot {
         Self {
             state: view.state,
             task: view.task,
-            application: view.works_for.application,
+            application: view.served.application,
             user: None,
             period: view.rhythm.map(|rhythm| rhythm.period),
             confidence: view.rhythm.map_or(0.0, |rhythm| rhythm.confidence),
@@ -56,9 +58,9 @@ impl ThreadSnapshot {
             bursts: view.bursts,
             executed: view.executed,
             path: view
-                .works_for
                 .stage
                 .map_or_else(String::new, |stage| stage.to_string()),
+            refusal: view.served.refusal.unwrap_or_default(),
             why: view
                 .last
                 .map_or_else(String::new, |(_, why)| why.to_string()),
@@ -69,10 +71,11 @@ impl ThreadSnapshot {
     #[must_use]
     pub fn reason(&self) -> String {
         let why = match self.bursts {
+            _ if !self.refusal.is_empty() => self.refusal.clone(),
             _ if !self.why.is_empty() => self.why.clone(),
             0 => "it has not run yet".to_owned(),
-            1 => "no rhythm in one burst".to_owned(),
-            n => format!("no rhythm in {n} bursts"),
+            1 => "no period after one burst".to_owned(),
+            n => format!("no period after {n} bursts"),
         };
         if self.path.is_empty() || why.contains(&self.path) {
             why

@@ -22,6 +22,8 @@ pub(crate) struct ThreadAccount {
     pub(crate) marks: Marks,
     pub(crate) holding: Holding,
     pub(crate) last_decision: Option<(What, Why)>,
+    /// Why it was last refused something.
+    pub(crate) last_refusal: Option<Why>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]

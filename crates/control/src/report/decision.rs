@@ -56,6 +56,9 @@ impl DecisionLog {
     /// Enters a decision, also into the `account` of its thread.
     pub(crate) fn enter(&mut self, account: &mut ThreadAccount, entry: Entry) {
         account.last_decision = Some((entry.what, entry.why.clone()));
+        if entry.what == What::Refused {
+            account.last_refusal = Some(entry.why.clone());
+        }
         self.0.push(entry);
     }
 

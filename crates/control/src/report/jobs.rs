@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 
 use onbeat_model::{Instant, Job, Span};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A second of a thread of 64 Hz, and two kilobytes.
 const JOBS: usize = 64;
 
 /// How many jobs a thread did, from when its period was known. What is counted in every view.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct JobCounts {
     pub jobs: u64,
     /// Those that ended after the next one's release.
@@ -26,7 +26,7 @@ impl JobCounts {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct DoneJob {
     pub ended: Instant,
     pub response: Span,

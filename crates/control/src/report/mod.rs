@@ -12,14 +12,14 @@ pub(crate) mod stage;
 pub(crate) mod state;
 pub(crate) mod view;
 
-use onbeat_model::{Bandwidth, Instant, Rhythm, Span, Task};
+use onbeat_model::{Bandwidth, Instant, Rhythm, Span, Task, TaskId};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{AtSpeed, Stage, State};
 use account::ThreadAccount;
 use application::{Application, Means};
 use exited::Sums;
-use jobs::JobCounts;
+use jobs::{DoneJob, JobCounts};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ResponseTimes {
@@ -33,15 +33,15 @@ pub struct ResponseTimes {
     pub max: Span,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ServedBy {
     pub application: u32,
     pub means: Means,
-    /// Why it was refused a reservation, if it had a period and none in the end.
+    /// Why it has no reservation, though it has a period, or a smaller one than it needs.
     pub refusal: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct MarkFigures {
     pub marks: u64,
     /// Marks dropped because there were too many.
@@ -49,7 +49,7 @@ pub struct MarkFigures {
     pub missed_told: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct ReservationFigures {
     #[serde(rename = "reserved_after_ns")]
     pub reserved_after: Option<Span>,
@@ -63,7 +63,7 @@ pub struct ReservationFigures {
     pub exhaustions: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct ThreadReport {
     #[serde(flatten)]
     pub task: Task,
@@ -131,6 +131,18 @@ impl ThreadReport {
             executed: account.executed,
         }
     }
+}
+
+/// What a client of the service is told of a program: the present figures, and what happened since
+/// it last asked.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Progress<D> {
+    pub applications: Vec<Application>,
+    pub threads: Vec<ThreadReport>,
+    /// Why threads have no reservation or boost, or a smaller one than they need, now.
+    pub refusals: Vec<(Task, String)>,
+    pub jobs: Vec<(TaskId, Vec<DoneJob>)>,
+    pub decisions: Vec<D>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -107,10 +107,10 @@ impl fmt::Display for Why {
             Self::Waits => f.write_str("its application waits for CPUs that others use"),
             Self::NoNeed => f.write_str("nobody else wants its CPUs"),
             Self::Compares => f.write_str(
-                "its application waits for CPUs all the same: it goes without for a moment, to compare",
+                "its application still waits for CPUs: it goes without help for a moment, to compare",
             ),
             Self::NoBetter => f.write_str(
-                "its application waits no longer without: it goes without for a while",
+                "its application waits no longer without help: it goes without for a while",
             ),
             Self::UsedUp => f.write_str("its application has used up what it may use above others"),
             Self::ShortestPeriod => f.write_str("by the shortest period in its application"),
@@ -119,13 +119,13 @@ impl fmt::Display for Why {
                 f.write_str("it asked for a real-time priority, and gets that")
             }
             Self::Changed => f.write_str("it or another program set its nice value"),
-            Self::UserOverQuota => f.write_str("its user has used more than the quota gives"),
+            Self::UserOverQuota => f.write_str("its user has used up the quota"),
             Self::Exhausted => f.write_str("a job ran out of budget"),
             Self::Yields => f.write_str(
                 "it calls sched_yield(): that gives up the rest of a reservation's budget, so it goes without",
             ),
             Self::OverQuota => f.write_str(
-                "it uses more than its reservation, and its owner has used more than the quota: it has none until that is made up for",
+                "it uses more than its reservation, and its user has used up the quota: it has no reservation until the quota has filled again",
             ),
             Self::RateChanged { from, to } => {
                 write!(f, "its period changed from {from} to {to}")

@@ -2,16 +2,10 @@
 
 use onbeat_model::{Reservation, Rhythm, Span, Task};
 
+use super::ServedBy;
 use super::account::ThreadAccount;
 use super::jobs::JobCounts;
 use crate::{Stage, State, What, Why};
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct WorksFor {
-    pub application: u32,
-    /// The path that it works on, if it is served for another thread.
-    pub stage: Option<Stage>,
-}
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
@@ -20,7 +14,9 @@ pub struct View {
     pub kept: bool,
     pub state: State,
     pub held: Option<Reservation>,
-    pub works_for: WorksFor,
+    pub served: ServedBy,
+    /// The path that it works on, if it is served for another thread.
+    pub stage: Option<Stage>,
     pub counted: JobCounts,
     pub exhaustions: u64,
     pub bursts: u64,
@@ -33,7 +29,8 @@ impl View {
     pub(crate) fn of(
         task: Task,
         (rhythm, kept): (Option<Rhythm>, bool),
-        (state, held, works_for): (State, Option<Reservation>, WorksFor),
+        (state, held, stage): (State, Option<Reservation>, Option<Stage>),
+        served: ServedBy,
         account: &ThreadAccount,
     ) -> Self {
         Self {
@@ -42,7 +39,8 @@ impl View {
             kept,
             state,
             held,
-            works_for,
+            served,
+            stage,
             counted: account.counted,
             exhaustions: account.exhaustions,
             bursts: account.bursts,

@@ -20,7 +20,7 @@ use crate::report::{Report, ServedBy, ThreadReport};
 use crate::slots::Slot;
 use crate::speed::SpeedGovernor;
 use crate::timer::TimerEvent;
-use crate::{Decision, Party, Settings, State, View, What, Why, WorksFor};
+use crate::{Decision, Party, Settings, State, View, What, Why};
 
 impl<A: Actuator> Controller<A> {
     /// The decisions since this was last called. Those that the caller does not take are dropped.
@@ -316,6 +316,12 @@ impl<A: Actuator> Controller<A> {
         slots.filter_map(move |slot| self.report_of(slot, false, now))
     }
 
+    /// The figures of `task`, if it ever had a rhythm.
+    #[must_use]
+    pub fn report_on(&self, task: TaskId, now: Instant) -> Option<ThreadReport> {
+        self.report_of(self.tasks.find(task)?, false, now)
+    }
+
     /// The figures of a thread that ever had a rhythm.
     pub(super) fn report_of(&self, slot: Slot, ended: bool, now: Instant) -> Option<ThreadReport> {
         let thread = self.tasks.get(slot)?;
@@ -341,11 +347,13 @@ impl<A: Actuator> Controller<A> {
     /// How the thread in `slot` is or was served.
     fn served(&self, slot: Slot) -> Option<ServedBy> {
         let thread = self.tasks.get(slot)?;
-        let refusal = match &thread.account.last_decision {
+        let account = &thread.account;
+        let refusal = match &account.last_decision {
+            _ if self.enforcer.server(slot).ceiling().is_some() => account.last_refusal.as_ref(),
             Some((What::Refused, why) | (_, why @ Why::Yields))
                 if self.state_of(slot) == State::Refused =>
             {
-                Some(why.to_string())
+                Some(why)
             }
             _ => None,
         };
@@ -359,7 +367,7 @@ impl<A: Actuator> Controller<A> {
         Some(ServedBy {
             application: thread.application(),
             means,
-            refusal,
+            refusal: refusal.map(Why::to_string),
         })
     }
 
@@ -378,7 +386,7 @@ impl<A: Actuator> Controller<A> {
             comm: thread.task.comm,
             is_first: thread.task.id.tid == served.application,
             means: served.means,
-            is_refused: served.refusal.is_some(),
+            is_refused: served.refusal.is_some() && self.enforcer.held(slot).is_none(),
             since: thread.estimator.first_heard(),
             jobs: account.counted.jobs,
             missed: account.counted.missed,
@@ -449,15 +457,12 @@ impl<A: Actuator> Controller<A> {
     }
 
     pub fn view(&self) -> impl Iterator<Item = View> {
-        self.tasks.iter().map(|(slot, thread)| {
-            let estimator = &thread.estimator;
-            let rhythm = (estimator.rhythm(), estimator.is_locked());
-            let works_for = WorksFor {
-                application: thread.application(),
-                stage: self.pipelines.role(slot).stage(),
-            };
-            let stands = (self.state_of(slot), self.enforcer.held(slot), works_for);
-            View::of(thread.task, rhythm, stands, &thread.account)
+        self.tasks.iter().filter_map(|(slot, thread)| {
+            let stage = self.pipelines.role(slot).stage();
+            let stands = (self.state_of(slot), self.enforcer.held(slot), stage);
+            let rhythm = (thread.estimator.rhythm(), thread.estimator.is_locked());
+            let (served, account) = (self.served(slot)?, &thread.account);
+            Some(View::of(thread.task, rhythm, stands, served, account))
         })
     }
 

@@ -240,7 +240,8 @@ impl ManagerObject {
             .filter(|other| other.account.uid == caller.account.uid);
         if his.count() >= MOST_SUBSCRIBERS {
             return Err(BusError::OverQuota(
-                "too many connections are told of changes: unsubscribe one".to_owned(),
+                "too many of your connections are subscribed to changes: unsubscribe one"
+                    .to_owned(),
             ));
         }
         subscribers.insert(Arc::clone(&caller.client.name), caller);

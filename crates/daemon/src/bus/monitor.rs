@@ -77,6 +77,27 @@ impl Monitor {
             seen.wakeups.iter().map(|at| at.as_ns()).collect(),
         ))
     }
+
+    /// How the program goes on to which a process belongs, as far as the caller may see it: one
+    /// object in JSON, with the applications, threads and decisions that "onbeat run --report"
+    /// writes. Decisions and jobs are those after a time; of the jobs of each thread, the last 64.
+    #[zbus(out_args("progress"))]
+    async fn progress(
+        &self,
+        process: u32,
+        since_ns: u64,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> Result<String, BusError> {
+        let caller = self.callers.of(&header, connection).await?;
+        let query = (process, Instant::from_ns(since_ns));
+        let progress = self
+            .requests
+            .ask(|reply| ServiceRequest::Progress(caller, query, reply))
+            .await?;
+        let text = serde_json::to_string(&progress);
+        text.map_err(|error| BusError::Failed(error.to_string()))
+    }
 }
 
 fn job(done: &DoneJob) -> JobTuple {

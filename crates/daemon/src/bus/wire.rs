@@ -86,6 +86,7 @@ pub fn track_in_body(body: &[u8], endian: Endian) -> Option<Result<bool, Fault>>
     let data = Data::new(body, Encoding::new_dbus(endian, 0));
     let _ = data.deserialize::<(u32, u64, u64, u64)>();
     let _ = data.deserialize::<(u64, Vec<u32>, u32)>();
+    let _ = data.deserialize::<(u32, u64)>();
     let _ = data.deserialize::<(u64, u64, i32)>();
     let _ = data.deserialize::<(String, String, OwnedValue)>();
     let track = data.deserialize::<(u32, HashMap<String, OwnedValue>)>();
@@ -112,7 +113,7 @@ pub(super) fn described(item: &Item) -> Properties {
         ("namespace", name(place.namespace)),
         ("thread", view.task.id.tid.into()),
         ("process", view.task.pid.into()),
-        ("application", view.works_for.application.into()),
+        ("application", view.served.application.into()),
         ("started-ticks", view.task.id.started_ticks.into()),
         ("name", text(&view.task.comm.to_text())),
         ("user", item.uid.into()),
@@ -145,10 +146,13 @@ pub(super) fn described(item: &Item) -> Properties {
             "path",
             text(
                 &view
-                    .works_for
                     .stage
                     .map_or_else(String::new, |stage| stage.to_string()),
             ),
+        ),
+        (
+            "refusal",
+            text(view.served.refusal.as_deref().unwrap_or_default()),
         ),
         (
             "why",

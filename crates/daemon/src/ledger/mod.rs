@@ -423,6 +423,17 @@ impl Ledger {
         self.made_up_at(account).max(of_all)
     }
 
+    /// The quota of `task` of which too much was used, if there is one.
+    #[must_use]
+    pub fn used_up(&self, task: TaskId) -> Option<(Whose, Bandwidth)> {
+        let mut quotas = self.quotas_of(self.account(task)?);
+        let (whose, quota) = quotas.find(|(whose, _)| {
+            let spending = self.spending.get(whose);
+            spending.is_some_and(Spending::is_over)
+        })?;
+        Some((whose, quota.bandwidth))
+    }
+
     /// When the quotas of `account` of which too much was used are made up for.
     fn made_up_at(&self, account: &Account) -> Option<Instant> {
         let over = self.quotas_of(account).filter_map(|(whose, quota)| {

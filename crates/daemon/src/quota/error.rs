@@ -23,14 +23,42 @@ impl std::fmt::Display for Whose {
     }
 }
 
+impl Whose {
+    /// The line of the configuration that sets `key` for it.
+    fn line(self, key: &str, value: impl std::fmt::Display) -> String {
+        let section = match self {
+            Self::User(_) => "under [quota]".to_owned(),
+            Self::Group(gid) => format!("under [quota.group.NAME] of group {gid}"),
+            Self::Rule(_) => "in the rule".to_owned(),
+        };
+        format!(
+            "have root write {key} = {value} {section} in /etc/onbeat/onbeat.toml, then systemctl reload onbeat"
+        )
+    }
+
+    /// Why its tasks are ordinary ones for now: they used all of `quota`.
+    pub(crate) fn used_up(self, quota: Bandwidth) -> String {
+        format!(
+            "{self} has used up the CPU time that goes before other programs ({quota} of a CPU), and gets more as time \
+             passes; for more, {}",
+            self.line("bandwidth", percent(quota + quota))
+        )
+    }
+}
+
+/// At least `bandwidth`, as the configuration has it.
+fn percent(bandwidth: Bandwidth) -> String {
+    format!(
+        "\"{:.0}%\"",
+        (bandwidth.as_cpus() * 20.0 - 1e-6).ceil() * 5.0
+    )
+}
+
 /// Why something is not to be charged.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum QuotaError {
     /// It is too much.
-    #[error(
-        "{whose} may reserve {most}, of which {left} is left for this task: ask for less, end another \
-             reservation, or have the quota raised in onbeat.toml"
-    )]
+    #[error("{whose} may reserve {most} of a CPU, of which {left} is left for this task")]
     Bandwidth {
         /// The owner of the quota.
         whose: Whose,
@@ -41,7 +69,8 @@ pub enum QuotaError {
     },
     /// It is one task too many.
     #[error(
-        "{whose} may have {most} tasks, and has them: give one back, or have the quota raised in onbeat.toml"
+        "{whose} may have {most} threads in the service, and has them: end a program, or {}",
+        .whose.line("tasks", u64::from(*.most) * 2)
     )]
     Tasks {
         /// The owner of the quota.
@@ -50,7 +79,7 @@ pub enum QuotaError {
         most: u32,
     },
     /// A period, a deadline or a runtime is too short.
-    #[error("a {what} of {given} is shorter than {whose} may have: ask for at least {shortest}")]
+    #[error("a {what} of {given} is shorter than {whose} may have ({shortest})")]
     TooShort {
         /// The owner of the quota.
         whose: Whose,
@@ -63,8 +92,7 @@ pub enum QuotaError {
     },
     /// The runtime is too long, with those of the others.
     #[error(
-        "all runtimes of {whose} together may be {most}, of which {left} is left for this task: ask for a shorter \
-             period with a shorter runtime, end another reservation, or have longest-runtime raised in onbeat.toml"
+        "all runtimes of {whose} together may be {most}, of which {left} is left for this task"
     )]
     TooLong {
         /// The owner of the quota.
@@ -80,7 +108,7 @@ pub enum QuotaError {
     )]
     Unsettled,
     /// No account has the task.
-    #[error("no client asked for the task")]
+    #[error("the task is not tracked")]
     Unknown,
 }
 
@@ -88,14 +116,34 @@ impl QuotaError {
     /// The same as the actuator's refusal of `wanted`, with how much there may be instead.
     #[must_use]
     pub fn to_refusal(self, wanted: Reservation) -> Refusal {
-        let left = match self {
-            Self::Bandwidth { left, .. } => left,
-            Self::TooLong { left, .. } => Bandwidth::of(left, wanted.period()),
-            _ => Bandwidth::ZERO,
+        let (left, line) = match self {
+            Self::Bandwidth { whose, most, left } => {
+                let enough = most - left + super::density(wanted);
+                (left, Some(whose.line("bandwidth", percent(enough))))
+            }
+            Self::TooLong { whose, most, left } => {
+                let enough =
+                    Span::from_ms((most - left + wanted.runtime()).as_ns() / 1_000_000 + 1);
+                let left = Bandwidth::of(left, wanted.period());
+                (
+                    left,
+                    Some(whose.line("longest-runtime", format!("\"{enough}\""))),
+                )
+            }
+            Self::TooShort {
+                whose, what, given, ..
+            } => (
+                Bandwidth::ZERO,
+                Some(whose.line(&format!("shortest-{what}"), format!("\"{given}\""))),
+            ),
+            _ => (Bandwidth::ZERO, None),
         };
         Refusal::OverQuota {
             left,
-            advice: self.to_string(),
+            advice: match line {
+                Some(line) => format!("{self}: ask for less, end another reservation, or {line}"),
+                None => self.to_string(),
+            },
         }
     }
 }

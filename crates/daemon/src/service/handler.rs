@@ -129,6 +129,15 @@ impl Handler {
                     MonitorReply::of(&caller.account, &query, registry, controller, turn.now);
                 answer(&reply, Ok(seen));
             }
+            ServiceRequest::Progress(caller, (process, since), reply) => {
+                turn.publish();
+                let (registry, controller) = (turn.registry, &*turn.controller);
+                let query = (process, since);
+                let mut progress =
+                    monitor::progress(&caller.account, query, registry, controller, turn.now);
+                progress.decisions = turn.publisher.decisions_on(&progress.jobs, since);
+                answer(&reply, Ok(progress));
+            }
             ServiceRequest::Count(caller, reply) => {
                 turn.publish();
                 let (registry, controller) = (turn.registry, &*turn.controller);

@@ -182,7 +182,10 @@ fn bar<S: Sensor, A: Actuator>(turn: &mut Turn<'_, S, A>) {
             .account(task)
             .map_or(0, |account| account.uid);
         if turn.publisher.may_write(payer, turn.now) {
-            tracing::warn!(tid = task.tid, "thread {task} gets nothing more: {BARRED}");
+            tracing::warn!(
+                tid = task.tid,
+                "thread {task} is no longer served: {BARRED}"
+            );
         }
     }
 }

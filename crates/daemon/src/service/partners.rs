@@ -44,7 +44,7 @@ impl PartnerUpkeep {
             if let Some(why) = why.filter(|_| self.lines.admits(payer, turn.now)) {
                 tracing::info!(
                     tid,
-                    "thread {tid} works with thread {of}, and is not tracked with it: {why}"
+                    "thread {tid} works with thread {of}, and is not served with it: {why}"
                 );
             }
             turn.controller
@@ -58,7 +58,7 @@ impl PartnerUpkeep {
         for (uid, count) in self.lines.left_out(now) {
             tracing::info!(
                 uid,
-                "{count} more threads work with some that are tracked for user {uid}, and are not tracked with them, either"
+                "{count} more threads work with threads of user {uid}, and are not served with them, either"
             );
         }
     }

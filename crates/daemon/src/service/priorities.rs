@@ -283,7 +283,10 @@ impl RealTimePriorities {
                 // It is said once; the task stays in the list of those that have a priority from
                 // here.
                 self.raised_for.remove(&task);
-                tracing::warn!(tid = task.tid, "task {task} cannot be put back: {refusal}");
+                tracing::warn!(
+                    tid = task.tid,
+                    "task {task} cannot get its former scheduling back: {refusal}"
+                );
             }
         }
     }

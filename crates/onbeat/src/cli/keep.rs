@@ -41,15 +41,15 @@ pub(crate) struct KeepOptions {
     #[arg(long, help_heading = "Limits")]
     pub(crate) hard: bool,
 
-    /// A running process that gets reservations, too; may be given several times
+    /// A running process to serve, too; may be given several times
     #[arg(long, value_name = "PID", help_heading = "Targets")]
     pub(crate) also: Vec<u32>,
-    /// Also reserve for the processes that the program starts
+    /// Also serve the processes that the program starts
     #[arg(long, help_heading = "Targets")]
     pub(crate) children: bool,
 
-    /// Reservations for threads of other programs on the pipeline: display server, sound server,
-    /// compositor
+    /// Whether to serve threads of other programs on the pipeline, too: display server, sound
+    /// server, compositor
     ///
     /// onbeat finds the threads that work for each job by who wakes whom. Each gets the pipeline's
     /// period and a budget, as long as a thread with a reservation needs it. Works with the tracer
@@ -66,7 +66,7 @@ pub(crate) struct KeepOptions {
     /// Act also while no other program wants the CPUs
     ///
     /// LFS++'s setting. By default nothing is changed until a thread waits for a CPU that another
-    /// program uses. The tracers other than bpf do not tell that, and imply this.
+    /// program uses. The tracers other than bpf do not show that, and imply this.
     #[arg(long, help_heading = "Limits")]
     pub(crate) always: bool,
 

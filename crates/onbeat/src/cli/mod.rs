@@ -69,13 +69,13 @@ pub(crate) struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Start a program and reserve CPU time for it
+    /// Start a program and keep CPU time for it
     ///
     /// Ends when the program ends, with its exit status, and prints a table of its threads. With
     /// root's rights (or CAP_SYS_NICE, CAP_BPF and CAP_PERFMON) onbeat acts itself, otherwise it
     /// asks the system service.
     Run(RunArgs),
-    /// Reserve CPU time for running processes
+    /// Keep CPU time for running processes
     ///
     /// Ends when they have all ended, or on Ctrl-C; every changed thread then gets back what it
     /// had. With root's rights (or CAP_SYS_NICE, CAP_BPF and CAP_PERFMON) onbeat acts itself,

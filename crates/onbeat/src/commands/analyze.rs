@@ -114,7 +114,7 @@ fn tell_the_rest(recording: &Recording, findings: &[Finding]) {
     let quiet = recording.tasks.len().saturating_sub(shown.len());
     if quiet > 0 {
         eprintln!(
-            "{quiet} more with fewer than {FEWEST_WAKEUPS} wakeups, too few to tell a rhythm"
+            "{quiet} more with fewer than {FEWEST_WAKEUPS} wakeups, too few to find a period"
         );
     }
     if findings.iter().any(|finding| !finding.complete) {

@@ -5,7 +5,7 @@ pub(crate) mod attach;
 pub(crate) mod daemon;
 pub(crate) mod doctor;
 pub(crate) mod generate;
-mod keep;
+pub(crate) mod keep;
 pub(crate) mod lab;
 pub(crate) mod mark;
 pub(crate) mod record;

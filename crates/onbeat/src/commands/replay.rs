@@ -76,7 +76,11 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         if !history.decisions().is_empty() {
             writeln!(output, "{}", table(history.decisions(), began))?;
         }
-        write!(output, "{}", run_table::of(&report, closing.loop_cpu, None))?;
+        write!(
+            output,
+            "{}",
+            run_table::of(&report, Some(closing.loop_cpu), None)
+        )?;
         output.flush()?;
     }
     Ok(ExitCode::SUCCESS)

@@ -25,7 +25,8 @@ pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
     let mut actuator = DeadlineActuator::new(state_file, options);
 
     let gated = Gated::fork(&args.command).context("cannot start a process")?;
-    let task = task::identify(gated.pid()).context("the new process is gone")?;
+    let task =
+        task::identify(gated.pid()).context("the program ended before it had its reservation")?;
     actuator
         .reserve(task, reservation)
         .with_context(|| format!("cannot reserve {reservation}"))?;

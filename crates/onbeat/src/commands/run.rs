@@ -221,7 +221,9 @@ impl ChildProgram {
         if self.ended.is_none() {
             let pid = self.child.pid();
             if self.child.outlives_us() {
-                eprintln!("onbeat: interrupted twice: process {pid} is given back and runs on");
+                eprintln!(
+                    "onbeat: interrupted twice: onbeat ends, and process {pid} runs on with its former scheduling"
+                );
             } else {
                 eprintln!("onbeat: interrupted twice: process {pid} ends with its tracer");
             }

@@ -8,24 +8,24 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use onbeat_act::{may_reserve, task};
 use onbeat_control::Next;
-use onbeat_model::{Span, TaskId};
-use onbeat_top::{Align, ThreadSnapshot};
+use onbeat_model::TaskId;
 
 use super::run::ChildProgram;
 use crate::cli::{AttachArgs, ReserveArgs, RunArgs, ServiceOption};
 use crate::service::{ClientRequest, ClientSession};
 use onbeat_command::child::{Gated, ProgramEnd};
 use onbeat_command::signals::Signals;
-use onbeat_command::table::TextTable;
 
 /// How long it is waited for a signal between two looks.
 const PAUSE: Duration = Duration::from_millis(200);
 /// The flags that may stand beside it: the rest is for the service to decide.
-const WHOM_AND_WHAT: [&str; 7] = [
+const WHOM_AND_WHAT: [&str; 9] = [
     "--service",
     "--also",
     "--children",
     "--quiet",
+    "--report",
+    "--log",
     "--runtime",
     "--period",
     "--deadline",
@@ -41,27 +41,32 @@ pub(super) fn is_meant(option: &ServiceOption) -> anyhow::Result<bool> {
     if may_reserve() || option.given.iter().any(|flag| flag == "--dry-run") {
         return Ok(false);
     }
-    refuse_others(option).context("without sudo the system service acts")?;
+    refuse_others(option).context("without sudo onbeat asks the system service")?;
     Ok(true)
 }
 
 fn refuse_others(option: &ServiceOption) -> anyhow::Result<()> {
     let others = option.given.iter().map(String::as_str);
     let others: Vec<&str> = others.filter(|f| !WHOM_AND_WHAT.contains(f)).collect();
-    if !others.is_empty() {
-        bail!(
-            "the service does not take {}: leave that out, or use sudo; its settings are in onbeat.toml",
-            others.join(" and ")
-        );
-    }
-    Ok(())
+    let why = match others.as_slice() {
+        [] => return Ok(()),
+        ["--perfetto"] => "shows only jobs and decisions to its users, not each burst",
+        ["--cap"] => {
+            "limits you by your quota ([quota] in /etc/onbeat/onbeat.toml), for all your programs together"
+        }
+        _ => "serves all users, by the settings in /etc/onbeat/onbeat.toml",
+    };
+    bail!(
+        "the service {why}: leave out {}, or use sudo",
+        others.join(" and ")
+    )
 }
 
 /// Starts a program, tracked from its first instruction on; gives its exit status.
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
     let keep = &args.keep;
-    let mut held = ClientSession::nothing_yet(keep.quiet)?;
+    let mut held = ClientSession::new(Some(keep))?;
     let gated = Gated::fork(&args.command).context("cannot start a process")?;
     for pid in std::iter::once(gated.pid()).chain(keep.also.iter().copied()) {
         if let ControlFlow::Break(signal) = track(&mut held, pid, keep.children, &signals)? {
@@ -69,7 +74,10 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         }
     }
     let code = start(gated, &signals, &mut held);
-    close(&held, keep.quiet);
+    // What was run has its own status, whatever became of the files.
+    if let Err(error) = held.close() {
+        eprintln!("onbeat: {error:#}");
+    }
     Ok(code)
 }
 
@@ -77,7 +85,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
 pub(super) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
     let keep = &args.keep;
-    let mut held = ClientSession::nothing_yet(keep.quiet)?;
+    let mut held = ClientSession::new(Some(keep))?;
     for &pid in args.pids.iter().chain(&keep.also) {
         if let ControlFlow::Break(signal) = track(&mut held, pid, keep.children, &signals)? {
             return Ok(interrupted(signal));
@@ -87,7 +95,7 @@ pub(super) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
         held.attend(&signals);
         signals.wait_at_most(PAUSE);
     }
-    close(&held, keep.quiet);
+    held.close()?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -95,7 +103,7 @@ pub(super) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
 pub(super) fn reserve(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
     let reservation = args.reservation()?;
-    let mut held = ClientSession::nothing_yet(false)?;
+    let mut held = ClientSession::new(None)?;
     let gated = Gated::fork(&args.command).context("cannot start a process")?;
     let thread = identify(gated.pid())?;
     let wish = ClientRequest::Reserve {
@@ -120,6 +128,9 @@ fn track(
     children: bool,
     signals: &Signals,
 ) -> anyhow::Result<ControlFlow<i32>> {
+    if let Some(why) = task::off_limits(pid) {
+        bail!(why);
+    }
     let process = identify(pid)?;
     held.ask(ClientRequest::Track { process, children }, signals)
         .with_context(|| format!("cannot track process {pid}"))
@@ -144,76 +155,4 @@ fn start(gated: Gated, signals: &Signals, held: &mut ClientSession) -> ExitCode 
         signals.wait_at_most(PAUSE);
     }
     program.code()
-}
-
-/// How things stood when they were last looked at: each application, and below it its threads with
-/// a period.
-fn close(held: &ClientSession, quiet: bool) {
-    if quiet {
-        return;
-    }
-    let columns = [
-        ("application, thread", Align::Left),
-        ("id", Align::Right),
-        ("period", Align::Right),
-        ("jobs", Align::Right),
-        ("p50", Align::Right),
-        ("p95", Align::Right),
-        ("max", Align::Right),
-        ("missed", Align::Right),
-        ("used", Align::Right),
-        ("reserved", Align::Right),
-        ("", Align::Left),
-    ];
-    let mut table = TextTable::new(&columns);
-    let mut is_empty = true;
-    for application in held.applications() {
-        is_empty = false;
-        table.row([
-            application.comm.to_text(),
-            application.pid.to_string(),
-            String::new(),
-            application.jobs.to_string(),
-            String::new(),
-            String::new(),
-            String::new(),
-            application.missed.to_string(),
-            application.bandwidth_used.to_string(),
-            application.bandwidth_reserved.to_string(),
-            application.served(),
-        ]);
-        for seen in held.threads_of(application.pid) {
-            table.row(thread_row(seen, held.response_times(seen.task.id)));
-        }
-    }
-    if is_empty {
-        eprintln!("no thread showed a rhythm.");
-    } else {
-        eprint!("{table}");
-    }
-}
-
-fn thread_row(seen: &ThreadSnapshot, times: [Option<Span>; 3]) -> [String; 11] {
-    let [p50, p95, max] = times.map(|time| time.map_or("-".to_owned(), |time| time.to_string()));
-    let held = seen
-        .held
-        .map_or("-".to_owned(), |h| h.bandwidth().to_string());
-    let remark = match (&seen.path, seen.held) {
-        (path, _) if !path.is_empty() => path,
-        (_, None) => &seen.why,
-        _ => "",
-    };
-    [
-        format!("  {}", seen.task.comm.to_text()),
-        seen.task.id.to_string(),
-        seen.period.map_or("-".to_owned(), |p| p.to_string()),
-        seen.jobs.to_string(),
-        p50,
-        p95,
-        max,
-        seen.missed.to_string(),
-        String::new(),
-        held,
-        remark.to_owned(),
-    ]
 }

@@ -87,7 +87,7 @@ impl WatchedThreads {
             events.clear();
             let flow = tracer
                 .poll(PACE, &mut events)
-                .context("tracing broke off")?;
+                .context("the tracer failed")?;
             heard.hear(&events);
             heard.lasted = tracer.now().since(began);
             line.show(tracer.now(), &heard);

@@ -93,6 +93,14 @@ pub(crate) struct JobColumns {
     executed_ns: Vec<Span>,
 }
 
+impl ThreadHistory {
+    /// The first wakeup; the first release, where no wakeups are known.
+    pub(crate) fn first(&self) -> Option<Instant> {
+        let released = self.recent_jobs.release_ns.first();
+        self.wakeups_ns.first().or(released).copied()
+    }
+}
+
 impl RunHistory {
     /// The history of a recording, in which nothing was decided: all jobs are counted.
     pub(crate) fn of(recording: &Recording) -> Self {
@@ -201,7 +209,7 @@ impl RunHistory {
         threads.sort_by_cached_key(|thread| std::cmp::Reverse(executed(thread)));
         let told = threads.into_iter().take(SHOWN).map(|thread| {
             let period = thread.heard().0.map(|rhythm| rhythm.period.to_string());
-            let period = period.unwrap_or_else(|| "no rhythm".to_owned());
+            let period = period.unwrap_or_else(|| "no period".to_owned());
             format!("{} {period}", harmless(&thread.task.comm.to_text()))
         });
         let told: Vec<String> = told.collect();
@@ -379,6 +387,36 @@ fn jobs_of(recorded: Vec<Recorded>) -> Vec<Job> {
 }
 
 impl JobColumns {
+    /// When the last one ended.
+    pub(crate) fn last_ended(&self) -> Option<Instant> {
+        self.ended_ns.last().copied()
+    }
+
+    /// Adds a job of a thread with this period; of too many, the older half is left out.
+    pub(crate) fn push(&mut self, job: &DoneJob, period: Span) {
+        if self.ended_ns.len() >= store::MOST_BURSTS {
+            let half = ..store::MOST_BURSTS / 2;
+            for times in [
+                &mut self.release_ns,
+                &mut self.deadline_ns,
+                &mut self.ended_ns,
+            ] {
+                times.drain(half);
+            }
+            self.executed_ns.drain(half);
+        }
+        let deadline = job.ended - job.response + period;
+        self.release_ns.push(job.ended - job.response);
+        // The end of its period may be another by now.
+        self.deadline_ns.push(if job.missed {
+            deadline.min(job.ended - Span::from_ns(1))
+        } else {
+            deadline.max(job.ended)
+        });
+        self.ended_ns.push(job.ended);
+        self.executed_ns.push(job.executed);
+    }
+
     /// As many jobs as all lists hold.
     pub(crate) fn iter(&self) -> impl Iterator<Item = DoneJob> {
         let ends = self.deadline_ns.iter().zip(&self.ended_ns);
@@ -479,6 +517,6 @@ mod tests {
         let task = Task { id, pid: 7, comm };
         let at = Instant::ZERO;
         history.hear(&[Event::Tracked { at, task }]);
-        assert_eq!(history.busiest_rhythms(), "·]0;x· no rhythm");
+        assert_eq!(history.busiest_rhythms(), "·]0;x· no period");
     }
 }

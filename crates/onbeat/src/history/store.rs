@@ -13,7 +13,7 @@ use serde::Serialize;
 /// The size of the lists of all threads.
 const MOST_BYTES: usize = 16 << 20;
 /// The number of last bursts that are kept of each thread.
-const MOST_BURSTS: usize = 8192;
+pub(super) const MOST_BURSTS: usize = 8192;
 /// The number of threads.
 const MOST_THREADS: usize = 256;
 /// The first capacity of a list.

@@ -86,7 +86,7 @@ impl PageRun {
     /// Something can be drawn of it.
     pub(super) fn has_history(&self, thread: &PageThread) -> bool {
         self.history_of(thread)
-            .is_some_and(|history| !history.wakeups_ns.is_empty())
+            .is_some_and(|history| history.first().is_some())
     }
 
     /// The decisions for `thread`.
@@ -99,10 +99,7 @@ impl PageRun {
 
     /// The first time that is told.
     pub(crate) fn begins(&self) -> Instant {
-        let wakeups = self
-            .history
-            .iter()
-            .filter_map(|history| history.wakeups_ns.first().copied());
+        let wakeups = self.history.iter().filter_map(ThreadHistory::first);
         let decisions = self.decisions.iter().map(|entry| entry.at_ns);
         wakeups.chain(decisions).min().unwrap_or_default()
     }

@@ -72,7 +72,7 @@ fn optional<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
 
 fn summary(run: &PageRun) -> String {
     let mut text = format!(
-        "<p>{} with a rhythm in {}.",
+        "<p>{} with a period in {}.",
         counted(
             run.threads
                 .iter()

@@ -81,5 +81,5 @@ fn what_is_missing_or_does_not_fit_together_is_left_out() {
     uneven["threads"][0]["period_ns"] = json!(0);
     assert!(page(uneven).contains("</html>"));
     let empty = json!({"threads": [], "elapsed_ns": 0});
-    assert!(page(empty).contains("0 threads with a rhythm"));
+    assert!(page(empty).contains("0 threads with a period"));
 }

@@ -43,7 +43,9 @@ pub(super) fn section(run: &PageRun, thread: &PageThread, begin: Instant) -> Str
     text += &responses(thread, history, &jobs, begin);
     text += &budgets(run, thread, &jobs, begin);
     text += &distribution(thread, &jobs);
-    text += &spectrum(thread, history);
+    if !history.wakeups_ns.is_empty() {
+        text += &spectrum(thread, history);
+    }
     text += &changes(run, thread, begin);
     text + "</section>\n"
 }

@@ -107,6 +107,7 @@ impl Past {
                 exhaustions: 0,
                 bursts: 0,
                 executed: Span::ZERO,
+                refusal: String::new(),
                 path: of.stage.map_or_else(String::new, |stage| stage.to_string()),
                 why: String::new(),
                 news: Vec::new(),

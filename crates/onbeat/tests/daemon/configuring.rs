@@ -74,7 +74,7 @@ fn a_rule_tracks_by_itself_and_reading_anew_takes_away_only_what_nobody_names_an
     machine.configure("[quota]\nbandwidth = \"15%\"\n");
     machine.signal(libc::SIGHUP);
     eventually("no rule", || {
-        machine.log().contains("read anew: 0 rules").then_some(())
+        machine.log().contains("read again: 0 rules").then_some(())
     });
     eventually("the end of the rule", || is_ordinary(thread).then_some(()));
     assert!(is_reserved(sleeper.id()));

@@ -70,7 +70,7 @@ fn computes_with_it(how: &str) {
     assert!(!has_ended, "it computed for as long as it wanted");
     assert!(is_ordinary(computes.id()));
     eventually("a word about it", || {
-        machine.log().contains("gets nothing more").then_some(())
+        machine.log().contains("is no longer served").then_some(())
     });
     let answer = alice.refused(&reserve(waits.id()));
     assert!(

@@ -73,6 +73,13 @@ fn a_stranger_sees_neither_threads_nor_jobs_nor_wakeups() {
     for what in ["threads", "jobs", "wakeups"] {
         assert_eq!(seen[what].as_array().map(Vec::len), Some(0), "{seen}");
     }
+    let all = alice.told(&format!("progress {} 0", workload.id()));
+    let none = bob.told(&format!("progress {} 0", workload.id()));
+    for (what, of_all) in all.as_object().expect("an object") {
+        let of_all = of_all.as_array().map_or(0, Vec::len);
+        assert!(what == "refusals" || of_all > 0, "{all}");
+        assert_eq!(none[what].as_array().map(Vec::len), Some(0), "{none}");
+    }
     // No job ended after the end of time.
     let later = alice.told(&format!("look {} {thread} 0", u64::MAX));
     assert_eq!(later["jobs"].as_array().map(Vec::len), Some(0), "{later}");

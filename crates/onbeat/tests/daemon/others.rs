@@ -113,21 +113,22 @@ fn a_nice_level_that_somebody_gives_a_reserved_thread_is_told_once_and_stays() {
         let log = machine.log();
         log.lines().filter(|one| one.contains(line)).count()
     };
-    assert_eq!(told("nice level"), 0, "{}", machine.log());
+    assert_eq!(told("nice value"), 0, "{}", machine.log());
     for (before, now) in [(0, 7), (7, 9)] {
         let mut renice = Command::new("renice");
         let renice = renice.args(["-n", &now.to_string(), "-p", &tid.to_string()]);
         let reniced = renice.stdout(Stdio::null()).status();
         assert!(reniced.expect("it is there").success());
-        let line =
-            format!("sleep ({tid}): somebody else changed its nice level from {before} to {now};");
+        let line = format!(
+            "sleep ({tid}): another program changed its nice value from {before} to {now}:"
+        );
         eventually("a line in the log", || (told(&line) > 0).then_some(()));
         assert!(is_reserved(tid));
     }
     alice.done(&format!("release {tid}"));
     eventually("the way back", || (!is_reserved(tid)).then_some(()));
     assert_eq!(Attributes::get(tid).unwrap().nice(), Some(9));
-    assert_eq!(told("nice level"), 2, "{}", machine.log());
+    assert_eq!(told("nice value"), 2, "{}", machine.log());
 }
 
 #[test]

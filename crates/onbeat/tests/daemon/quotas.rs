@@ -126,7 +126,7 @@ fn who_leaves_a_reservation_and_ends_before_that_is_seen_is_charged_for_it() {
         assert!(is_about(figure(&mut mallory, "own-bandwidth"), expected));
     }
     let log = machine.log();
-    let about = "tasks of user 9 have left reservations by themselves: the kernel may count ";
+    let about = "threads of user 9 gave up reservations by themselves: the kernel may still count ";
     let lines: Vec<&str> = log.lines().filter(|line| line.contains(about)).collect();
     assert_eq!(lines.len(), 2, "{log}");
 }
@@ -187,10 +187,7 @@ fn who_needs_more_than_his_quota_is_never_held_to_it_and_goes_without_now_and_th
         });
     }
     let log = machine.log();
-    assert!(
-        log.contains("its owner has used more than the quota"),
-        "{log}"
-    );
+    assert!(log.contains("its user has used up the quota"), "{log}");
 }
 
 /// A number that Debian gives to no user, as those of user namespaces are.

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use onbeat_act::attributes::Policy;
+use serde_json::Value;
 
 use crate::common::{Mortal, eventually, needs_root};
 use crate::copied::copy_program;
+use crate::documented::{documented, written};
 use crate::machine::{ALICE, Machine, as_itself, is_ordinary, is_reserved, policy, tids};
 
 /// onbeat where users may execute it.
@@ -47,6 +49,13 @@ fn reserved_thread(process: u32) -> u32 {
         let mut threads = tids(process).into_iter();
         threads.find(|&tid| is_reserved(tid))
     })
+}
+
+fn alices_folder(machine: &Machine) -> PathBuf {
+    let folder = machine.path("alices");
+    std::fs::create_dir(&folder).expect("there is room for a folder");
+    std::os::unix::fs::chown(&folder, Some(ALICE), None).expect("it is our own");
+    folder
 }
 
 #[test]
@@ -115,8 +124,16 @@ fn a_bus_that_is_started_anew_is_found_again() {
     let mut machine = Machine::new();
     let workload = machine.workload(ALICE, &["beat:20000/1000"]);
     let pid = workload.id().to_string();
-    let _onbeat = Mortal::spawn(&mut alices(&machine, &["attach", "--quiet", &pid]));
+    let log = alices_folder(&machine).join("log");
+    let mut attach = alices(&machine, &["attach", "--quiet", &pid, "--log"]);
+    let _onbeat = Mortal::spawn(attach.arg(&log));
     let thread = reserved_thread(workload.id());
+    // The service's word has reached it.
+    eventually("a line in its log", || {
+        std::fs::metadata(&log)
+            .is_ok_and(|log| log.len() > 0)
+            .then_some(())
+    });
     machine.end_bus();
     machine.ended();
     assert!(is_ordinary(thread));
@@ -200,4 +217,94 @@ fn what_the_service_decides_by_itself_cannot_be_asked_of_it() {
             "{told}"
         );
     }
+}
+
+#[test]
+fn a_user_gets_the_report_and_the_log_that_root_gets() {
+    needs_root!();
+    let machine = Machine::new();
+    let folder = alices_folder(&machine);
+    let [report, log, page] = ["report.json", "log", "page.html"].map(|name| folder.join(name));
+    let [report, log, page] = [&report, &log, &page].map(|path| path.to_str().expect("it is text"));
+    let workload = machine.path("workload");
+    let workload = workload.to_str().expect("it is text");
+    let read = |path: &str| -> Value {
+        let text = std::fs::read_to_string(path).expect("it was written");
+        serde_json::from_str(text.lines().next().unwrap_or_default()).expect("it is JSON")
+    };
+    eventually("jobs in a report", || {
+        let beat = ["--", workload, "--jobs", "150", "beat:20000/1000"];
+        let mut run = alices(&machine, &["run", "--report", report, "--log", log]);
+        let output = said(run.args(beat));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let told = read(report);
+        let thread = &told["threads"][0];
+        let history = &told["history"][0];
+        let jobs = history["recent_jobs"]["ended_ns"].as_array()?.len() as u64;
+        assert_eq!(history["tid"], thread["tid"]);
+        assert!(jobs <= thread["jobs"].as_u64()?, "{told}");
+        let ended = history["recent_jobs"]["ended_ns"].as_array()?;
+        let ended: Vec<u64> = ended.iter().filter_map(Value::as_u64).collect();
+        assert!(ended.is_sorted_by(|one, next| one < next), "{told}");
+        (jobs > 20 && thread["response_time"]["p99_ns"].is_u64()).then_some(())
+    });
+    let told = read(report);
+    let documented = documented("What `--report` writes");
+    for field in written(&told)
+        .into_iter()
+        .chain(written(&told["threads"][0]))
+    {
+        assert!(documented.contains(&field), "{field}");
+    }
+    let log = std::fs::read_to_string(log).expect("it was written");
+    let lines = log
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("it is JSON"));
+    let first = lines
+        .into_iter()
+        .find(|line: &Value| line["what"] == "reserved");
+    assert_eq!(first.as_ref(), told["decisions"].get(0));
+    let output = said(&mut alices(&machine, &["report", report, "-o", page]));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let page = std::fs::read_to_string(page).expect("it was written");
+    assert!(page.contains("Distribution of response times"), "{page}");
+}
+
+#[test]
+fn a_user_whose_quota_is_too_small_is_told_once_which_line_would_change_it() {
+    needs_root!();
+    let mut machine = Machine::bus();
+    machine.configure("[quota]\nbandwidth = \"20%\"\n");
+    machine.start();
+    let workload = machine.path("workload");
+    let told = machine.path("said");
+    let file = std::fs::File::create(&told).expect("there is room for a file");
+    let mut run = alices(&machine, &["run", "--"]);
+    let run = run.arg(&workload).arg("beat:20000/8000");
+    let _onbeat = Mortal::spawn(run.stdout(Stdio::null()).stderr(file));
+    let line = "under [quota] in /etc/onbeat/onbeat.toml";
+    let about = |text: &str, what: &str| {
+        let lines = text.lines();
+        lines
+            .filter(|text| text.contains(what) && text.contains(line))
+            .count()
+    };
+    for what in ["may reserve 20.0% of a CPU", "has used up the CPU time"] {
+        eventually("word on the terminal", || {
+            let text = std::fs::read_to_string(&told).expect("it is there");
+            assert!(about(&text, what) <= 1, "{text}");
+            (about(&text, what) == 1).then_some(())
+        });
+        eventually("a line in the journal", || {
+            let count = about(&machine.log(), what);
+            assert!(count <= 1, "{}", machine.log());
+            (count == 1).then_some(())
+        });
+    }
+    eventually("a row of top", || {
+        let rows = said(&mut alices(&machine, &["top", "--once"]));
+        String::from_utf8_lossy(&rows.stdout)
+            .contains(line)
+            .then_some(())
+    });
 }

@@ -74,7 +74,7 @@ fn task_storage() -> Feature {
         Support::Partial,
         [
             "an untracked task costs one load and one test",
-            "cannot be made: a hash table does, dearer on a busy machine",
+            "cannot be made: a hash table is used, which costs more on a busy machine",
         ],
         "boot Linux 5.11 or newer",
     )
@@ -100,10 +100,10 @@ fn wakers() -> Feature {
         tells_wakers(),
         Support::Partial,
         [
-            "wakeups by threads and by interrupts are told apart",
-            "who woke a thread is not told: the count of nested interrupts was not found",
+            "wakeups by threads and by interrupts are distinguished",
+            "who woke a thread is not known: the count of nested interrupts was not found",
         ],
-        "nothing: threads without a rhythm are tried by reservations instead of being protected",
+        "nothing to do: onbeat makes reservations only, and raises no thread",
     )
 }
 
@@ -120,9 +120,9 @@ fn timers() -> Feature {
         Support::Partial,
         [
             "a thread that sleeps until absolute times shows its period in three jobs",
-            "which timer woke a thread is not told: the kernel's timers were not found",
+            "which timer woke a thread is not known: the kernel's timers were not found",
         ],
-        "nothing: periods are found from more wakeups",
+        "nothing to do: finding a period takes more wakeups",
     )
 }
 
@@ -133,8 +133,8 @@ fn account() -> Feature {
             && started_ticks(std::process::id()).is_some(),
         Support::None,
         [
-            "CPU time per thread is told to the nanosecond",
-            "/proc tells no CPU time per thread",
+            "CPU time per thread is known to the nanosecond",
+            "/proc has no CPU time per thread",
         ],
         "mount /proc, and boot a kernel with CONFIG_SCHED_INFO=y",
     )
@@ -151,13 +151,13 @@ fn marks() -> Feature {
         hook == MarkHook::Tracepoint,
         Support::Partial,
         [
-            "what programs say of their jobs is heard, and no other call is dearer",
+            "programs' marks of their jobs are received, and no other call costs more",
             match hook {
                 MarkHook::Fentry => {
-                    "heard, by fentry: every prctl() of the machine is a little dearer"
+                    "received by fentry: every prctl() on the machine costs a little more"
                 }
-                MarkHook::Kprobe => "heard, by a kprobe: every prctl() of the machine is dearer",
-                _ => "what programs say of their jobs is not heard; they are kept all the same",
+                MarkHook::Kprobe => "received by a kprobe: every prctl() on the machine costs more",
+                _ => "programs' marks of their jobs are not received; all else works",
             },
         ],
         "boot Linux 6.13 or newer; an older one needs CONFIG_SECURITY=y, and CONFIG_FUNCTION_TRACER=y or CONFIG_KPROBES=y",
@@ -177,7 +177,7 @@ pub fn probe_calls() -> Feature {
         Ok(_) => Feature::new(
             NAME,
             Support::Partial,
-            "beginnings of system calls are heard, not bursts: for comparison",
+            "sees when system calls begin, not bursts: for comparison",
             "",
         ),
         Err(error) => Feature::new(NAME, Support::None, &error.to_string(), ""),

@@ -148,7 +148,7 @@ pub fn probe() -> Feature {
         Ok(_) => Feature::new(
             NAME,
             Support::Partial,
-            "one's own programs are heard without root: bursts from when they run, not from when they are woken",
+            "sees your own programs without root, from when they run, not from when they are woken",
             "",
         ),
         Err(error) => Feature::new(NAME, Support::None, &error.to_string(), ""),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub enum PreloadError {
     /// It runs already, without the library.
     #[error(
-        "process {tid} was not started by onbeat: the preload tracer hears only programs that it starts itself; \
+        "process {tid} was not started by onbeat: the preload tracer sees only programs that it starts itself; \
          start it under onbeat, or take another tracer"
     )]
     NotStartedHere {

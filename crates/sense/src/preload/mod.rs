@@ -314,7 +314,7 @@ pub fn probe() -> Feature {
         Ok(()) => Feature::new(
             NAME,
             Support::Full,
-            "dynamically linked programs that onbeat starts can be heard without privilege",
+            "sees dynamically linked programs that onbeat starts, without privilege",
             "",
         ),
         Err(error) => Feature::new(NAME, Support::None, &error.to_string(), ""),

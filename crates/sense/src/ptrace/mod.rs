@@ -33,7 +33,7 @@ use crate::workload::{Workload, of_this_machine};
 pub enum PtraceError {
     /// It runs already, and has no filter.
     #[error(
-        "process {tid} was not started by onbeat: the ptrace tracer hears only programs that it starts itself; \
+        "process {tid} was not started by onbeat: the ptrace tracer sees only programs that it starts itself; \
          start it under onbeat, or take another tracer"
     )]
     NotStartedHere {
@@ -159,7 +159,7 @@ pub fn probe() -> Feature {
         Ok(_) => Feature::new(
             NAME,
             Support::Full,
-            "programs that onbeat starts can be heard without privilege",
+            "sees programs that onbeat starts, without privilege",
             "",
         ),
         Err(error) => Feature::new(NAME, Support::None, &error.to_string(), ""),

@@ -215,7 +215,7 @@ pub fn probe() -> Feature {
         Ok(_) => Feature::new(
             NAME,
             Support::Partial,
-            "wakeups and switches are heard to a microsecond; exhausted budgets and marks are not",
+            "sees wakeups and switches to a microsecond, but no exhausted budgets and no marks",
             "",
         ),
         Err(error) => Feature::new(NAME, Support::None, &error.to_string(), ""),

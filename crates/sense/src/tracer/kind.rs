@@ -157,7 +157,7 @@ impl TracerKind {
         }
         if !wants.calls.is_empty() && !can.calls {
             return lacks(
-                "hears no system calls",
+                "sees no system calls",
                 "leave out --calls, or choose --tracer bpf-syscalls or ptrace",
             );
         }

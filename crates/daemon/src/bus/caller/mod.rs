@@ -124,7 +124,7 @@ impl Callers {
             Ok(target)
         } else {
             Err(Fault::NoSuchTask(format!(
-                "task {tid} is another one, or another user's, by now"
+                "task {tid} is another task's number by now"
             )))
         }
     }

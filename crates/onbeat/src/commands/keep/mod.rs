@@ -322,7 +322,7 @@ impl Keeper<'_> {
             history,
             watch,
         };
-        onbeat_control::begin(&mut sensor, &mut controller).context("tracing broke off")?;
+        onbeat_control::begin(&mut sensor, &mut controller).context("the tracer failed")?;
         let mut began = begin()?;
         let outcome = drive(&mut sensor, &mut controller, |sensor, controller| {
             if let Err(error) = tell(controller, log, history, metrics, quiet) {
@@ -343,7 +343,7 @@ impl Keeper<'_> {
         drop(controller);
         let looked = self.prepared.view.take().map_or(Ok(()), LiveView::end);
         let closed = self.close(&report, &time, meter);
-        outcome.context("tracing broke off")?;
+        outcome.context("the tracer failed")?;
         looked.context("cannot use the terminal")?;
         let told = write_failed.or(told.err()).map_or(Ok(()), Err);
         // What was run has its own status, whatever became of the files.
@@ -372,7 +372,10 @@ impl Keeper<'_> {
             output.write(|file| history.write_timeline(file))?;
         }
         if !self.prepared.options.quiet {
-            eprint!("{}", run_table::of(report, closing.loop_cpu, energy_uj));
+            eprint!(
+                "{}",
+                run_table::of(report, Some(closing.loop_cpu), energy_uj)
+            );
         }
         Ok(())
     }
@@ -416,7 +419,9 @@ fn live_actuator(options: &KeepOptions) -> anyhow::Result<DeadlineActuator> {
 
 fn go_first() {
     if let Err(error) = own::go_first(own::LOWEST) {
-        eprintln!("onbeat: cannot raise its own priority ({error}): budgets may change late");
+        eprintln!(
+            "onbeat: cannot raise its own priority ({error}): it may act late on a busy machine"
+        );
     }
 }
 

@@ -181,7 +181,7 @@ fn tell_the_rest(
     if lines.is_empty() {
         return writeln!(
             output,
-            "no thread with a rhythm: there is nothing to reserve for"
+            "no thread has a period, so there is nothing to reserve for: 'onbeat analyze' shows what was found"
         );
     }
     let all: Bandwidth = lines.iter().map(|line| line.bandwidth).sum();

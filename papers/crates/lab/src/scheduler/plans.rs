@@ -253,7 +253,7 @@ impl Plans {
     fn refuse(&mut self, user: u32, tid: u32, why: &str) {
         if self.refused.len() < MOST_REFUSED && self.refused.insert(user) {
             self.tell(&format!(
-                "thread {tid} of user {user} gets no plan: {why} (told once for each user)"
+                "thread {tid} of user {user} gets no plan: {why} (reported once for each user)"
             ));
         }
     }
