@@ -45,7 +45,7 @@ impl Target {
         let status = Status::read(tid).ok_or_else(gone)?;
         if process.is_some_and(|process| process != status.process) {
             return Err(Fault::NoSuchTask(format!(
-                "task {tid} is none of process {}, but of {}",
+                "task {tid} does not belong to process {}, but to {}",
                 process.unwrap_or(0),
                 status.process
             )));

@@ -193,7 +193,7 @@ fn remark(thread: &ThreadReport) -> String {
         State::NoNeed => "needs nothing",
         State::NoBetter => "no better with it",
         State::Raised => "raised",
-        State::Released => "lost its period",
+        State::Released => "no longer periodic",
         State::TakenOver => "changed by another program",
     };
     remark.to_owned()

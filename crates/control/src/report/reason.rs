@@ -110,7 +110,7 @@ impl fmt::Display for Why {
                 "its application still waits for CPUs: it goes without help for a moment, to compare",
             ),
             Self::NoBetter => f.write_str(
-                "its application waits no longer without help: it goes without for a while",
+                "its application waits no longer without help, so that was of no use: it goes without for a while",
             ),
             Self::UsedUp => f.write_str("its application has used up what it may use above others"),
             Self::ShortestPeriod => f.write_str("by the shortest period in its application"),
@@ -134,14 +134,14 @@ impl fmt::Display for Why {
                 write!(f, "not all requests fit, {turn} of {of} to give way: {how}")
             }
             Self::SpeedFalls { from, to } => {
-                write!(f, "the CPUs are to slow down from {from} to {to}")
+                write!(f, "the CPUs will slow down from {from} to {to}")
             }
             Self::SpeedRose { from, to } => write!(f, "the CPUs sped up from {from} to {to}"),
             Self::RoomAgain => f.write_str("there is CPU time to reserve again"),
             Self::GivenBackByKernel => {
                 f.write_str("the kernel had dropped its reservation")
             }
-            Self::RhythmLost => f.write_str("it lost its period"),
+            Self::RhythmLost => f.write_str("it is no longer periodic"),
             Self::NoLongerBlocks { since } => write!(f, "it has not blocked for {since}"),
             Self::Idle { since } => write!(f, "it has not run for {since}"),
             Self::AskedFor => f.write_str("a client asked for it"),

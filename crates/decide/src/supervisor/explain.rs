@@ -19,7 +19,7 @@ pub struct GaveWay {
 }
 
 impl fmt::Display for GaveWay {
-    /// `task 4711 gives way from 60.0% to 42.5%: it wants most for its weight of 1`.
+    /// `task 4711 gives way from 60.0% to 42.5%: it asks for most, given its weight of 1`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             task,
@@ -31,11 +31,11 @@ impl fmt::Display for GaveWay {
         write!(f, "task {task} gives way from {wanted} to {granted}: ")?;
         match why {
             GrantReason::Wanted => {
-                write!(f, "its share is shorter than the shortest runtime there is")
+                write!(f, "its share would be less than the kernel takes")
             }
             GrantReason::TaskCap => write!(f, "no task may have more"),
             GrantReason::Compressed => {
-                write!(f, "it wants most for its weight ({weight})")
+                write!(f, "it asks for most, given its weight ({weight})")
             }
             GrantReason::Minimum => write!(f, "no further, this is its guaranteed minimum"),
             GrantReason::BelowMinimum => write!(f, "not even the guaranteed minima fit the total"),
