@@ -21,6 +21,13 @@ has_more_than() { # PROCESS PERMILLE
     [ "$(permille "$1")" -gt "$2" ]
 }
 
+# onbeat takes the reservation of one that waits all the same away for a moment, now and then, to compare.
+all_have() { # PROCESS...
+    for process; do
+        has_more_than "$process" 0 || return 1
+    done
+}
+
 player first 21000
 first=$!
 player second 33000
@@ -35,6 +42,7 @@ for player in $first $second $third; do
 done
 start_hogs 1
 sleep 5
+wait_until 'all have reservations' 5 all_have "$first" "$second" "$third"
 a=$(permille $first) b=$(permille $second) c=$(permille $third)
 echo "of the CPU, in permille: $a, $b, $c (by weight and minimum: 288, 192, 120)"
 check 'together they have no more than the cap' $((a + b + c)) -le 600
@@ -46,6 +54,7 @@ check 'nothing of the cap is left' $((a + b + c)) -ge 590
 
 kill $first
 sleep 5
+wait_until 'both have reservations' 5 all_have "$second" "$third"
 b2=$(permille $second) c2=$(permille $third)
 echo "without the first: $b2, $c2 (by weight: 400, 200, of which the second needs 330)"
 check 'the second has more than before' "$b2" -gt "$b"

@@ -396,7 +396,11 @@ fn each_priority_of_a_boost_is_given_and_taken_back_also_after_a_crash() {
         assert_eq!(scheduling(given.task()), with_priority(priority));
         with_priority(priority).set(lowered.pid()).unwrap();
         assert!(watcher::lower(lowered.pid(), Loses::Boost));
-        assert_eq!(scheduling(lowered.task()), DEFAULT, "{priority}");
+        let ordinary = Attributes {
+            reset_on_fork: true,
+            ..DEFAULT
+        };
+        assert_eq!(scheduling(lowered.task()), ordinary, "{priority}");
     }
     assert_eq!(actuator.boost(given.task(), None), Ok(()));
     assert_eq!(scheduling(given.task()), DEFAULT);

@@ -23,7 +23,7 @@ pub(crate) struct Arbiter {
     limits: Limits,
     changed: Vec<Slot>,
     /// Not every request was granted whole.
-    pub(crate) is_compressed: bool,
+    pub(super) is_compressed: bool,
     /// The next arbitration looks at all requests.
     pub(super) is_stale: bool,
 }

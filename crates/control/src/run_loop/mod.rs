@@ -181,10 +181,7 @@ impl<A: Actuator> Controller<A> {
         match heard {
             BurstEffect::Nothing => {}
             BurstEffect::Job(late) => {
-                // Who has less than it needs waits for its own next period.
-                if !self.arbiter.is_compressed {
-                    self.protector.job(slot, late);
-                }
+                self.protector.job(slot, late);
                 self.consider(slot, None);
             }
             BurstEffect::Lost(why) => self.withdraw(slot, why, burst.blocked),

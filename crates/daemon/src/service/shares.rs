@@ -48,7 +48,7 @@ pub(super) fn share<S: Sensor, A: Actuator>(
     let last = registry.shares.values().map(|account| account.tid).max();
     let is_new = found.is_err();
     let account = found.unwrap_or(TaskId::recorded(last.map_or(FIRST, |last| last + 1)));
-    let over_quota = |error: QuotaError| Fault::OverQuota(error.to_string());
+    let over_quota = |error: QuotaError| Fault::OverQuota(error.to_refusal(wanted).to_string());
     if is_new {
         registry
             .ledger
