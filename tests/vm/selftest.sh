@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests of the test bed: what has to be a failure is one, for the reason that it is; and a run repeats.
 #
-# Each file in tests/vm/selftest is a case. If its head has a line `# told: WORDS`, run.sh has to fail and say
+# Each file in tests/vm/selftest and papers/vm/selftest is a case. If its head has a line `# told: WORDS`, run.sh has to fail and say
 # these words (`# results: FOLDER`: where it is to leave its results); with `# beside: TEXT` it is summed up in a folder where a
 # run of more images has left a log with this text, of which nothing may be in the sum; else it is run twice, and everything that
 # the two runs leave behind has to be the same.
@@ -13,13 +13,13 @@ here=$(cd "$(dirname "$0")" && pwd)
 if [ "${1-}" = --jobs ]; then
     jobs=$2
     shift 2
-    [ $# -gt 0 ] || set -- "$here"/selftest/*.sh
+    [ $# -gt 0 ] || set -- "$here"/selftest/*.sh "$here"/../../papers/vm/selftest/*.sh
     # Once here, so that not everyone has to wait for it.
     "$here/kernel.sh" >/dev/null
     printf '%s\0' "$@" | xargs -0 -n 1 -P "$jobs" "$here/selftest.sh"
     exit
 fi
-[ $# -gt 0 ] || set -- "$here"/selftest/*.sh
+[ $# -gt 0 ] || set -- "$here"/selftest/*.sh "$here"/../../papers/vm/selftest/*.sh
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -48,6 +48,7 @@ repeats() { # CASE
 
 failed=0
 for file; do
+    [ -f "$file" ] || continue
     : >"$work/said"
     told=$(sed -n 's/^# told: //p' "$file")
     beside=$(sed -n 's/^# beside: //p' "$file")

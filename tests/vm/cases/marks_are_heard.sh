@@ -2,7 +2,7 @@
 # needs: onbeat dbus-daemon talker.c
 onbeat record -q -o /tmp/marks -- talker ends
 check "the mark is heard" "$(grep -c '"said":"real_time_started"' /tmp/marks)" = 1
-check "doctor says so" "$(onbeat doctor | grep -c '^marks .*heard')" = 1
+check "doctor says so" "$(onbeat doctor | grep -cE '^marks .*(are received|received by)')" = 1
 
 printf 'always = true\nscan = "200ms"\n[[rule]]\nname = "it"\nprogram = "/usr/bin/talker"\n' >/tmp/onbeat.toml
 start_service /tmp/onbeat.toml

@@ -12,7 +12,7 @@ check() {
     fi
 }
 
-# agree WHAT KERNEL SIMULATED TOLERANCE: whole numbers, by the kernel and by `onbeat sim`.
+# agree WHAT KERNEL SIMULATED TOLERANCE: whole numbers, by the kernel and by `onbeat-lab sim`.
 agree() {
     apart=$(($2 > $3 ? $2 - $3 : $3 - $2))
     check "$1: $2 by the kernel and $3 here are $4 apart at most" "$apart" -le "$4"

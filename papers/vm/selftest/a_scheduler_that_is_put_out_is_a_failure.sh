@@ -1,8 +1,8 @@
 # The case itself is content, but the kernel's watchdog has ended a scheduler in it.
 # told: the kernel put a scheduler out: sched_ext: BPF scheduler "best" disabled
-# needs: onbeat chrt srtgen.c
+# needs: onbeat-lab chrt srtgen.c
 echo -1 >/proc/sys/kernel/sched_rt_runtime_us
-onbeat scheduler start best --watchdog 1s --quiet &
+onbeat-lab scheduler start best --watchdog 1s --quiet &
 scheduler=$!
 wait_until "it is in force" 30 in_force best
 srtgen share=1000 period_us=10000 seconds=20 log=/dev/null &
