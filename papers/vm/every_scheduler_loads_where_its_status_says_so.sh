@@ -2,8 +2,8 @@
 # needs: onbeat onbeat-lab
 # long: yes
 onbeat-lab scheduler status >/tmp/status
-grep '^sched_ext' /tmp/status
-if grep -q '^sched_ext: schedulers can be loaded' /tmp/status; then
+cat /tmp/status
+if ! grep -q misdescribes /tmp/status; then
     for name in $(onbeat-lab scheduler list --json | sed 's/{"name":"\([^"]*\)".*/\1/'); do
         onbeat-lab scheduler start "$name" --quiet 2>/tmp/messages &
         scheduler=$!
@@ -17,7 +17,7 @@ if grep -q '^sched_ext: schedulers can be loaded' /tmp/status; then
     done
     check "the kernel has nothing to say" "$(dmesg | grep -c 'sched_ext.*\(error\|stall\|deprecated\)')" = 0
 else
-    function=$(sed -n 's/^sched_ext: .* misdescribes \([a-z_0-9]*\): .*/\1/p' /tmp/status)
+    function=$(sed -n 's/^this build .* misdescribes \([a-z_0-9]*\): .*/\1/p' /tmp/status)
     check "it names what is wrong with this kernel" -n "$function"
     refused=0
     for name in $(onbeat-lab scheduler list --json | sed 's/{"name":"\([^"]*\)".*/\1/'); do

@@ -89,10 +89,11 @@ fn status(json: bool) -> anyhow::Result<ExitCode> {
         }
         (Some(name), true) => writeln!(output, "{name} schedules {} chosen threads", told.chosen)?,
     }
-    let kernel = kernel::probe();
-    writeln!(output, "{}: {}", kernel.name, kernel.detail)?;
-    if !kernel.advice.is_empty() {
-        writeln!(output, "{}", kernel.advice)?;
+    if told.available && told.scheduler.is_none() {
+        let kernel = kernel::probe();
+        if !kernel.advice.is_empty() {
+            writeln!(output, "{}: {}", kernel.detail, kernel.advice)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

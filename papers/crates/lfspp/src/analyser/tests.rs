@@ -145,7 +145,8 @@ fn an_event_older_than_the_window_is_not_taken_in() {
 
 #[test]
 fn parameters_out_of_range_are_refused_with_their_name() {
-    let refusals: [(fn(&mut Config), &str); 10] = [
+    type Change = fn(&mut Config);
+    let refusals: [(Change, &str); 10] = [
         (|it| it.lowest_hz = f64::NAN, "f_min"),
         (|it| it.highest_hz = 5.0, "f_max"),
         (|it| it.highest_hz = f64::INFINITY, "f_max"),
