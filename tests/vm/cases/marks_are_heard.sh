@@ -7,4 +7,5 @@ check "doctor says so" "$(onbeat doctor | grep -cE '^marks .*(are received|recei
 printf 'always = true\nscan = "200ms"\n[[rule]]\nname = "it"\nprogram = "/usr/bin/talker"\n' >/tmp/onbeat.toml
 start_service /tmp/onbeat.toml
 talker works &
-wait_until "the service hears its jobs" 60 grep -q 'it marks its jobs' /tmp/service
+# Its jobs are longer apart than it declares, which only who hears them can tell.
+wait_until "the service hears its jobs" 60 grep -qE 'it marks its jobs|but marks one each' /tmp/service
