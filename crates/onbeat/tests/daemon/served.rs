@@ -281,7 +281,7 @@ fn a_user_whose_quota_is_too_small_is_told_once_which_line_would_change_it() {
     let file = std::fs::File::create(&told).expect("there is room for a file");
     let mut run = alices(&machine, &["run", "--"]);
     let run = run.arg(&workload).arg("beat:20000/8000");
-    let _onbeat = Mortal::spawn(run.stdout(Stdio::null()).stderr(file));
+    let mut onbeat = Mortal::spawn(run.stdout(Stdio::null()).stderr(file));
     let line = "under [quota] in /etc/onbeat/onbeat.toml";
     let about = |text: &str, what: &str| {
         let lines = text.lines();
@@ -307,4 +307,7 @@ fn a_user_whose_quota_is_too_small_is_told_once_which_line_would_change_it() {
             .contains(line)
             .then_some(())
     });
+    // It ends its program; a kill would leave that running.
+    onbeat.signal(libc::SIGTERM);
+    assert_eq!(onbeat.status(), Some(128 + libc::SIGTERM));
 }
