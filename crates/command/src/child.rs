@@ -227,6 +227,13 @@ fn executable(program: &OsStr) -> Option<PathBuf> {
         .ok()
 }
 
+/// Another of onbeat's programs: beside this one, or where the shell looks.
+pub fn sibling(name: &str) -> PathBuf {
+    let beside = std::env::current_exe().map(|program| program.with_file_name(name));
+    let beside = beside.ok().filter(|program| program.exists());
+    beside.unwrap_or_else(|| name.into())
+}
+
 /// Whether a child of ours has ended; how, is of no interest.
 pub fn has_ended(pid: u32) -> bool {
     // SAFETY: no status is asked for.

@@ -1,8 +1,6 @@
 //! `onbeat-lab scheduler start`: puts a scheduler in force, shows what it does, and takes it out
 //! again.
 
-use std::env;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -15,7 +13,7 @@ use super::groups;
 use super::plans::Plans;
 use super::show::Show;
 use crate::cli::StartArgs;
-use onbeat_command::child::{Child, Gated, ProgramEnd};
+use onbeat_command::child::{self, Child, Gated, ProgramEnd};
 use onbeat_command::guard;
 use onbeat_command::signals::Signals;
 
@@ -64,7 +62,7 @@ pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
     let mut program = None;
     if chosen {
         let directory = args.state.path()?;
-        let state_file = guard::state_file(&onbeat(), &directory)?;
+        let state_file = guard::state_file(&child::sibling("onbeat"), &directory)?;
         let chooser = chooser.insert(Chooser::new(state_file));
         for &pid in &args.pids {
             chooser.choose(pid)?;
@@ -86,15 +84,6 @@ pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
         plans,
     }
     .attend(&signals, args)
-}
-
-/// Beside this program, or where the shell looks.
-fn onbeat() -> PathBuf {
-    let beside = env::current_exe().map(|program| program.with_file_name("onbeat"));
-    beside
-        .ok()
-        .filter(|program| program.exists())
-        .unwrap_or_else(|| "onbeat".into())
 }
 
 /// A scheduler in force, and the tasks that it schedules.
