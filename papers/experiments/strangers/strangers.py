@@ -22,10 +22,11 @@ OUT = HERE.parent / "out" / "strangers"
 CHANGES = {"reserved", "changed", "boosted", "boost-changed"}
 BEGIN, END = "<!-- strangers -->", "<!-- end -->"
 PLAIN = {"nothing": [], "nice": ["nice", "-n", "-20"], "chrt": ["chrt", "-r", "1"]}
-# What runs beside a program: so many of this for each CPU. `two` also has a transcode that is started by the same way.
+# What runs beside a program: so many of this for each CPU. `two` also has a transcode that is started by the same way,
+# and `onset` has hogs that begin when a program that is there for 4 s is in the middle.
 HOG = "ulimit -t 60; while :; do :; done"
 COMPILER = "while :; do printf '#include <regex>\nstd::regex r(\"(a|b)*\");' | g++ -O2 -x c++ -S -o /dev/null -; done"
-BESIDE = {"idle": None, "hogs": HOG, "two": HOG, "build": COMPILER}
+BESIDE = {"idle": None, "hogs": HOG, "two": HOG, "build": COMPILER, "onset": f"sleep 3; {HOG}"}
 EACH = 4
 
 
