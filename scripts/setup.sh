@@ -33,7 +33,7 @@ demo=("${build[@]}" "${hogs[@]}" ffmpeg mplayer xvfb fonts-dejavu-core)
 programs=(mpv gstreamer1.0-tools gstreamer1.0-libav gstreamer1.0-plugins-base gstreamer1.0-plugins-good
     gstreamer1.0-plugins-bad gstreamer1.0-x
     chromium jackd2 jack-example-tools rt-tests chocolate-doom freedoom libgl1-mesa-dri libegl1)
-experiments=("${demo[@]}" "${player[@]}" "${sound[@]}" "${programs[@]}" strace linux-perf bpftool madplay libgsm-tools "${emulated[@]}")
+experiments=("${demo[@]}" "${player[@]}" "${sound[@]}" "${programs[@]}" strace bpftool madplay libgsm-tools "${emulated[@]}")
 # Programs of all kinds, as papers/experiments/strangers starts them.
 strangers=("${demo[@]}" "${programs[@]}" libx11-dev libxdamage-dev vlc-bin vlc-plugin-base vlc-plugin-video-output firefox-esr
     golang-go default-jdk-headless nodejs python3 mono-runtime mono-mcs wine wine64 gcc-mingw-w64-x86-64-win32 ruby erlang-base

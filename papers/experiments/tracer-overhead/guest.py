@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
 """Tables of what the tracers cost in virtual time, on one image of the guest or on several.
 
-usage: guest.py FOLDER [--readme]: the folder that `tests/vm/run.sh --results` has filled."""
+usage: guest.py FOLDER: the folder that `tests/vm/run.sh --results` has filled."""
 
 import argparse
 import pathlib
 import statistics
 import sys
-
-import tables
 
 CASE = "each_tracer_finds_the_period_at_its_cost"
 
@@ -69,15 +67,9 @@ def detection(runs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder")
-    parser.add_argument("--readme", action="store_true", help="write the tables into README.md")
-    options = parser.parse_args()
-    found = images(options.folder)
-    made = [f"Images: {len(found)}.", ""]
-    made += [*costs(lines(found, "cost.txt")), "", *detection(lines(found, "periods.txt"))]
-    text = "\n".join(made) + "\n"
-    print(text)
-    if options.readme:
-        tables.replace("in virtual time", text)
+    found = images(parser.parse_args().folder)
+    print(f"Images: {len(found)}.\n")
+    print("\n".join([*costs(lines(found, "cost.txt")), "", *detection(lines(found, "periods.txt"))]))
 
 
 if __name__ == "__main__":
