@@ -77,11 +77,9 @@ installed() { # PACKAGE[:ARCHITECTURE]
         grep -qxE "($architecture|all) installed"
 }
 
-# Ubuntu has perf under another name, bound to its kernel's version. In Debian 12 jackd2 had jackd's clients, too.
+# In Debian 12 jackd2 had jackd's clients, too.
 name_here() {
-    if [ "$1" = linux-perf ] && grep -qs '^ID=ubuntu' /etc/os-release; then
-        echo linux-tools-generic
-    elif [ "$1" = jack-example-tools ] && grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
+    if [ "$1" = jack-example-tools ] && grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
         echo jackd2
     else
         echo "$1"

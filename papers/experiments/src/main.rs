@@ -112,7 +112,7 @@ enum Experiment {
     /// The bandwidth that a server's period costs, by analysis and in virtual time (LFS++, Fig. 1
     /// and 2)
     ServerPeriod(server_period::Args),
-    /// Global EDF against partitioned EDF, up to the admission bound
+    /// Sets of programs on 2 and 4 CPUs, by hand and under onbeat; in virtual time
     SeveralCpus(several_cpus::Args),
     /// The error of the period against the Cramer-Rao bound, over jitter, outliers and missing jobs
     PeriodAccuracy,

@@ -1,17 +1,13 @@
-//! The same on a kernel: what comes late, and what is refused, with reservations set by hand under
-//! global EDF and partitioned, and by onbeat.
+//! Sets of periodic programs on several CPUs, on a kernel: what comes late, and what is refused, with
+//! reservations set by hand under global EDF, and by onbeat.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
-use onbeat_model::Bandwidth;
 use serde::Serialize;
 use serde_json::json;
 
-use super::packing::Packing;
-use super::{Args, ROOM, shares};
 use crate::machine::{Machine, OnbeatReport};
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::predictors::simulation::Noise;
@@ -21,6 +17,27 @@ use crate::vm::Guest;
 const GUEST: &str = "several-cpus";
 const NAME: &str = "several-cpus-on-a-kernel";
 
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Args {
+    /// The numbers of CPUs of the guests
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [2, 4])]
+    cpus: Vec<usize>,
+    /// Sets of programs that run in a guest, for each load
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    sets: usize,
+    /// For how long a set runs in each way, in the guest's time; the first 4 do not count
+    #[arg(long, value_name = "RUN_SECONDS", default_value_t = 9,
+          value_parser = clap::value_parser!(u64).range(5..=3600))]
+    seconds: u64,
+}
+
+/// Programs in a set, for each CPU.
+const PROGRAMS: usize = 3;
+/// The begin that is left out of all figures: time to find the periods, and to catch up.
+const LEAVE_OUT: u64 = 4;
+/// The share of one CPU that can be reserved: 95%, less the 5% of the kernel's fair server.
+const ROOM: f64 = 0.90;
+const LARGEST: f64 = 0.85;
 /// The loads, as shares of what can be reserved; the last one is more than that, so that a program
 /// has to be refused.
 const LOADS: [f64; 6] = [0.6, 0.7, 0.8, 0.9, 1.0, 1.1];
@@ -31,19 +48,13 @@ const SPREAD: f64 = 1.1;
 const ONBEAT: &str = "--cap 90% --config limits.per-task=\"90%\"";
 
 /// Each way: the guest's folder, and its name.
-const WAYS: [(&str, &str); 3] = [
-    ("hand-global", "by hand, global"),
-    ("hand-partitioned", "by hand, partitioned"),
-    ("onbeat-global", "onbeat, global"),
-];
+const WAYS: [(&str, &str); 2] = [("by-hand", "by hand"), ("onbeat", "onbeat")];
 
 #[derive(Clone, Debug)]
 struct SetProgram {
     period_us: u64,
     run_us: u64,
     reserved_us: u64,
-    /// Its CPU if it is partitioned by hand.
-    cpu: Option<usize>,
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
@@ -64,17 +75,17 @@ struct Figures {
     stretch: f64,
 }
 
-pub(super) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let (mut figures, mut ran) = (Vec::new(), None);
     for &cpus in &args.cpus {
         let mut random = Noise(2);
         let sets: Vec<(usize, String, Vec<SetProgram>)> = (0..LOADS.len())
-            .flat_map(|load| (0..args.guest_sets).map(move |set| (load, set)))
+            .flat_map(|load| (0..args.sets).map(move |set| (load, set)))
             .map(|(load, set)| {
                 (
                     load,
                     format!("{load}-{set}"),
-                    drawn(cpus, LOADS[load], args, &mut random),
+                    drawn(cpus, LOADS[load], &mut random),
                 )
             })
             .collect();
@@ -105,9 +116,9 @@ pub(super) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
                 let of_load = sets.iter().filter(|(of, ..)| *of == load);
                 for (_, name, programs) in of_load {
                     let folder = guest.folder.join(name).join(folder);
-                    sum.add(&folder, programs, args, &mut stretches)?;
+                    sum.add(&folder, programs, args.seconds, &mut stretches)?;
                 }
-                sum.reserved /= (cpus * args.guest_sets) as f64;
+                sum.reserved /= (cpus * args.sets) as f64;
                 sum.stretch = mean(&stretches);
                 figures.push(sum);
             }
@@ -120,40 +131,38 @@ pub(super) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     machine.publish(&ran, NAME, &table(&figures), &figures, paper)
 }
 
-/// A set of programs with this load in all, with periods between 10 and 100 ms, and where they go
-/// when they are packed one after the other.
-fn drawn(cpus: usize, load: f64, args: &Args, random: &mut Noise) -> Vec<SetProgram> {
-    let count = args.guest_programs * cpus;
-    let total = load * ROOM * cpus as f64;
-    let shares = loop {
-        let shares = shares(random, count, total);
-        if shares.iter().all(|&share| share >= SMALLEST) {
-            break shares;
-        }
-    };
-    let programs = shares.into_iter().map(|share| {
+/// A set of programs with this load in all, with periods between 10 and 100 ms.
+fn drawn(cpus: usize, load: f64, random: &mut Noise) -> Vec<SetProgram> {
+    let programs = shares(random, PROGRAMS * cpus, load * ROOM * cpus as f64).into_iter();
+    let programs = programs.map(|share| {
         let period_us = (10_000.0 * 10_f64.powf(random.unit())).round();
         SetProgram {
             period_us: period_us as u64,
             run_us: (share * period_us / SPREAD) as u64,
             reserved_us: (share * period_us) as u64,
-            cpu: None,
         }
     });
-    let mut programs: Vec<SetProgram> = programs.collect();
-    pack(&mut programs, cpus);
-    programs
+    programs.collect()
 }
 
-/// Gives each program a CPU, as far as there is room.
-fn pack(programs: &mut [SetProgram], cpus: usize) {
-    let mut packing = Packing::new(vec![Bandwidth::from_cpus(ROOM); cpus]);
-    for (process, program) in (0..).zip(programs.iter()) {
-        let needed = Bandwidth::from_cpus(program.reserved_us as f64 / program.period_us as f64);
-        packing.start(process, needed);
-    }
-    for (process, program) in (0..).zip(programs) {
-        program.cpu = packing.place_of(process).map(|(cpu, _)| cpu);
+/// `count` shares with the sum `total`, evenly among all such sets (UUniFast of Bini and Buttazzo
+/// 2005), drawn again as long as one is too large or too small (Davis and Burns 2009).
+fn shares(random: &mut Noise, count: usize, total: f64) -> Vec<f64> {
+    loop {
+        let mut left = total;
+        let mut shares = Vec::with_capacity(count);
+        for others in (1..count).rev() {
+            let rest = left * random.unit().powf(1.0 / others as f64);
+            shares.push(left - rest);
+            left = rest;
+        }
+        shares.push(left);
+        if shares
+            .iter()
+            .all(|share| (SMALLEST..=LARGEST).contains(share))
+        {
+            return shares;
+        }
     }
 }
 
@@ -162,10 +171,8 @@ fn word(program: &SetProgram) -> String {
         period_us,
         run_us,
         reserved_us,
-        cpu,
     } = program;
-    let cpu = cpu.map_or("none".to_owned(), |cpu| cpu.to_string());
-    format!("{period_us}:{run_us}:{reserved_us}:{cpu}")
+    format!("{period_us}:{run_us}:{reserved_us}")
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -197,21 +204,13 @@ impl Figures {
         &mut self,
         folder: &Path,
         programs: &[SetProgram],
-        args: &Args,
+        seconds: u64,
         stretches: &mut Vec<f64>,
     ) -> anyhow::Result<()> {
         let report = folder.join("report.json");
-        let kept: Option<BTreeMap<String, (u64, f64)>> = if report.exists() {
-            let threads = OnbeatReport::read(&report)?.into_iter();
-            Some(
-                threads
-                    .map(|t| (t.comm, (t.held_ns, t.bandwidth_reserved)))
-                    .collect(),
-            )
-        } else {
-            None
-        };
-        let enough_ns = (args.seconds.saturating_sub(args.leave_out)) * 500_000_000;
+        let kept = report.exists().then(|| OnbeatReport::read(&report));
+        let kept = kept.transpose()?;
+        let enough_ns = seconds.saturating_sub(LEAVE_OUT) * 500_000_000;
         self.programs += programs.len();
         for (number, program) in (10..).zip(programs) {
             let name = format!("p{number}");
@@ -219,10 +218,10 @@ impl Figures {
             let by_hand = program.reserved_us as f64 / program.period_us as f64;
             let reserved = match &kept {
                 None => (!jobs.is_empty()).then_some(by_hand),
-                Some(kept) => kept
-                    .get(&name)
-                    .filter(|(held_ns, _)| *held_ns >= enough_ns)
-                    .map(|(_, reserved)| *reserved),
+                Some(threads) => threads
+                    .iter()
+                    .find(|thread| thread.comm == name && thread.held_ns >= enough_ns)
+                    .map(|thread| thread.bandwidth_reserved),
             };
             let Some(reserved) = reserved else {
                 self.refused += 1;
@@ -231,7 +230,7 @@ impl Figures {
             self.reserved += reserved;
             let counted = jobs
                 .iter()
-                .filter(|job| job.released >= args.leave_out as f64 * 1e6);
+                .filter(|job| job.released >= LEAVE_OUT as f64 * 1e6);
             let mut late = 0;
             for job in counted {
                 self.jobs += 1;
@@ -296,44 +295,22 @@ fn draw(machine: &Machine, cpus: usize, figures: &[Figures]) -> anyhow::Result<(
 mod tests {
     use super::*;
 
-    fn program(percent: u64) -> SetProgram {
-        SetProgram {
-            period_us: 10_000,
-            run_us: percent * 90,
-            reserved_us: percent * 100,
-            cpu: None,
-        }
-    }
-
-    #[test]
-    fn who_finds_no_cpu_is_refused_and_the_next_one_is_not() {
-        let mut programs: Vec<SetProgram> = [60, 60, 50, 20].into_iter().map(program).collect();
-        pack(&mut programs, 2);
-        let places: Vec<_> = programs.iter().map(|p| p.cpu).collect();
-        assert_eq!(places, [Some(0), Some(1), None, Some(0)]);
-        assert_eq!(word(&programs[2]), "10000:4500:5000:none");
-    }
-
     #[test]
     fn programs_count_by_what_they_held_and_jobs_by_their_release() -> anyhow::Result<()> {
         let folder = tempfile::tempdir()?;
         // The first job does not count, the third is half a period late, and the last was left out.
-        let log = "0 0 20000 4500\n1000000 1000000 1004500 4500\n1010000 1010000 1025000 9000\n\
-                   1020000 1031000 -1 0\n";
+        let log = "0 0 20000 4500\n4000000 4000000 4004500 4500\n4010000 4010000 4025000 9000\n\
+                   4020000 4031000 -1 0\n";
         fs::write(folder.path().join("p10"), log)?;
-        let args = Args {
-            seconds: 2,
-            leave_out: 1,
-            ..Args::default()
+        let program = SetProgram {
+            period_us: 10_000,
+            run_us: 4500,
+            reserved_us: 5000,
         };
         let mut sum = Figures::default();
         let mut stretches = Vec::new();
-        sum.add(
-            folder.path(),
-            &[program(50), program(50)],
-            &args,
-            &mut stretches,
-        )?;
+        let programs = [program.clone(), program];
+        sum.add(folder.path(), &programs, 5, &mut stretches)?;
         assert_eq!((sum.programs, sum.refused, sum.programs_late), (2, 1, 1));
         assert_eq!((sum.jobs, sum.late, sum.latest_periods), (3, 2, 0.5));
         assert_eq!(stretches, [1.0, 2.0]);
