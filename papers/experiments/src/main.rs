@@ -126,8 +126,8 @@ enum Experiment {
     /// Misses against bandwidth, of the papers' controllers as written and of onbeat (LFS++, Fig.
     /// 5, 6, 7 and 10); simulated
     MissesAgainstBandwidth(bandwidth::Args),
-    /// The execution time of each job of five codecs, at the periods of GRACE-OS (Table 2)
-    Demands(demands::Args),
+    /// How stable the recorded demands of five codecs are (GRACE-OS, Fig. 10 and 11)
+    Demands,
     /// The best events for a period analyser (LFS++, Fig. 8 and 9); recordings, and virtual time
     WakeupsVsSyscalls(wakeups_vs_syscalls::Args),
     /// A fall of the CPU's frequency under a periodic task (LFS++, Fig. 10); in virtual time
@@ -197,7 +197,7 @@ fn start(machine: &Machine, experiment: Experiment) -> anyhow::Result<()> {
         Experiment::RateChanges(args) => rate_changes::run(machine, &args),
         Experiment::Predictors(args) => predictors::run(machine, &args),
         Experiment::MissesAgainstBandwidth(args) => bandwidth::run(machine, &args),
-        Experiment::Demands(args) => demands::run(machine, &args),
+        Experiment::Demands => demands::run(machine),
         Experiment::PeriodAccuracy => period_accuracy::run(machine),
         Experiment::PeriodDetection => period_detection::run(machine),
         Experiment::WakeupsVsSyscalls(args) => wakeups_vs_syscalls::run(machine, &args),

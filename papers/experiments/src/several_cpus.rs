@@ -1,5 +1,5 @@
-//! Sets of periodic programs on several CPUs, on a kernel: what comes late, and what is refused, with
-//! reservations set by hand under global EDF, and by onbeat.
+//! Sets of periodic programs on several CPUs, on a kernel: what comes late, and what is refused,
+//! with reservations set by hand under global EDF, and by onbeat.
 
 use std::fs;
 use std::path::Path;

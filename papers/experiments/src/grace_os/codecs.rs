@@ -8,7 +8,7 @@ use onbeat_sim::Work;
 use serde_json::{Value, json};
 
 use super::Half;
-use crate::demands::kept::Kept;
+use crate::demands::Kept;
 use crate::results::quantile;
 
 pub(super) struct Codec {
@@ -49,7 +49,7 @@ impl Codec {
     }
 
     fn of(kept: &Kept) -> Self {
-        let name = kept.codec.paper;
+        let name = kept.paper;
         let told = CYCLES.iter().find(|(of, _)| *of == name);
         let recorded: Vec<f64> = kept.jobs.iter().map(|job| job.as_ms_f64()).collect();
         let factor = told.map_or(1.0, |(_, ms)| ms / quantile(&recorded, 0.95));

@@ -25,16 +25,10 @@ pub(crate) struct Program {
 impl Program {
     /// Starts it. Its messages go to `messages`; it reads nothing.
     pub(crate) fn start(mut command: Command, messages: &Path) -> anyhow::Result<Self> {
-        command.stdin(Stdio::null());
-        Self::start_reading(command, messages)
-    }
-
-    /// Starts it with the standard input that `command` has. Its messages go to `messages`.
-    pub(crate) fn start_reading(mut command: Command, messages: &Path) -> anyhow::Result<Self> {
         let name = command.get_program().to_string_lossy().into_owned();
         let file = File::create(messages)
             .with_context(|| format!("cannot write {}", messages.display()))?;
-        command.stderr(file).process_group(0);
+        command.stdin(Stdio::null()).stderr(file).process_group(0);
         // SAFETY: between fork and exec the closure makes one prctl system call, which is
         // async-signal-safe and touches no memory of the parent.
         unsafe {

@@ -4,8 +4,10 @@
 //! On the guest's CPU, its easy scenes need less than the share that the paper reserves for its
 //! player, and its hard ones more.
 
+use std::path::PathBuf;
+
 use crate::machine::Machine;
-use crate::media::Clip;
+use crate::media::made;
 
 pub(crate) const SIZE: (usize, usize) = (592, 336);
 
@@ -14,7 +16,7 @@ pub(crate) const SECONDS: u64 = 10;
 pub(crate) const FRAMES: usize = 250;
 
 /// The name tells what is inside, so that a film made otherwise is never taken for it.
-const NAME: &str = "film-336p25-h264-1200k-5-scenes";
+const NAME: &str = "film-336p25-h264-1200k-5-scenes.mkv";
 
 const SCENES: &str = "testsrc2=s=592x336:r=25:d=2,noise=alls=12:allf=t[a];\
     mandelbrot=s=592x336:r=25,trim=duration=2[b];\
@@ -23,7 +25,7 @@ const SCENES: &str = "testsrc2=s=592x336:r=25:d=2,noise=alls=12:allf=t[a];\
     mandelbrot=s=592x336:r=25:start_scale=0.01,trim=duration=2[e];\
     [a][b][c][d][e]concat=n=5,format=yuv420p[v]";
 
-pub(crate) fn film(machine: &Machine) -> anyhow::Result<Clip> {
+pub(crate) fn film(machine: &Machine) -> anyhow::Result<PathBuf> {
     let sound = "sine=frequency=440:sample_rate=48000:duration=10";
     let pictures = "slices=8:bframes=2:b-adapt=0:b-pyramid=none:keyint=50:scenecut=0:threads=1";
     let made_of = ["-filter_complex", SCENES, "-f", "lavfi", "-i", sound];
@@ -34,5 +36,5 @@ pub(crate) fn film(machine: &Machine) -> anyhow::Result<Clip> {
         &["-b:v", "1200k", "-maxrate", "1200k", "-bufsize", "350k"],
         &["-c:a", "aac", "-b:a", "96k"],
     ];
-    Clip::made(machine, NAME, &options.concat())
+    made(machine, NAME, &options.concat())
 }

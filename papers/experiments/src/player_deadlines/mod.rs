@@ -57,7 +57,7 @@ struct PlayingWay {
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let film = film::film(machine)?;
     let player = build_player(machine)?;
-    let mut in_guest = film.path().as_os_str().to_owned();
+    let mut in_guest = film.as_os_str().to_owned();
     in_guest.push(":film.mkv");
     let guest = Guest::new(NAME)
         .kernel(args.kernel)
@@ -66,7 +66,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         .need(player)
         .need(in_guest)
         .boot(machine)?;
-    let ways = ways(machine, &guest, args, film.path())?;
+    let ways = ways(machine, &guest, args, &film)?;
     draw(machine, &ways)?;
     let ran = guest.ran();
     let in_full = json!({ "playings": "in player-deadlines.json" });

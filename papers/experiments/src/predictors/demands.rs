@@ -11,7 +11,7 @@ use onbeat_model::Span;
 use onbeat_sense::recording;
 
 use super::simulation::Noise;
-use crate::demands::kept::Kept;
+use crate::demands::Kept;
 use crate::recorded::bursts_of;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/predictors/demands");
@@ -42,10 +42,10 @@ impl Demands {
             })
         });
         let codecs = Kept::all()?.into_iter();
-        let videos = codecs.filter(|kept| VIDEO.contains(&kept.codec.name));
+        let videos = codecs.filter(|kept| VIDEO.contains(&kept.name));
         let videos = videos.map(|kept| {
             Ok(Self {
-                name: kept.codec.name,
+                name: kept.name,
                 period: kept.period,
                 jobs: kept.jobs,
             })

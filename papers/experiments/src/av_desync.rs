@@ -1,6 +1,7 @@
 //! A film beside CPU hogs (LFS++, section 7.1, Fig. 5): how far sound and picture come apart on an
 //! idle machine, on a busy one, and on a busy one with onbeat.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::machine::{Display, Hogs, Machine, Onbeat, ThreadFigures};
-use crate::media::{Clip, Played, play};
+use crate::media::{Played, film, play};
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::results::{Ran, Table, or_dash, percent};
 
@@ -80,7 +81,7 @@ pub(crate) struct DesyncRun {
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     machine.need_root()?;
     let facts = machine.facts();
-    let clip = Clip::of(machine, args.seconds + 5)?;
+    let film = film(machine, args.seconds + 5)?;
     let ways = ways(args);
     let mut runs = Vec::new();
     for (n, way) in (1..).zip(&ways) {
@@ -90,7 +91,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
             way.name(),
             args.seconds
         );
-        let run = play_in(machine, args, &clip, *way)?;
+        let run = play_in(machine, args, &film, *way)?;
         println!(
             "      {} frames shown, A/V desynchronisation p95 {:.3} s, at most {:.3} s",
             run.frames_shown, run.desync_p95_s, run.desync_max_s
@@ -135,7 +136,7 @@ fn ways(args: &Args) -> Vec<DesyncWay> {
 fn play_in(
     machine: &Machine,
     args: &Args,
-    clip: &Clip,
+    film: &Path,
     way: DesyncWay,
 ) -> anyhow::Result<DesyncRun> {
     let display = Display::start(machine)?;
@@ -156,7 +157,7 @@ fn play_in(
     let played = play(
         machine,
         command,
-        clip.path(),
+        film,
         display.name(),
         Duration::from_secs(args.seconds),
         &machine.file(&format!("{}.stderr", way.file())),
