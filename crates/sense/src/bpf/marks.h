@@ -28,12 +28,12 @@ static __always_inline int VARIANT(mark)(unsigned long said, u64 period_ns, u32 
 
 	if (!a || a->state & GONE || mark < MARK_JOB_BEGAN || mark > MARK_REALTIME_EXITED)
 		return 0;
-	now = bpf_ktime_get_ns();
 	a->is_timed = 1;
-	if (!may_mark(a, kind, now)) {
+	if (!may_mark(a, kind)) {
 		a->suppressed++;
 		return 0;
 	}
+	now = bpf_ktime_get_ns();
 	if (a->suppressed)
 		tell(RECORD_SUPPRESSED, a->id, now, a->suppressed);
 	a->suppressed = 0;

@@ -55,7 +55,8 @@ struct activity {
 	u64 got_cpu_ns;
 	u64 got_cpu_account_ns; /* its CPU time then */
 	u64 marked_account_ns;  /* told with its last mark */
-	u64 window;
+	u32 window;
+	u32 window_tick;    /* the last in which a mark looked at the clock */
 	u32 window_marks;   /* in that window */
 	u32 window_notices; /* of them, of missed deadlines */
 	u32 suppressed;     /* not told since the last that was told */
@@ -392,7 +393,7 @@ static __always_inline void finish_unseen(struct activity *a, u64 account_ns, u6
 
 static __always_inline void count_anew_in_a_new_window(struct activity *a, u64 now)
 {
-	u64 window = now / MARKS_WINDOW_NS;
+	u32 window = now / MARKS_WINDOW_NS;
 
 	if (a->window == window)
 		return;
@@ -409,10 +410,15 @@ static __always_inline bool may_rename(struct activity *a, u64 now)
 	return a->window_names++ < NAMES_OWN;
 }
 
-/* Whether one more mark of the task is told. */
-static __always_inline bool may_mark(struct activity *a, u32 kind, u64 now)
+/* Whether one more mark of the task is told. A flood of them reads the clock once a tick. */
+static __always_inline bool may_mark(struct activity *a, u32 kind)
 {
-	count_anew_in_a_new_window(a, now);
+	u32 tick = bpf_jiffies64();
+
+	if (a->window_tick != tick) {
+		a->window_tick = tick;
+		count_anew_in_a_new_window(a, bpf_ktime_get_ns());
+	}
 	if (kind == RECORD_MISSED_DEADLINE && a->window_notices++ >= MARKS_OWN)
 		return false;
 	if (a->window_marks++ < MARKS_OWN)

@@ -140,15 +140,6 @@ impl Tracer {
             Self::Tracefs(_) | Self::Perf(_) | Self::Ptrace(_) | Self::Preload(_) => None,
         }
     }
-
-    /// Whether it hears marks on this kernel.
-    #[must_use]
-    pub fn hears_marks(&self) -> bool {
-        match self {
-            Self::Bpf(sensor) => sensor.mark_hook() != bpf::MarkHook::Unheard,
-            Self::Tracefs(_) | Self::Perf(_) | Self::Ptrace(_) | Self::Preload(_) => false,
-        }
-    }
 }
 
 impl Sensor for Tracer {
