@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The room that the kernel's admission test has left: the limit less what SCHED_DEADLINE tasks
- * hold.
- *
- * The kernel keeps that sum and shows it to root only, in debugfs. Here it is added up from the
- * tasks themselves, which needs nothing but a /proc that shows them.
+ * hold. The kernel shows that sum to root only, so it is added up from the tasks themselves.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +12,7 @@
 
 #include <onbeat/reserve.h>
 
-#include "scheduler.h"
+#include "reservation.h"
 
 static int64_t permille_of_thread(pid_t tid)
 {

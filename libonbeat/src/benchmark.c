@@ -20,13 +20,10 @@
 #define STEPS (1 << STEP_BITS)
 #define BUCKETS ((64 - STEP_BITS) * STEPS)
 
-/*
- * The samples of a place in the source, whose name is a copy, because a plugin's own goes when the
- * plugin is closed.
- */
+/* Of a place in the source. */
 struct onbeat_samples {
 	struct onbeat_samples *next;
-	char *file;
+	char *file; /* a copy: a plugin's own goes when the plugin is closed */
 	int line;
 	uint64_t count;
 	uint64_t sum_ns;
@@ -88,10 +85,7 @@ static void write_at_exit(void)
 			strerror(-error));
 }
 
-/*
- * Those of the site's place, which may have been measured before, in another copy of its code; or
- * NULL.
- */
+/* The site's place may have been measured before, in another copy of its code. */
 static struct onbeat_samples *samples_of(const struct onbeat_site *site)
 {
 	struct onbeat_samples *samples = places;

@@ -34,9 +34,7 @@ const struct onbeat_type onbeat_wcet_violation = { "onbeat_wcet_violation",
 /* The exception outside every handler. */
 const struct onbeat_thrown onbeat_nothing_;
 
-/*
- * If debugging is wanted, says what was done wrong and where, and aborts: else goes on.
- */
+/* Goes on, unless debugging is wanted. */
 void onbeat_misuse_(const char *file, int line, const char *what)
 {
 #ifndef ONBEAT_DEBUG
@@ -59,7 +57,7 @@ static void rearm(struct onbeat_thread *thread)
 		onbeat_wcet_arm_(thread, wcet_ns);
 }
 
-/* By how much the block's constraint has expired; negative while it has not. */
+/* Negative while the block's constraint has not expired. */
 static int64_t overdue(const struct onbeat_block *block, int64_t now_ns, int64_t cpu_ns)
 {
 	switch (block->constraint) {
@@ -83,18 +81,14 @@ static void record_violation(struct onbeat_block *at, struct onbeat_block *targe
 	at->in_flight = 1;
 }
 
-/*
- * Makes critical what comes after the block's body; what the body has not let go of is abandoned.
- */
+/* What the block's body has not let go of is abandoned. */
 static void enter_critical_after(struct onbeat_thread *thread, const struct onbeat_block *block)
 {
 	thread->critical = block->critical + 1;
 	onbeat_barrier();
 }
 
-/*
- * Leaves the innermost body, whose `thrown` and `target` are set. `critical` is held over the jump.
- */
+/* Leaves the innermost body, whose `thrown` and `target` are set. Critical over the jump. */
 __attribute__((noreturn)) static void leave_body(struct onbeat_thread *thread)
 {
 	enter_critical_after(thread, onbeat_top_(thread));
@@ -129,9 +123,7 @@ static void keep_from_cancelling(struct onbeat_thread *thread, struct onbeat_blo
 	thread->uncancelled_depth = thread->depth;
 }
 
-/*
- * `block` has been left, or NULL: blocks that were not left through their ends have been forgotten.
- */
+/* `block` has been left; NULL: blocks were forgotten. */
 static void allow_cancelling(struct onbeat_thread *thread, const struct onbeat_block *block)
 {
 	if (!thread->uncancelled || (thread->uncancelled != block &&
@@ -143,9 +135,7 @@ static void allow_cancelling(struct onbeat_thread *thread, const struct onbeat_b
 	pthread_setcancelstate(thread->cancel_state, NULL);
 }
 
-/*
- * Forgets the blocks from `depth` on, whose functions were left by longjmp or by the thread's end.
- */
+/* Forgets the blocks from `depth` on, which were not left through their ends. */
 static void forget_blocks(struct onbeat_thread *thread, int depth)
 {
 	const struct onbeat_frame *frame = &thread->frames[depth];
@@ -160,9 +150,7 @@ static void forget_blocks(struct onbeat_thread *thread, int depth)
 		"end, or throw");
 }
 
-/*
- * Forgets the blocks whose functions have been left, seen from code whose stack pointer is `stack`.
- */
+/* Forgets the blocks whose functions have been left, seen from a stack pointer. */
 static void forget_left(struct onbeat_thread *thread, uintptr_t stack)
 {
 	int depth = thread->depth;
@@ -226,7 +214,6 @@ void onbeat_leave_critical_(struct onbeat_thread *thread)
 	throw_pending(thread, 0);
 }
 
-/* The handler of ONBEAT_SIGNAL, in the thread that is meant. */
 void onbeat_handler_(int number, siginfo_t *info, void *context)
 {
 	struct onbeat_thread *thread = onbeat_thread_if_any_();
@@ -320,10 +307,7 @@ void onbeat_block_constrain_(struct onbeat_block *block, enum onbeat_constraint 
 	rearm(thread);
 }
 
-/*
- * Takes the block, and any that a misuse left inside it, off the stack; puts back what they
- * changed.
- */
+/* Takes the block, and any that a misuse left inside it, off the stack. */
 static void pop(struct onbeat_thread *thread, const struct onbeat_block *block)
 {
 	int depth = thread->depth;
@@ -344,11 +328,7 @@ static void leave_block(struct onbeat_thread *thread, struct onbeat_block *block
 	int64_t late_ns = -1;
 
 	enter_critical_after(thread, block);
-	/*
-	 * The clock has the last word: a notification may be on its way, wait for a protected
-	 * section or for the tick, or never come, where the program has blocked the signal or taken
-	 * it for itself.
-	 */
+	/* The clock has the last word: a notification may be late, or blocked by the program. */
 	if (!block->in_flight && block->constraint == ONBEAT_WITHIN_WCET)
 		late_ns = overdue(block, 0, onbeat_cpu_now_());
 	else if (!block->in_flight && block->constraint != ONBEAT_UNCONSTRAINED)
@@ -505,10 +485,7 @@ static sig_atomic_t checked_blocks(const struct onbeat_thread *thread)
 	return checked;
 }
 
-/*
- * One check of so many reads the clock: the program may have blocked the signal, or taken it for
- * itself.
- */
+/* One check of so many reads the clock: the program may have blocked the signal. */
 #define CHECKS 64
 
 __attribute__((noinline)) void onbeat_check(void)
@@ -551,4 +528,29 @@ __attribute__((noinline)) void onbeat_within_enable_at_(const char *file, int li
 void(onbeat_within_enable)(void)
 {
 	onbeat_within_enable_at_("the program", 0);
+}
+
+int64_t onbeat_remaining(void)
+{
+	const struct onbeat_thread *thread = onbeat_thread_if_any_();
+	const struct onbeat_block *top = thread ? onbeat_top_(thread) : NULL;
+
+	if (!top || top->earliest_deadline_ns == INT64_MAX)
+		return ONBEAT_FOREVER;
+	return top->earliest_deadline_ns - onbeat_now_();
+}
+
+int64_t onbeat_remaining_wcet(void)
+{
+	const struct onbeat_thread *thread = onbeat_thread_if_any_();
+	const struct onbeat_block *top = thread ? onbeat_top_(thread) : NULL;
+
+	if (!top || top->earliest_wcet_ns == INT64_MAX)
+		return ONBEAT_FOREVER;
+	return top->earliest_wcet_ns - onbeat_cpu_now_();
+}
+
+int onbeat_max_depth(void)
+{
+	return ONBEAT_MAX_DEPTH;
 }

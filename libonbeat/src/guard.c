@@ -12,7 +12,7 @@
  * children never sees it, and no fork handler runs. Between that and its end it calls what is
  * async-signal-safe, for the parent may have had threads that held locks.
  */
-#include "guard.h"
+#include "reservation.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,6 +30,20 @@
 
 #define SHORTEST_RUNTIME_NS 1024
 #define FIRST_ROOM 64
+
+static int get(pid_t tid, struct onbeat_attributes *attributes)
+{
+	return syscall(SYS_sched_getattr, tid, attributes, sizeof(*attributes), 0) ? -errno : 0;
+}
+
+static int set(pid_t tid, const struct onbeat_attributes *attributes)
+{
+	return syscall(SYS_sched_setattr, tid, attributes, 0) ? -errno : 0;
+}
+
+static const struct onbeat_scheduler kernel = { get, set };
+
+const struct onbeat_scheduler *onbeat_scheduler_ = &kernel;
 
 struct message {
 	bool attached;
@@ -89,7 +103,7 @@ uint64_t onbeat_started_(pid_t tid)
 
 /*
  * A thread that stops being SCHED_DEADLINE while it sleeps may keep its bandwidth in the kernel's
- * account (seen on 6.18) until that is counted anew: so it leaves with next to nothing.
+ * account (seen on 6.18): so it leaves with next to nothing.
  */
 static void shrink(pid_t tid, uint64_t period_ns)
 {
@@ -116,25 +130,19 @@ int onbeat_put_back_(const struct onbeat_guarded *guarded, uint64_t period_ns)
 	/* If the reservation was taken away meanwhile, that stays. */
 	if (error || now.policy != ONBEAT_POLICY_DEADLINE)
 		return error;
-	/*
-	 * Back to a reservation that it had before, it does not stop being so; and may be refused.
-	 */
+	/* Back to a reservation that it had before, it may be refused. */
 	if (guarded->before.policy != ONBEAT_POLICY_DEADLINE &&
 	    guarded->tid != (pid_t)syscall(SYS_gettid))
 		shrink(guarded->tid, period_ns ? period_ns : now.period_ns);
 	return onbeat_scheduler_->set(guarded->tid, &guarded->before);
 }
 
-/*
- * The guard's list of threads. Its memory comes from the kernel: malloc may have been locked when
- * the guard was made.
- */
+/* The guard's threads. The memory is the kernel's: malloc may have been locked at its clone. */
 struct table {
 	struct onbeat_guarded *threads;
 	size_t count, room;
 };
 
-/* Makes room for one more; 0, or -errno. */
 static int grow(struct table *table)
 {
 	size_t size = table->room * sizeof(*table->threads);
@@ -212,7 +220,7 @@ static void become_guard(int from, int parent)
 	_exit(1);
 }
 
-/* Starts the guard of this process, if it has none; 0, or -errno. */
+/* Unless this process has one. */
 static int start_guard(void)
 {
 	int ends[2], parent;
@@ -249,7 +257,7 @@ static int start_guard(void)
 	return 0;
 }
 
-/* Tells the guard, and waits until it knows. 0, or -errno. */
+/* Waits until the guard knows. */
 static int tell(bool attached, const struct onbeat_guarded *guarded)
 {
 	struct message message = { attached, *guarded };
@@ -317,10 +325,7 @@ int onbeat_guard_(const struct onbeat_guarded *guarded)
 	int error;
 
 	block_signals(&before);
-	/*
-	 * A child that was forked while another thread spoke to the guard would wait for that one
-	 * for ever.
-	 */
+	/* A child forked while another thread spoke to the guard would wait for that for ever. */
 	pthread_once(&handles_forks, handle_forks);
 	error = -fork_error;
 	if (!error) {

@@ -23,10 +23,7 @@ static struct onbeat_thread *slots[MOST_THREADS];
 static pthread_t router;
 static int routed;
 
-/*
- * In a thread that `routed` reached by mistake: pthread_sigqueue is not POSIX, a note in the slot
- * is.
- */
+/* By `routed`, which reached their threads by mistake: pthread_sigqueue is not POSIX. */
 static atomic_bool strayed[MOST_THREADS];
 
 static void stray(int number, siginfo_t *info, void *context)
@@ -73,10 +70,7 @@ static void *route(void *unused)
 	return NULL;
 }
 
-/*
- * A notification that waits behind the load it is about would be none: where the process may, the
- * router runs before everything else. It computes for some microseconds a notification.
- */
+/* A notification that waits behind the load it is about would be none. */
 static void hurry_router(void)
 {
 	struct sched_param first = { .sched_priority = sched_get_priority_max(SCHED_FIFO) };
@@ -85,7 +79,6 @@ static void hurry_router(void)
 	(void)pthread_setschedparam(router, SCHED_FIFO, &first);
 }
 
-/* 0, or -errno. */
 static int start_router(void)
 {
 	sigset_t all;

@@ -53,7 +53,6 @@ static int try_event(bool in_kernel, bool *known)
 	return fd;
 }
 
-/* Makes this thread's clock, if it can have one. */
 bool onbeat_perf_clock_open_(struct onbeat_perf_clock *clock)
 {
 	struct f_owner_ex owner = { F_OWNER_TID, (pid_t)syscall(SYS_gettid) };
@@ -73,9 +72,6 @@ bool onbeat_perf_clock_open_(struct onbeat_perf_clock *clock)
 	return true;
 }
 
-/*
- * Lets the clock signal once when this thread's CPU time reaches `expires_ns`; INT64_MAX stops it.
- */
 bool onbeat_perf_clock_set_(const struct onbeat_perf_clock *clock, int64_t expires_ns)
 {
 	uint64_t period_ns = SHORTEST_NS;
@@ -92,7 +88,6 @@ bool onbeat_perf_clock_set_(const struct onbeat_perf_clock *clock, int64_t expir
 	       ioctl(clock->fd, PERF_EVENT_IOC_REFRESH, 1) == 0;
 }
 
-/* The number may denote something of the program's meanwhile. */
 void onbeat_perf_clock_close_(const struct onbeat_perf_clock *clock)
 {
 	uint64_t id;

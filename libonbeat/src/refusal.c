@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "refusal.h"
+#include "reservation.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -26,7 +26,6 @@ static void make_reasons(void)
 	no_reasons = pthread_key_create(&reasons, free) != 0;
 }
 
-/* This thread's reason, or NULL if it has none yet. */
 static char *reason(void)
 {
 	pthread_once(&reasons_made, make_reasons);
@@ -76,7 +75,6 @@ static int may_run_everywhere(pid_t tid)
 	return CPU_COUNT(&allowed) >= sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* Says why the kernel refused `tid` these attributes; NULL if none were asked for. */
 int onbeat_explain_(int error, pid_t tid, const struct onbeat_attributes *wanted)
 {
 	int available;

@@ -7,10 +7,7 @@
  */
 #include <onbeat/reserve.h>
 
-#include "guard.h"
-#include "refusal.h"
-#include "scheduler.h"
-#include "service.h"
+#include "reservation.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -44,10 +41,7 @@ struct onbeat_reservation {
 	struct member *members;
 };
 
-/*
- * Whether there is a reservation to work on. A forked child has a copy, and none of the threads:
- * they are its parent's.
- */
+/* A forked child has a copy of the reservation, and none of the threads: they are its parent's. */
 static int check(struct onbeat_reservation *reservation)
 {
 	if (!reservation)
@@ -75,10 +69,7 @@ static int check_times(int64_t runtime_ns, int64_t deadline_ns, int64_t period_n
 		(long long)runtime_ns, (long long)deadline_ns, (long long)period_ns);
 }
 
-/*
- * The account is as the reservation says, and a thread joins it, or a process if it is one's
- * number; 0 is none.
- */
+/* Has the service make or change the account, and a thread or a process join it, if any. */
 static int share(const struct onbeat_reservation *reservation, pid_t tid, pid_t process)
 {
 	struct onbeat_answer answer;
@@ -119,10 +110,7 @@ static int put_in_force(const struct onbeat_reservation *reservation, const stru
 	return error ? onbeat_explain_(error, tid, &wanted) : 0;
 }
 
-/*
- * The thread's CPU time. One in another process has no clock that can be read, but a file, which is
- * a tick behind.
- */
+/* The thread's CPU time. One in another process has a file for it, which is a tick behind. */
 static int64_t consumed(pid_t tid)
 {
 	clockid_t clock = (clockid_t)((~(unsigned)tid << 3) | 6);
@@ -177,7 +165,6 @@ int onbeat_reservation_create(struct onbeat_reservation **reservation, int64_t r
 	return 0;
 }
 
-/* Whether `tid` is a thread of `process`. */
 static bool belongs(pid_t tid, pid_t process)
 {
 	char path[64];
@@ -341,7 +328,7 @@ int onbeat_reservation_detach(struct onbeat_reservation *reservation, pid_t tid)
 	return detach(reservation, place);
 }
 
-/* Detaches what was attached with `process`; how many threads that were. */
+/* Gives the number of threads. */
 static int detach_all(struct onbeat_reservation *reservation, pid_t process)
 {
 	struct member **place = &reservation->members;
@@ -383,10 +370,7 @@ int onbeat_reservation_attach_process(struct onbeat_reservation *reservation, pi
 	while (!error && (entry = readdir(tasks))) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		/*
-		 * One that is attached by itself stays so; one that has ended meanwhile needs
-		 * nothing.
-		 */
+		/* One that is attached by itself stays so; one that has ended needs nothing. */
 		if (tid > 0 && !*find(reservation, tid))
 			error = attach(reservation, tid, process);
 		if (error == -ESRCH)
@@ -411,7 +395,6 @@ int onbeat_reservation_detach_process(struct onbeat_reservation *reservation, pi
 	return error;
 }
 
-/* For all attached threads what the reservation says now; -errno if one of them is refused. */
 static int put_all_in_force(const struct onbeat_reservation *reservation)
 {
 	int error = reservation->account ? share(reservation, 0, 0) : 0;

@@ -13,7 +13,7 @@
  * The service has the calls of one connection about one thread take effect in the order in which
  * they were sent.
  */
-#include "service.h"
+#include "reservation.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,10 +31,7 @@
 #define ERRORS "org.onbeat.Error."
 #define BUS "org.freedesktop.DBus.Error."
 
-/*
- * As in systemd/sd-bus.h, which need not be there to build this. The library's name says that they
- * stay so.
- */
+/* As in systemd/sd-bus.h, which need not be there to build this. */
 struct bus;
 struct bus_message;
 struct bus_error {
@@ -81,10 +78,7 @@ static void after_fork_in_parent(void)
 		pthread_mutex_unlock(&changing);
 }
 
-/*
- * sd-bus's copy of the parent's connection is left alone: it refuses to touch it in another
- * process.
- */
+/* sd-bus refuses to touch its copy of the parent's connection. */
 static void after_fork_in_child(void)
 {
 	if (connection_fd >= 0)
@@ -150,7 +144,6 @@ static void disconnect(void)
 	end_to_change();
 }
 
-/* 0, or -errno. */
 static int connect_to_bus(void)
 {
 	int error;
@@ -167,7 +160,6 @@ static int connect_to_bus(void)
 	return error < 0 ? error : 0;
 }
 
-/* The error number in C for an error on the bus. */
 static int error_of(const char *name)
 {
 	static const struct {
@@ -189,7 +181,6 @@ static int error_of(const char *name)
 	return strncmp(name, BUS "Spawn.", strlen(BUS "Spawn.")) == 0 ? -ENOTCONN : -EIO;
 }
 
-/* Whether the bus itself is gone. */
 static bool is_lost(int result)
 {
 	return !connection || result == -ENOTCONN || result == -ECONNRESET || result == -EPIPE;
@@ -206,7 +197,6 @@ struct call {
 
 static const char joins[] = "uub";
 
-/* 0 or more, or what sd-bus says. */
 static int call_once(const struct call *call, struct bus_error *error)
 {
 	struct bus_message *reply = NULL;
@@ -291,10 +281,7 @@ void onbeat_service_release_(pid_t tid, bool joined, struct onbeat_answer *answe
 {
 	ask((struct call){ joined ? "Untrack" : "Release", "u", (uint32_t)tid, { 0 }, NULL },
 	    answer);
-	/*
-	 * A service that was started anew, or lost sight of this connection, has put everything
-	 * back.
-	 */
+	/* A service that was started anew, or lost this connection, has put everything back. */
 	if (answer->error == -ENOENT || answer->error == -ENOTCONN)
 		answer->error = 0;
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A source wakes a thread when a constraint expires: one source for deadlines, one for execution
- * time.
- *
- * A thread has one timer of each kind, set to the earliest expiry of all the blocks it is in, so
- * that entering a block whose expiry is not the earliest costs no system call.
+ * A source wakes a thread when a constraint expires: a thread has one for deadlines and one for
+ * execution time, each set to the earliest expiry of all the blocks it is in, so that entering a
+ * block whose expiry is not the earliest costs no system call.
  *
  * Execution time is watched by perf's task clock (perf_clock.c). Where that does not watch the
  * kernel, or cannot be had, the CPU-time timer is set as well, which is looked at on the
@@ -70,10 +68,7 @@ static void set_timer(struct onbeat_source *source, int64_t expires_ns)
 	struct itimerspec when = { 0 };
 
 	if (expires_ns != INT64_MAX) {
-		/*
-		 * Zero would disarm: an expiry at or before the clock's zero is long past, as one
-		 * is.
-		 */
+		/* Zero would disarm. */
 		int64_t ns = expires_ns > 0 ? expires_ns : 1;
 
 		when.it_value.tv_sec = ns / 1000000000;

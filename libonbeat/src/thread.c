@@ -41,17 +41,8 @@ static void thread_ended(void *argument)
 	free(thread);
 }
 
-void onbeat_threads_lock_(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void onbeat_threads_unlock_(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
-void onbeat_threads_forked_(void)
+/* In a child: the calling thread is the only one, and its sources are closed. */
+static void forget_other_threads(void)
 {
 	struct onbeat_thread *thread = threads;
 
@@ -72,9 +63,60 @@ void onbeat_threads_forked_(void)
 	current->self = pthread_self();
 }
 
+static void before_fork(void)
+{
+	/* First, for a violation that left this function by a jump would leave the lock taken. */
+	if (current)
+		onbeat_enter_critical_(current);
+	pthread_mutex_lock(&lock);
+	if (current)
+		current->cpu_at_fork_ns = onbeat_cpu_now_();
+}
+
+static void after_fork_in_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+	/* Last, because it may leave by a jump. */
+	if (current)
+		onbeat_leave_critical_(current);
+}
+
+/* How far the child's CPU-time clock lies behind the one that the limits were read from. */
+static void move_wcet_limits(struct onbeat_thread *thread)
+{
+	int64_t back_ns = thread->cpu_at_fork_ns - onbeat_cpu_now_();
+
+	for (int i = 0; i < thread->depth; i++) {
+		struct onbeat_block *block = thread->frames[i].block;
+
+		if (block->constraint == ONBEAT_WITHIN_WCET)
+			block->expires_ns -= back_ns;
+		if (block->earliest_wcet_ns != INT64_MAX)
+			block->earliest_wcet_ns -= back_ns;
+	}
+}
+
 /*
- * A violation that jumped out of exit(3) would have the program go on: from here on none is thrown.
+ * The child keeps the blocks that the forking thread was in. Timers are not inherited, and its
+ * CPU-time clock starts at zero.
  */
+static void after_fork_in_child(void)
+{
+	const struct onbeat_block *top = current ? onbeat_top_(current) : NULL;
+
+	forget_other_threads();
+	onbeat_notify_forked_();
+	if (!current)
+		return;
+	move_wcet_limits(current);
+	if (top) {
+		onbeat_deadline_arm_(current, top->earliest_deadline_ns);
+		onbeat_wcet_arm_(current, top->earliest_wcet_ns);
+	}
+	onbeat_leave_critical_(current);
+}
+
+/* A violation that jumped out of exit(3) would have the program go on. */
 static void process_ends(void)
 {
 	if (current)
@@ -93,8 +135,8 @@ __attribute__((constructor)) static void make_key(void)
 
 static void start(void)
 {
-	if (!has_key || onbeat_fork_install_() || atexit(process_ends) ||
-	    at_quick_exit(process_ends))
+	if (!has_key || pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) ||
+	    atexit(process_ends) || at_quick_exit(process_ends))
 		start_error = -ENOMEM;
 	else
 		start_error = onbeat_notify_install_();

@@ -47,8 +47,7 @@ extern int onbeat_signal_;
 struct onbeat_perf_clock {
 	int fd;
 	bool in_kernel; /* it signals also while the thread is in the kernel */
-	uint64_t
-		id; /* the kernel's: the program may close the descriptor, and use its number again */
+	uint64_t id;    /* the kernel's: the descriptor's number may be used again */
 };
 
 /* Where one kind of constraint gets its signals from, and when the next is due. */
@@ -61,9 +60,7 @@ struct onbeat_source {
 	bool has_clock;
 };
 
-/*
- * A block that the thread is in. It holds what is needed once the block's frame is gone.
- */
+/* A block that the thread is in: what is needed once the block's frame is gone. */
 struct onbeat_frame {
 	struct onbeat_block *block;
 	const struct onbeat_site *site;
@@ -80,9 +77,7 @@ struct onbeat_thread {
 	int depth;
 	int slot;
 	unsigned checks;
-	/*
-	 * While a block is `uncancelled`, at that depth, cancellation waits; and how it was before.
-	 */
+	/* While there is such a block, at that depth, cancellation waits; and how it was before. */
 	struct onbeat_block *uncancelled;
 	int uncancelled_depth, cancel_state, cancel_type;
 	pthread_t self;
@@ -94,26 +89,15 @@ struct onbeat_thread {
 };
 
 /*
- * How many protected sections this thread is in. Beside its state: a signal handler that protects
- * itself may be the first in its thread to call the library, and nothing can be allocated there.
+ * How many protected sections this thread is in. Beside its state, which a signal handler that
+ * protects itself may not allocate.
  */
 extern _Thread_local volatile sig_atomic_t onbeat_protections_ ONBEAT_TLS;
 
-/*
- * thread.c: this thread's state, made at its first call and given back when the thread ends; NULL,
- * or the end of the program, where it cannot be made. *error is 0 or -errno.
- */
+/* thread.c: this thread's state. NULL where it cannot be made, or the end of the program. */
 struct onbeat_thread *onbeat_make_thread_(int *error);
 struct onbeat_thread *onbeat_thread_(void);
 struct onbeat_thread *onbeat_thread_if_any_(void);
-/* The list of threads stays as it is from the first to the second. */
-void onbeat_threads_lock_(void);
-void onbeat_threads_unlock_(void);
-/* In a forked child: the calling thread is the only one, and its sources are closed. */
-void onbeat_threads_forked_(void);
-
-/* fork.c: from now on a fork is prepared for. 0, or -errno. */
-int onbeat_fork_install_(void);
 
 /* source.c: sets and clears the two sources. An expiry of INT64_MAX clears. */
 void onbeat_deadline_arm_(struct onbeat_thread *thread, int64_t expires_ns);
@@ -124,12 +108,12 @@ void onbeat_wcet_arm_(struct onbeat_thread *thread, int64_t expires_ns);
  */
 int onbeat_take_signal_(void (*handler)(int, siginfo_t *, void *));
 void onbeat_sources_close_(struct onbeat_thread *thread, bool after_fork);
-/* Makes the source of execution-time signals, if that was not done. 0, or -errno. */
+/* Makes the source of execution-time signals. 0, or -errno. */
 int onbeat_wcet_open_(struct onbeat_thread *thread);
 
 /* perf_clock.c, or perf_clock_none.c in the portable form. */
 bool onbeat_perf_clock_open_(struct onbeat_perf_clock *clock);
-/* Whether it could be set: false once the program has closed it. */
+/* INT64_MAX stops it. False once the program has closed it. */
 bool onbeat_perf_clock_set_(const struct onbeat_perf_clock *clock, int64_t expires_ns);
 void onbeat_perf_clock_close_(const struct onbeat_perf_clock *clock);
 
@@ -142,10 +126,7 @@ void onbeat_notify_ended_(struct onbeat_thread *thread);
 void onbeat_notify_forked_(void);
 /* The stack pointer of what a signal interrupted; 0 where that cannot be known. */
 uintptr_t onbeat_notify_stack_(const void *context);
-/*
- * Whether a block that was entered at `frame` lies below `stack`, so that its function has been
- * left.
- */
+/* Whether a block that was entered at `frame` lies below `stack`: its function has been left. */
 bool onbeat_notify_left_(uintptr_t frame, uintptr_t stack);
 
 /* block.c */
@@ -157,7 +138,7 @@ void onbeat_misuse_(const char *file, int line, const char *what);
 /* benchmark.c */
 void onbeat_measured_(struct onbeat_site *site, int64_t duration_ns);
 
-/* The program may have blocked it, as libraries do in threads of their own. */
+/* Libraries block it in threads of their own. */
 static inline void onbeat_unblock_(void)
 {
 	sigset_t ours;
@@ -167,14 +148,12 @@ static inline void onbeat_unblock_(void)
 	pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
 }
 
-/* From here on the handler only notes that it came, until onbeat_leave_critical_. */
 static inline void onbeat_enter_critical_(struct onbeat_thread *thread)
 {
 	thread->critical++;
 	onbeat_barrier();
 }
 
-/* The innermost block, or NULL. */
 static inline struct onbeat_block *onbeat_top_(const struct onbeat_thread *thread)
 {
 	return thread->depth ? thread->frames[thread->depth - 1].block : NULL;

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../src/guard.h"
+#include "../src/reservation.h"
 #include "check.h"
 
 #define FORKS 200

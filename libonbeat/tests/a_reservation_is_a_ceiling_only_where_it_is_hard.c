@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../src/scheduler.h"
+#include "../src/reservation.h"
 #include "check.h"
 
 #define MS INT64_C(1000000)

@@ -11,7 +11,7 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
 posix_headers='errno pthread sched setjmp signal stdatomic stdbool stddef stdint stdio stdlib string time unistd'
-portable='block ask fork thread source notify_posix perf_clock_none benchmark'
+portable='block thread source notify_posix perf_clock_none benchmark'
 
 pass_the_tests() {
 	for test in tests/r[01][0-9]_*.c tests/finally*.c; do

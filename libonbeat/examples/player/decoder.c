@@ -3,8 +3,24 @@
 #include "decoder.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "bands.h"
+#include <libavutil/mem.h>
+#include <libavutil/pixdesc.h>
+
+#define BAND_ROWS 16
+#define BAND_PLANES 3
+
+/*
+ * Where draw_horiz_band is set, libavcodec's MPEG decoders write each band (a row of macroblocks)
+ * of a B picture to the top of the picture's memory, over the band before it, for the callback to
+ * fetch it there; its `offset` says so. Here each is copied to its place, and the one that belongs
+ * at the top is put aside and put back at the end.
+ */
+struct bands {
+	uint8_t *first[BAND_PLANES];
+	unsigned room[BAND_PLANES];
+};
 
 struct decoder {
 	AVCodecContext *codec;
@@ -13,9 +29,48 @@ struct decoder {
 	struct decoder_outcome outcome;
 	int rows; /* of the picture being decoded: those that are finished */
 	int concealment;
-	bool bands_at_top; /* bands of B pictures come at the top of the picture: bands.h */
+	bool bands_at_top; /* of B pictures */
 	struct bands bands;
 };
+
+/* Makes room for a picture's first band. 0 or AVERROR(ENOMEM). */
+static int begin_bands(struct bands *bands, const AVFrame *picture)
+{
+	for (int plane = 0; plane < BAND_PLANES; plane++) {
+		size_t bytes = (size_t)abs(picture->linesize[plane]) * BAND_ROWS;
+
+		av_fast_malloc(&bands->first[plane], &bands->room[plane], bytes);
+		if (bytes && !bands->first[plane])
+			return AVERROR(ENOMEM);
+	}
+	return 0;
+}
+
+/* A band of `rows` from `y` on is at `offset` in each plane; `height` is the picture's. */
+static void put_band(const struct bands *bands, const AVFrame *picture, const int *offset, int y,
+		     int rows, int height)
+{
+	const AVPixFmtDescriptor *format = av_pix_fmt_desc_get(picture->format);
+
+	if (!format || rows > BAND_ROWS)
+		return;
+	for (int plane = 0; plane < BAND_PLANES && picture->data[plane]; plane++) {
+		int shift = plane ? format->log2_chroma_h : 0;
+		size_t stride = (size_t)picture->linesize[plane];
+		size_t bytes = stride * (size_t)AV_CEIL_RSHIFT(rows, shift);
+		uint8_t *top = picture->data[plane];
+		uint8_t *place = top + stride * (size_t)(y >> shift);
+
+		if (y == 0) {
+			memcpy(bands->first[plane], top, bytes);
+		} else if (place != top + offset[plane]) {
+			memcpy(place, top + offset[plane], bytes);
+			if (y + rows >= height)
+				memcpy(top, bands->first[plane],
+				       stride * (BAND_ROWS >> shift));
+		}
+	}
+}
 
 /* The codecs whose decoders read skip_frame before each slice, and not only before the first. */
 static bool can_stop_between_slices(enum AVCodecID codec)
@@ -48,7 +103,7 @@ static int picture_begins(AVCodecContext *codec, AVFrame *picture, int flags)
 	if (codec->draw_horiz_band)
 		ask_whether_to_stop(decoder);
 	error = avcodec_default_get_buffer2(codec, picture, flags);
-	return error ? error : bands_begin(&decoder->bands, picture);
+	return error ? error : begin_bands(&decoder->bands, picture);
 }
 
 static void rows_are_finished(AVCodecContext *codec, const AVFrame *picture,
@@ -59,7 +114,7 @@ static void rows_are_finished(AVCodecContext *codec, const AVFrame *picture,
 	(void)type;
 	/* For a reference, the picture before it is shown here, complete. */
 	if (decoder->bands_at_top && !decoder->outcome.reference)
-		bands_put(&decoder->bands, picture, offset, y, height, codec->height);
+		put_band(&decoder->bands, picture, offset, y, height, codec->height);
 	decoder->rows += height;
 	ask_whether_to_stop(decoder);
 }
@@ -98,7 +153,8 @@ void decoder_close(struct decoder *decoder)
 		return;
 	avcodec_free_context(&decoder->codec);
 	av_frame_free(&decoder->ready);
-	bands_free(&decoder->bands);
+	for (int plane = 0; plane < BAND_PLANES; plane++)
+		av_freep(&decoder->bands.first[plane]);
 	free(decoder);
 }
 

@@ -11,7 +11,6 @@
 
 #include <onbeat/within.h>
 
-#include "clock.h"
 #include "decoder.h"
 #include "sound.h"
 
@@ -70,9 +69,11 @@ static bool show(struct playing *playing, struct frame_record *frame)
 	}
 	while ((early_ns = frame->position_ns - sound_position_ns(playing->sound)) > 0 &&
 	       !*play->ended) {
+		struct timespec wait = { 0, early_ns < 50000000 ? early_ns : 50000000 };
+
 		/* The sound may stand still: it moves on only when it is filled. */
 		sound_fill(playing->sound);
-		clock_sleep_ns(early_ns < 50000000 ? early_ns : 50000000);
+		nanosleep(&wait, NULL);
 	}
 	if (play->screen && !screen_show(play->screen, playing->picture))
 		return false;

@@ -6,7 +6,6 @@
 
 #include <libavcodec/avcodec.h>
 
-#include "clock.h"
 #include "sink.h"
 
 struct sound {

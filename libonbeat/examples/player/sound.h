@@ -7,10 +7,20 @@
 #define PLAYER_SOUND_H
 
 #include <stdint.h>
+#include <time.h>
 
 #include "source.h"
 
 struct sound;
+
+/* The one clock of the player: CLOCK_MONOTONIC, as the library's deadlines. */
+static inline int64_t clock_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
 
 /* NULL if there is no memory. */
 struct sound *sound_open(struct source *source);

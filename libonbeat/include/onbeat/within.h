@@ -3,11 +3,10 @@
  * Timing constraints as exceptions, for C.
  *
  * A block of code gets a deadline or a limit on its execution time. If it does not end in time, it
- * is left and the handler that belongs to it runs; it also runs if the block reaches its end, but
- * too late. A checked block is left where it calls onbeat_check(), the other kind at once, wherever
- * it is. After T. Cucinotta and D. Faggioli, "Handling Timing
- * Constraints Violations in Soft Real-Time Applications as Exceptions", whose words and
- * requirements (section 4) these are.
+ * is left and its handler runs, which also runs if the block reaches its end too late. A checked
+ * block is left where it calls onbeat_check(), the other kind at once, wherever it is. After T.
+ * Cucinotta and D. Faggioli, "Handling Timing Constraints Violations in Soft Real-Time Applications
+ * as Exceptions", whose words and requirements (section 4) these are.
  *
  *     onbeat_try_checked_rel (ONBEAT_MS(12)) {
  *             for (int slice = 0; slice < SLICES; slice++) {
@@ -24,56 +23,23 @@
  *             }
  *     onbeat_end;
  *
- * Grammar: one of the seven `try` words with its braces, then at most one `finally` with its
- * braces, then `handle`, then any number of `when` clauses, each with its braces, then `end` and a
- * semicolon.
+ * Grammar: one of the seven `try` words, at most one `finally`, `handle`, any number of `when`
+ * clauses, and `end` with a semicolon. Statements have braces around them.
  *
  * MUST NOT: leave a block, a `finally` or a `when` by return, goto, break, continue or longjmp past
  * its `end`. With ONBEAT_DEBUG in the environment the library says where that was done, and aborts.
- * Without, it puts the thread's constraints right and goes on; `finally` does not run then, and
- * continue ends the block only, not the loop around it.
  *
  * MUST: declare volatile what a block changes and its `finally`, its handlers or the code after
  * them read: a violation is a longjmp, and other variables may come back with older values.
  *
- * In a checked block anything may be done. What follows is for the others.
+ * In a checked block anything may be done. The others are left between any two instructions that
+ * are neither in onbeat_within_disable ... _enable nor in a `finally`: only functions of
+ * signal-safety(7) and the block's own computations may stand outside of these. onbeat_within(7)
+ * says what else MUST be protected (fork, exit, dlopen, locks, C++ exceptions), and what signal
+ * handlers, threads that end, coroutines and plugins MUST NOT do in a block.
  *
- * These parts may be interrupted: anything that is neither in onbeat_within_disable ... _enable nor
- * in a `finally`. Only functions of signal-safety(7) and the block's own computations may stand
- * outside: a function that allocates, locks, waits with a lock or writes shared state belongs in a
- * protected section. There poll, nanosleep and the other calls that no SA_RESTART restarts may
- * return EINTR.
- *
- * MUST: protect fork(2), exit(3) and dlopen(3), too. A violation can be thrown before fork()
- * returns, in the parent and in the child, which then runs the parent's handlers and all that
- * follows. With musl, the next fork() of a process with several threads then hangs. One in a
- * function that was registered with atexit(3) after the process's first block has the program go
- * on.
- *
- * MUST: have a signal handler begin with onbeat_within_disable() and end with
- * onbeat_within_enable(), if it can run in a block. One that throws stays blocked unless SA_NODEFER
- * was set with it.
- *
- * MUST NOT: call pthread_exit(3) in a block, or leave one while a function of
- * pthread_cleanup_push(3) is pushed: put the pair of pthread_cleanup_push and _pop into a protected
- * section. pthread_cancel(3) is safe: it waits for the end of the outermost block that has a
- * constraint.
- *
- * MUST NOT: block the signals from SIGRTMIN+5 on in a block, or handle the one that has a handler
- * already: such a block ends late, and a checked one at one check of 64.
- *
- * MUST NOT: switch stacks in a block (swapcontext(3), coroutines, co_await), or, outside a
- * protected section, nest blocks of two copies of the library, as a program with libonbeat.a and a
- * plugin with libonbeat.so.0 have them.
- *
- * MUST NOT: use it in a program whose run-time library demands SA_ONSTACK of all handlers, as Go's
- * does: a notification runs on the thread's own stack. The thread sanitizer (-fsanitize=thread)
- * interrupts a block at calls of libc only.
- *
- * C++: the destructors of automatic objects inside a block are NOT run when it is left by an
- * exception. Declare such objects before the `try`, or release what they hold in `finally`. Code
- * that throws or catches C++ exceptions belongs in a protected section: its run-time library counts
- * them. Include other headers before this one, if you define ONBEAT_SHORT_NAMES.
+ * C++: the destructors of automatic objects in a block are NOT run when it is left; within.hpp has
+ * blocks that run them. With ONBEAT_SHORT_NAMES, include other headers before this one.
  */
 #ifndef ONBEAT_WITHIN_H
 #define ONBEAT_WITHIN_H
