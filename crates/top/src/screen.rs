@@ -1,11 +1,14 @@
 //! The terminal: taken, drawn on until the user has seen enough, and given back as it was.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use ratatui::crossterm::event::{self, Event};
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
+use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::draw::{draw, rows_of};
 use crate::keys::KeyEffect;
@@ -14,7 +17,10 @@ use crate::{Feed, Model};
 
 /// How long to wait for a key before it is looked for news, a signal, or another size of the
 /// terminal.
-const TURN: Duration = Duration::from_millis(100);
+const TURN: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScreenLook {
@@ -81,13 +87,14 @@ impl ScreenLook {
 }
 
 /// Takes the terminal on standard output, and shows `model` as it is fed, until a key says to quit,
-/// `stop` does, or the feed ends. However that comes about, the terminal is as it was.
+/// `stop` does, the feed ends, or the terminal is gone. However that comes about, it is as it was.
 pub fn show(
     model: &mut Model,
     feed: &Feed,
     look: &ScreenLook,
     mut stop: impl FnMut() -> bool,
 ) -> io::Result<()> {
+    let keys = keys()?;
     let mut terminal = ratatui::try_init()?;
     let _back = GivesBack;
     let mut is_new = true;
@@ -109,7 +116,11 @@ pub fn show(
             feed.want(model.wanted(rows_of(area.height)));
             (is_new, drawn) = (false, area);
         }
-        if event::poll(TURN)? {
+        let pressed = turn(&keys)?;
+        if pressed.intersects(PollFlags::HUP | PollFlags::ERR) {
+            return Ok(());
+        }
+        if !pressed.is_empty() && event::poll(Duration::ZERO)? {
             if let Event::Key(key) = event::read()?
                 && model.key(key) == KeyEffect::Quit
             {
@@ -119,6 +130,26 @@ pub fn show(
         }
     }
     Ok(())
+}
+
+/// Where crossterm reads keys.
+fn keys() -> io::Result<OwnedFd> {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        stdin.as_fd().try_clone_to_owned()
+    } else {
+        File::open("/dev/tty").map(OwnedFd::from)
+    }
+}
+
+/// Waits for a key, or a turn's time. crossterm alone would read from a terminal that is gone for
+/// ever.
+fn turn(keys: &OwnedFd) -> io::Result<PollFlags> {
+    let mut keys = [PollFd::new(keys, PollFlags::IN)];
+    match rustix::event::poll(&mut keys, Some(&TURN)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(keys[0].revents()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 struct GivesBack;

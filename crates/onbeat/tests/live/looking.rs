@@ -38,3 +38,17 @@ fn a_signal_ends_the_look_at_a_running_program_and_gives_all_back() {
     assert_eq!(scheduling(program.id()), before);
     assert_eq!(folder.state_files(), 0);
 }
+
+#[test]
+fn a_terminal_that_is_closed_ends_the_look_and_gives_all_back() {
+    needs_root!();
+    let folder = Folder::new();
+    let program = working(&["beat:20000/2000"]);
+    let before = scheduling(program.id());
+    let mut onbeat = folder.keep("top");
+    let mut screen = Terminal::start(onbeat.arg("--pid").arg(program.id().to_string()));
+    screen.shows(&format!("process {}", program.id()));
+    screen.closes();
+    assert_eq!(scheduling(program.id()), before);
+    assert_eq!(folder.state_files(), 0);
+}

@@ -75,6 +75,18 @@ impl Terminal {
         self.process.signal(signal);
     }
 
+    /// Closes the terminal, and waits for the program's end.
+    pub(crate) fn closes(self) -> ExitStatus {
+        let Self {
+            mut process,
+            ours,
+            theirs,
+            ..
+        } = self;
+        drop((ours, theirs));
+        eventually("the end", || process.0.try_wait().expect("it is our child"))
+    }
+
     /// Waits for the program's end; the terminal must then be as it was before.
     pub(crate) fn ends(&mut self) -> ExitStatus {
         let status = eventually("the end", || {
