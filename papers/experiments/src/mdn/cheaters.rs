@@ -1,20 +1,16 @@
 //! The gain of a program that says `mdn()` without reason: Fig. 7 of the paper, and worse.
 
-use onbeat_model::{Instant, Span};
-use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};
-use onbeat_sim::{Work, Workload};
-use rayon::prelude::*;
+use onbeat_model::Span;
 use serde::Serialize;
 use serde_json::json;
 
-use super::guest::{self, Run, Told};
 use super::paper::Program;
 use super::progress::{misses, progress};
-use super::simulated::{Setting, run as simulate, workload};
+use super::run::{Bed, CHANGE, Run, RunProgram};
 use super::{Outcome, Scheduler};
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
-use crate::results::{Ran, Table};
+use crate::results::Table;
 use crate::spread::Spread;
 
 const NAME: &str = "mdn-cheaters";
@@ -30,10 +26,14 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Each film: the first has the number one.
-    fn settings(&self) -> impl Iterator<Item = Setting> {
-        let runs = self.runs.unwrap_or(if self.guest { 1 } else { 10 });
-        (1..=runs).map(Setting::of_seed)
+    fn runs(&self) -> u64 {
+        self.runs.unwrap_or(if self.guest { 1 } else { 10 })
+    }
+
+    /// Each film without a notification, and with them.
+    fn runs_of(&self, case: Case, scheduler: Scheduler) -> Vec<Run> {
+        let ways = |seed| [false, true].map(|lies| case.run(scheduler, seed, lies));
+        (1..=self.runs()).flat_map(ways).collect()
     }
 }
 
@@ -51,10 +51,9 @@ const SCHEDULERS: [Scheduler; 7] = [
 const GUEST_SCHEDULERS: [Scheduler; 3] = [Scheduler::Linux24, Scheduler::Best, Scheduler::Berate];
 const GUEST_CASES: [Case; 3] = [Case::Fig7a, Case::Fig7b, Case::Flood];
 
-/// How long a run lasts; when the cheaters begin to cheat; and from when on they are judged, when
-/// what they had earned before is forgotten.
+/// How long a run lasts, and from when on cheaters are judged, when what they had earned before is
+/// forgotten.
 const SECONDS: u64 = 30;
-const CHANGE: u64 = 15;
 const SETTLED: usize = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -103,81 +102,32 @@ impl Case {
         }
     }
 
-    /// A cheater's work, or where it does not lie, the same without a notification.
-    fn cheater(self, setting: Setting, place: u64, lies: bool) -> Workload {
-        let change = Instant::ZERO + Span::from_secs(CHANGE);
-        let cries = |each: Span| match lies {
-            true => Notifies::Every(Work::at_full_speed(each)),
-            false => Notifies::Never,
-        };
-        let (thousand, million) = (cries(Span::from_ms(1)), cries(Span::from_us(1)));
-        let when_late = if lies {
-            Notifies::WhenLate
-        } else {
-            Notifies::Never
-        };
-        let srt =
-            |permille, notifies| workload(Program::Srt(25, permille), setting, place, notifies);
-        let bound = |notifies| workload(Program::CpuBound, setting, place, notifies);
+    /// A cheater, or where it does not lie, the same without a notification.
+    fn cheater(self, seed: u64, place: u64, lies: bool) -> RunProgram {
+        let program = |program, lies| RunProgram::new(program, Span::ZERO, seed, place, lies);
+        let srt = |share| program(Program::Srt(25, share), lies);
+        let bound = program(Program::CpuBound, false);
+        let cries = |each_second: u64| if lies { each_second } else { 0 };
         match self {
-            Self::Fig7a => srt(500, when_late).then(change, srt(800, thousand)),
-            Self::Fig7b => srt(400, when_late).then(change, bound(thousand)),
-            Self::Flood => bound(million),
-            Self::FloodAfterAPeriod => srt(400, when_late).then(change, bound(million)),
-            Self::WithoutAPeriod => {
-                let arrival = Arrival::Poisson {
-                    mean: Span::from_ms(40),
-                    last: Instant::ZERO,
-                };
-                let frames = Film::of_seed(setting.seed).varied(setting.variation);
-                let demand = Demand::Decoder(Span::from_ms(16), frames);
-                Workload::new(arrival, demand)
-                    .notifying(thousand)
-                    .seeded(setting.seed, place)
-            }
-            Self::Many => srt(150, when_late).then(change, bound(thousand)),
+            Self::Fig7a => srt(500).then(srt(800), cries(1000)),
+            Self::Fig7b => srt(400).then(bound, cries(1000)),
+            Self::Flood => bound.crying(cries(1_000_000)),
+            Self::FloodAfterAPeriod => srt(400).then(bound, cries(1_000_000)),
+            Self::WithoutAPeriod => RunProgram::without_a_period(seed, place, cries(1000)),
+            Self::Many => srt(150).then(bound, cries(1000)),
         }
     }
 
-    /// srtgen's arguments for the cheater, in a guest; none if srtgen does nothing of the kind.
-    fn told(self, setting: Setting, lies: bool) -> Option<Told> {
-        let cries = |each_second: u32| if lies { each_second } else { 0 };
-        let then = |share: u32, cry: u32| {
-            format!(
-                "change_s={CHANGE}+share_then={share}+cry_then={}",
-                cries(cry)
-            )
-        };
-        let srt = |permille| Told::new(Program::Srt(25, permille), setting, 0, lies);
-        Some(match self {
-            Self::Fig7a => srt(500).and(&then(800, 1000)),
-            Self::Fig7b => srt(400).and(&then(1000, 1000)),
-            Self::FloodAfterAPeriod => srt(400).and(&then(1000, 1_000_000)),
-            Self::Flood => Told::new(Program::CpuBound, setting, 0, lies)
-                .and(&format!("cry={}", cries(1_000_000))),
-            Self::WithoutAPeriod | Self::Many => return None,
-        })
-    }
-
-    fn guest_run(self, scheduler: Scheduler, setting: Setting, lies: bool) -> Option<Run> {
-        let bound = Told::new(Program::CpuBound, setting, 1, false);
-        let bound = std::iter::repeat_n(bound, self.programs().1);
-        Some(Run {
-            name: format!("{self:?}.{scheduler:?}.{}.{}", u8::from(lies), setting.seed),
+    fn run(self, scheduler: Scheduler, seed: u64, lies: bool) -> Run {
+        let (cheaters, bound) = self.programs();
+        let cheaters = (0..cheaters as u64).map(|place| self.cheater(seed, place, lies));
+        let hog = RunProgram::new(Program::CpuBound, Span::ZERO, seed, 0, false);
+        Run {
+            name: format!("{self:?}.{scheduler:?}.{}.{seed}", u8::from(lies)),
             scheduler,
             mdn: true,
-            programs: std::iter::once(self.told(setting, lies)?)
-                .chain(bound)
-                .collect(),
-        })
-    }
-
-    fn run(self, scheduler: Scheduler, setting: Setting, lies: bool) -> Vec<Outcome> {
-        let (cheaters, bound) = self.programs();
-        let cheaters = (0..cheaters as u64).map(|place| self.cheater(setting, place, lies));
-        let bound = (0..bound).map(|_| workload(Program::CpuBound, setting, 0, Notifies::Never));
-        let programs = cheaters.chain(bound).collect();
-        simulate(scheduler, programs, Span::from_secs(SECONDS))
+            programs: cheaters.chain(std::iter::repeat_n(hog, bound)).collect(),
+        }
     }
 }
 
@@ -194,66 +144,43 @@ struct Gain {
     lying: Spread,
 }
 
-/// The outcomes of the programs of a case in one run without a notification, and in one with them.
-type Ways = (Vec<Outcome>, Vec<Outcome>);
-
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
-    if args.guest {
-        return on_a_kernel(machine, args);
-    }
-    let mut gains = Vec::new();
-    for case in Case::ALL {
-        for scheduler in SCHEDULERS {
-            machine.go_on()?;
-            let way = |setting, lies| case.run(scheduler, setting, lies);
-            let settings: Vec<Setting> = args.settings().collect();
-            let runs: Vec<Ways> = settings
-                .par_iter()
-                .map(|setting| (way(*setting, false), way(*setting, true)))
-                .collect();
-            draw_first(machine, NAME, case, scheduler, &runs)?;
-            gains.push(gain(case, scheduler, &runs));
+    let (cases, schedulers) = match args.guest {
+        true => (GUEST_CASES.as_slice(), GUEST_SCHEDULERS.as_slice()),
+        false => (Case::ALL.as_slice(), SCHEDULERS.as_slice()),
+    };
+    let all = || {
+        let each = |&case: &Case| schedulers.iter().map(move |&scheduler| (case, scheduler));
+        cases.iter().flat_map(each)
+    };
+    let bed = match args.guest {
+        true => {
+            let runs = all().flat_map(|(case, scheduler)| args.runs_of(case, scheduler));
+            Bed::booted(machine, &runs.collect::<Vec<Run>>(), SECONDS)?
         }
+        false => Bed::simulated(SECONDS),
+    };
+    let name = format!("{NAME}{}", bed.suffix());
+    let mut gains = Vec::new();
+    for (case, scheduler) in all() {
+        machine.go_on()?;
+        let outcomes = bed.outcomes(&args.runs_of(case, scheduler))?;
+        let figure = FIGURES.iter().find(|(_, figure)| *figure == case);
+        if let (Some((letter, _)), Scheduler::Linux24, Some(lying)) =
+            (figure, scheduler, outcomes.get(1))
+        {
+            draw(machine, &name, *letter, case, lying)?;
+        }
+        gains.push(gain(case, scheduler, &outcomes));
     }
-    let ran = Ran::Computed(format!(
-        "the simulated machine, {} runs of {SECONDS} s for each figure",
-        args.settings().count()
+    let ran = bed.ran(&format!(
+        "{} runs of {SECONDS} s for each figure",
+        args.runs()
     ));
-    machine.publish(&ran, NAME, &table(&gains), &gains, paper())
+    machine.publish(&ran, &name, &table(&gains), &gains, paper())
 }
 
 const FIGURES: [(char, Case); 2] = [('a', Case::Fig7a), ('b', Case::Fig7b)];
-
-fn on_a_kernel(machine: &Machine, args: &Args) -> anyhow::Result<()> {
-    let name = format!("{NAME}-guest");
-    let mut all: Vec<(Case, Scheduler, Vec<[Run; 2]>)> = Vec::new();
-    for case in GUEST_CASES {
-        for scheduler in GUEST_SCHEDULERS {
-            let way = |setting, lies| case.guest_run(scheduler, setting, lies);
-            let runs = args
-                .settings()
-                .map(|s| Some([way(s, false)?, way(s, true)?]));
-            all.push((case, scheduler, runs.flatten().collect()));
-        }
-    }
-    let each = all.iter().flat_map(|(.., runs)| runs.iter().flatten());
-    let each: Vec<Run> = each.cloned().collect();
-    let guested = guest::boot(machine, 0, &each, SECONDS)?;
-    let mut gains = Vec::new();
-    for (case, scheduler, runs) in all {
-        let ways = |[honest, lying]: &[Run; 2]| {
-            anyhow::Ok((guested.outcomes(honest)?, guested.outcomes(lying)?))
-        };
-        let runs = runs
-            .iter()
-            .map(ways)
-            .collect::<anyhow::Result<Vec<Ways>>>()?;
-        draw_first(machine, &name, case, scheduler, &runs)?;
-        gains.push(gain(case, scheduler, &runs));
-    }
-    let ran = guested.ran();
-    machine.publish(&ran, &name, &table(&gains), &gains, paper())
-}
 
 fn paper() -> serde_json::Value {
     json!({
@@ -263,17 +190,17 @@ fn paper() -> serde_json::Value {
     })
 }
 
-fn gain(case: Case, scheduler: Scheduler, runs: &[Ways]) -> Gain {
+/// Of runs without a notification and with them by turns.
+fn gain(case: Case, scheduler: Scheduler, outcomes: &[Vec<Outcome>]) -> Gain {
     let (cheaters, bound) = case.programs();
-    let mean = |outcomes: &[Outcome], from, to| {
+    let mean = |outcomes: &Vec<Outcome>, from, to| {
         let each = outcomes.iter().take(cheaters);
-        each.map(|outcome| outcome.cpu_percent(from, to))
-            .sum::<f64>()
-            / cheaters as f64
+        let sum: f64 = each.map(|outcome| outcome.cpu_percent(from, to)).sum();
+        sum / cheaters as f64
     };
-    let spread = |lies, from, to| {
-        let way = |(honest, lying): &Ways| mean(if lies { lying } else { honest }, from, to);
-        Spread::of(&runs.iter().map(way).collect::<Vec<_>>())
+    let spread = |lies: bool, from, to| {
+        let runs = outcomes.iter().skip(usize::from(lies)).step_by(2);
+        Spread::of(&runs.map(|run| mean(run, from, to)).collect::<Vec<_>>())
     };
     let (change, end) = (CHANGE as usize, SECONDS as usize);
     Gain {
@@ -285,22 +212,6 @@ fn gain(case: Case, scheduler: Scheduler, runs: &[Ways]) -> Gain {
         honest: spread(false, SETTLED, end),
         lying: spread(true, SETTLED, end),
     }
-}
-
-fn draw_first(
-    machine: &Machine,
-    name: &str,
-    case: Case,
-    scheduler: Scheduler,
-    runs: &[Ways],
-) -> anyhow::Result<()> {
-    let figure = FIGURES.iter().find(|(_, figure)| *figure == case);
-    if let (Some((letter, _)), Scheduler::Linux24, Some((_, lying))) =
-        (figure, scheduler, runs.first())
-    {
-        draw(machine, name, *letter, case, lying)?;
-    }
-    Ok(())
 }
 
 fn draw(

@@ -3,9 +3,9 @@
 
 mod cheaters;
 mod deadlines;
-mod guest;
 mod paper;
 mod progress;
+mod run;
 mod simulated;
 
 use onbeat_model::{Instant, Span};
@@ -90,11 +90,28 @@ impl Scheduler {
             Self::OnbeatHard => "onbeat --hard",
         }
     }
-}
 
-/// How different the frames are, in permille of srtgen's default. The paper does not say; with this
-/// its first figure comes out: 7.9% missed under Linux without MDN.
-const VARIATION: u32 = 1400;
+    /// Its name in `guest.sh`.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Linux24 => "linux24",
+            Self::Best => "best",
+            Self::BestMeasuring => "best-measuring",
+            Self::Berate => "berate",
+            // A guest's clock ticks at 250 Hz.
+            Self::Linux24Hz100 | Self::BerateHz100 => "none",
+            Self::Eevdf => "eevdf",
+            Self::EevdfShort => "eevdf-short",
+            Self::Onbeat => "onbeat",
+            Self::OnbeatHard => "onbeat-hard",
+        }
+    }
+
+    /// The kernel's own does not.
+    const fn listens(self) -> bool {
+        !matches!(self, Self::Eevdf | Self::EevdfShort)
+    }
+}
 
 /// How often the CPU time of each program is noted.
 const SAMPLE: Span = Span::from_ms(100);

@@ -3,18 +3,15 @@
 
 use onbeat_model::{Instant, Span};
 use onbeat_policies::Best;
-use onbeat_sim::workload::Notifies;
 use serde::Serialize;
 use serde_json::json;
 
-use super::deadlines::once;
-use super::guest::{self, Known, Run};
 use super::paper::{HALF, MORE_THAN_HALF, Mix, OVERLOAD, THIRDS};
-use super::simulated::{Setting, measuring, run_best, workload};
+use super::run::{Bed, Known, Run};
 use super::{Outcome, SAMPLE, Scheduler};
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
-use crate::results::{Ran, Table, yes_no};
+use crate::results::{Table, yes_no};
 
 const NAME: &str = "mdn-progress";
 
@@ -44,8 +41,8 @@ const FIGURES: [(u32, Scheduler, Mix); 5] = [
 /// as EDF starves it.
 const FASTER: usize = 1;
 const SECONDS: u64 = 30;
-/// Each figure's two halves.
-const WAYS: [(char, Notifies); 2] = [('a', Notifies::Never), ('b', Notifies::WhenLate)];
+/// Each figure's two halves: without MDN, and with it.
+const WAYS: [(char, bool); 2] = [('a', false), ('b', true)];
 
 const RUNS: u64 = 20;
 
@@ -77,71 +74,65 @@ struct Knowledge {
 }
 
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
-    let setting = Setting::of_seed(args.seed);
-    let guested = match args.guest {
-        true => Some(guest::boot(machine, 0, &runs(setting), args.seconds)?),
-        false => None,
+    let run = |scheduler, mix, mdn| Run::of_mix(scheduler, mix, args.seed, mdn);
+    let figures = FIGURES.into_iter();
+    let cases: Vec<(u32, Scheduler, Mix, char, bool)> = figures
+        .flat_map(|(figure, scheduler, mix)| {
+            WAYS.map(|(letter, mdn)| (figure, scheduler, mix, letter, mdn))
+        })
+        .collect();
+    let runs: Vec<Run> = cases
+        .iter()
+        .map(|&(_, scheduler, mix, _, mdn)| run(scheduler, mix, mdn))
+        .collect();
+    let bed = match args.guest {
+        true => Bed::booted(machine, &runs, args.seconds)?,
+        false => Bed::simulated(args.seconds),
     };
-    let suffix = if args.guest { "-guest" } else { "" };
+    let suffix = bed.suffix();
     let mut steadiness = Vec::new();
-    for (figure, scheduler, mix) in FIGURES {
-        for (letter, notifies) in WAYS {
-            let mdn = notifies != Notifies::Never;
-            let outcomes = match &guested {
-                Some(guested) => guested.outcomes(&Run::of_mix(scheduler, mix, setting, mdn))?,
-                None => once(scheduler, mix, setting, notifies, args.seconds),
-            };
+    for ((figure, scheduler, mix, letter, mdn), outcomes) in
+        cases.into_iter().zip(bed.outcomes(&runs)?)
+    {
+        // The paper's figures have the paper's rules.
+        if scheduler != Scheduler::BestMeasuring {
             let with = if mdn { "with" } else { "without" };
-            // The paper's figures have the paper's rules.
-            if scheduler != Scheduler::BestMeasuring {
-                draw(
-                    machine,
-                    &format!("{NAME}{suffix}-fig{figure}{letter}"),
-                    format!("Fig. {figure} ({letter}): {}, {with} MDN", scheduler.name()),
-                    mix,
-                    &outcomes,
-                    args.seconds,
-                )?;
-            }
-            let seconds = args.seconds as usize;
-            steadiness.extend(steady((figure, scheduler, mix), mdn, &outcomes, seconds));
+            draw(
+                machine,
+                &format!("{NAME}{suffix}-fig{figure}{letter}"),
+                format!("Fig. {figure} ({letter}): {}, {with} MDN", scheduler.name()),
+                mix,
+                &outcomes,
+                args.seconds,
+            )?;
         }
+        let seconds = args.seconds as usize;
+        steadiness.extend(steady((figure, scheduler, mix), mdn, &outcomes, seconds));
     }
     let mut known = Vec::new();
-    let rules = [Scheduler::Best, Scheduler::BestMeasuring];
-    for (scheduler, (letter, notifies)) in rules.into_iter().flat_map(|s| WAYS.map(|way| (s, way)))
-    {
-        let way = (scheduler, notifies);
-        let seen = match &guested {
-            Some(guested) => {
-                let mdn = notifies != Notifies::Never;
-                guested.known(&Run::of_mix(scheduler, OVERLOAD, setting, mdn), FASTER)?
+    for scheduler in [Scheduler::Best, Scheduler::BestMeasuring] {
+        for (letter, mdn) in WAYS {
+            let seen = bed.known(&run(scheduler, OVERLOAD, mdn), FASTER)?;
+            if scheduler == Scheduler::Best {
+                let name = format!("{NAME}{suffix}-fig9{letter}");
+                draw_periods(machine, &name, letter, &seen, args.seconds)?;
             }
-            None => seen_of(way, setting, args.seconds, FASTER),
-        };
-        if scheduler == Scheduler::Best {
-            let name = format!("{NAME}{suffix}-fig9{letter}");
-            draw_periods(machine, &name, letter, &seen, args.seconds)?;
-        }
-        if args.guest {
-            known.push(knowledge(way, FASTER, &[seen]));
-        } else {
+            if args.guest {
+                known.push(knowledge((scheduler, mdn), FASTER, &[seen]));
+                continue;
+            }
             for place in [0, 1] {
-                let settings = (1..=RUNS).map(Setting::of_seed);
-                let runs: Vec<_> = settings
-                    .map(|setting| seen_of(way, setting, args.seconds, place))
-                    .collect();
-                known.push(knowledge(way, place, &runs));
+                let runs = (1..=RUNS).map(|seed| Run::of_mix(scheduler, OVERLOAD, seed, mdn));
+                let seen = runs.map(|run| bed.known(&run, place));
+                let seen = seen.collect::<anyhow::Result<Vec<_>>>()?;
+                known.push(knowledge((scheduler, mdn), place, &seen));
             }
         }
     }
-    let ran = match &guested {
-        Some(guested) => guested.ran(),
-        None => Ran::Computed(format!(
-            "the simulated machine, one run of {} s for each figure, film {}",
-            args.seconds, args.seed
-        )),
-    };
+    let ran = bed.ran(&format!(
+        "one run of {} s for each figure, film {}",
+        args.seconds, args.seed
+    ));
     let paper = json!({
         "source": "Banachowski, Wu and Brandt, Fig. 5, 6, 8, 9 and 10",
         "fig5_missed_percent": [8, "a few"],
@@ -182,15 +173,6 @@ fn steady(
         cpu_percent: outcome.cpu_percent(0, seconds),
         worst_second_percent: worst_second(outcome, seconds),
     })
-}
-
-fn runs(setting: Setting) -> Vec<Run> {
-    let figures = FIGURES.into_iter();
-    figures
-        .flat_map(|(_, scheduler, mix)| {
-            [false, true].map(|mdn| Run::of_mix(scheduler, mix, setting, mdn))
-        })
-        .collect()
 }
 
 fn worst_second(outcome: &Outcome, seconds: usize) -> f64 {
@@ -256,33 +238,6 @@ pub(super) fn misses(outcome: &Outcome) -> Vec<(f64, f64)> {
     .collect()
 }
 
-fn overload(notifies: Notifies, setting: Setting) -> Vec<onbeat_sim::Workload> {
-    (0..)
-        .zip(OVERLOAD.programs)
-        .map(|(place, program)| workload(*program, setting, place, notifies))
-        .collect()
-}
-
-fn seen_of(
-    (scheduler, notifies): (Scheduler, Notifies),
-    setting: Setting,
-    seconds: u64,
-    place: usize,
-) -> Vec<(Instant, Known)> {
-    let rules = match scheduler {
-        Scheduler::BestMeasuring => measuring(),
-        _ => Best::default(),
-    };
-    let programs = overload(notifies, setting);
-    let (_, known) = run_best(rules, programs, Span::from_secs(seconds), place);
-    let times = (1..).map(|sample| Instant::ZERO + SAMPLE * sample);
-    let known = known.iter().map(|task| Known {
-        period_ns: task.period_ns,
-        confidence: task.confidence,
-    });
-    times.zip(known).collect()
-}
-
 fn draw_periods(
     machine: &Machine,
     name: &str,
@@ -314,7 +269,7 @@ fn draw_periods(
 }
 
 fn knowledge(
-    (scheduler, notifies): (Scheduler, Notifies),
+    (scheduler, mdn): (Scheduler, bool),
     place: usize,
     runs: &[Vec<(Instant, Known)>],
 ) -> Knowledge {
@@ -332,7 +287,7 @@ fn knowledge(
     let share = |count: u64| 100.0 * count as f64 / all.max(1) as f64;
     Knowledge {
         scheduler,
-        mdn: notifies != Notifies::Never,
+        mdn,
         program: program.name(),
         runs: runs.len() as u64,
         right_percent: share(right),

@@ -1,88 +1,50 @@
-//! Programs side by side on one simulated CPU, under each scheduler.
+//! Runs on one simulated CPU, under each scheduler.
 
 use onbeat_control::{Controller, Next, Settings, drive};
 use onbeat_model::{Follow, Instant, Sensor, Span, TaskId};
-use onbeat_policies::{Berate, Best, Linux24, Rules, best};
+use onbeat_policies::{Berate, Best, Linux24, Rules};
 use onbeat_sim::loop_adapter::{FIRST_TID, SensedEvents, SimulatedActuator, seams};
 use onbeat_sim::observe::{Completion, Stretch};
 use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
 use onbeat_sim::policy::ruled::Ruled;
-use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};
-use onbeat_sim::{Machine, Observer, Policy, Workload};
+use onbeat_sim::{Machine, Observer, Policy};
 
-use super::paper::Program;
-use super::{Outcome, SAMPLE, Scheduler, VARIATION};
+use super::run::{Known, Run};
+use super::{Outcome, SAMPLE, Scheduler};
 use crate::simulated::{one_cpu, tasks};
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Setting {
-    pub(crate) seed: u64,
-    /// How different its frames are, in permille of srtgen's.
-    pub(crate) variation: u32,
-    /// Their timers fire at multiples of this alone; zero: exactly.
-    pub(crate) timer: Span,
-}
-
-impl Setting {
-    /// Runs with this number, and everything else as in the paper's figures.
-    pub(crate) fn of_seed(seed: u64) -> Self {
-        Self {
-            seed,
-            variation: VARIATION,
-            timer: Span::ZERO,
-        }
-    }
-}
-
-/// The work of `program` as the `place`th of a run, which says `mdn()` as given.
-pub(crate) fn workload(
-    program: Program,
-    setting: Setting,
-    place: u64,
-    notifies: Notifies,
-) -> Workload {
-    let period = program.period();
-    let Program::Srt(_, permille) = program else {
-        return Workload::new(Arrival::Always, Demand::constant(period)).notifying(notifies);
-    };
-    let Setting {
-        seed,
-        variation,
-        timer,
-        ..
-    } = setting;
-    let mean = Span::from_ns(period.as_ns() * permille / 1000);
-    let arrival = Arrival::Paced {
-        period,
-        // Elsewhere between the clock's ticks in each run.
-        next: Instant::from_ns(period.as_ns() * (seed * 37 % 100) / 100),
-        timer,
-    };
-    let frames = Film::of_seed(seed * 16 + place).varied(variation);
-    Workload::new(arrival, Demand::Decoder(mean, frames)).notifying(notifies)
-}
-
-pub(crate) fn run(scheduler: Scheduler, programs: Vec<Workload>, duration: Span) -> Vec<Outcome> {
-    let count = programs.len();
-    let run = Run { programs, duration };
-    let fair = |slice| fair(slice, count);
-    let eevdf = || fair(Span::from_us(700));
-    match scheduler {
+pub(super) fn run(run: &Run, duration: Span) -> Vec<Outcome> {
+    let count = run.programs.len();
+    let eevdf = || fair(Span::from_us(700), count);
+    let ends = Instant::ZERO + duration;
+    match run.scheduler {
         // Its quanta end at the ticks of 10 ms that its rules count.
         Scheduler::Linux24 | Scheduler::Linux24Hz100 => {
-            run.alone(ruled(Linux24::default(), count), |_| {})
+            alone(run, ends, ruled(Linux24::default(), count), |_| {})
         }
-        Scheduler::Best => run.alone(ruled(Best::default(), count), |_| {}),
-        Scheduler::BestMeasuring => run.alone(ruled(measuring(), count), |_| {}),
+        Scheduler::Best | Scheduler::BestMeasuring => alone(run, ends, best(run), |_| {}),
         Scheduler::Berate | Scheduler::BerateHz100 => {
-            let berate = ruled(Berate::default(), count).ticking(scheduler.tick());
-            run.alone(berate, |_| {})
+            let berate = ruled(Berate::default(), count).ticking(run.scheduler.tick());
+            alone(run, ends, berate, |_| {})
         }
-        Scheduler::Eevdf => run.alone(eevdf(), |_| {}),
-        Scheduler::EevdfShort => run.alone(fair(Span::from_us(100)), |_| {}),
-        Scheduler::Onbeat => run.with_onbeat(eevdf(), |actuator| actuator),
-        Scheduler::OnbeatHard => run.with_onbeat(eevdf(), SimulatedActuator::hard),
+        Scheduler::Eevdf => alone(run, ends, eevdf(), |_| {}),
+        Scheduler::EevdfShort => alone(run, ends, fair(Span::from_us(100), count), |_| {}),
+        Scheduler::Onbeat => with_onbeat(run, ends, eevdf(), |actuator| actuator),
+        Scheduler::OnbeatHard => with_onbeat(run, ends, eevdf(), SimulatedActuator::hard),
     }
+}
+
+/// What BEST knows of the program at this place, each [`SAMPLE`].
+pub(super) fn known(run: &Run, duration: Span, place: usize) -> Vec<Known> {
+    let mut known = Vec::new();
+    alone(run, Instant::ZERO + duration, best(run), |best| {
+        let task = best.task(place);
+        known.push(Known {
+            period_ns: task.period_ns,
+            confidence: task.confidence,
+        });
+    });
+    known
 }
 
 fn fair(slice: Span, count: usize) -> Linux {
@@ -93,84 +55,64 @@ fn fair(slice: Span, count: usize) -> Linux {
     Linux::new(Config::global(1), vec![(Class::Fair(fair), 0); count])
 }
 
-pub(crate) fn measuring() -> Best {
+fn best(run: &Run) -> Ruled<Best> {
     let mut rules = Best::default();
-    rules.params.discard_late = 0;
-    rules
-}
-
-/// The same under BEST, and what it knows of the program at this place, each [`SAMPLE`].
-pub(crate) fn run_best(
-    rules: Best,
-    programs: Vec<Workload>,
-    duration: Span,
-    place: usize,
-) -> (Vec<Outcome>, Vec<best::Task>) {
-    let count = programs.len();
-    let mut known = Vec::new();
-    let best = ruled(rules, count);
-    let outcomes = Run { programs, duration }.alone(best, |best| {
-        known.push(*best.task(place));
-    });
-    (outcomes, known)
+    if run.scheduler == Scheduler::BestMeasuring {
+        rules.params.discard_late = 0;
+    }
+    ruled(rules, run.programs.len())
 }
 
 fn ruled<R: Rules>(rules: R, count: usize) -> Ruled<R> {
     Ruled::new(rules, 1, vec![0; count])
 }
 
-struct Run {
-    programs: Vec<Workload>,
-    duration: Span,
+fn machine<P: Policy, O: Observer>(run: &Run, policy: P, observer: O) -> Machine<P, O> {
+    let mut machine = Machine::new(&one_cpu(), policy, observer);
+    for (tid, program) in (FIRST_TID..).zip(&run.programs) {
+        machine.add(TaskId::recorded(tid), program.workload.clone());
+    }
+    machine
 }
 
-impl Run {
-    fn machine<P: Policy, O: Observer>(&self, policy: P, observer: O) -> Machine<P, O> {
-        let mut machine = Machine::new(&one_cpu(), policy, observer);
-        for (tid, workload) in (FIRST_TID..).zip(&self.programs) {
-            machine.add(TaskId::recorded(tid), workload.clone());
-        }
-        machine
-    }
+fn outcomes(run: &Run, ends: Instant) -> Outcomes {
+    let samples = ends.as_ns() / SAMPLE.as_ns();
+    let outcome = Outcome {
+        jobs: Vec::new(),
+        cpu: vec![Span::ZERO; usize::try_from(samples).unwrap_or(0)],
+    };
+    Outcomes(vec![outcome; run.programs.len()])
+}
 
-    fn outcomes(&self) -> Outcomes {
-        let samples = self.duration.as_ns() / SAMPLE.as_ns();
-        let outcome = Outcome {
-            jobs: Vec::new(),
-            cpu: vec![Span::ZERO; usize::try_from(samples).unwrap_or(0)],
-        };
-        Outcomes(vec![outcome; self.programs.len()])
+fn alone<P: Policy>(run: &Run, ends: Instant, policy: P, mut seen: impl FnMut(&P)) -> Vec<Outcome> {
+    let mut machine = machine(run, policy, outcomes(run, ends));
+    while machine.now() < ends {
+        machine.run_until(machine.now() + SAMPLE);
+        seen(machine.policy());
     }
+    machine.finish().1.0
+}
 
-    fn ends(&self) -> Instant {
-        Instant::ZERO + self.duration
+/// onbeat is pointed at the programs that have deadlines, as a user would.
+fn with_onbeat(
+    run: &Run,
+    ends: Instant,
+    linux: Linux,
+    how: impl FnOnce(Acting) -> Acting,
+) -> Vec<Outcome> {
+    let workloads = run.programs.iter().map(|program| &program.workload);
+    let kept = workloads.take_while(|workload| !workload.is_cpu_bound());
+    let tasks = tasks(run.programs.len());
+    let observer = (SensedEvents::new(tasks.clone()), outcomes(run, ends));
+    let (mut sensor, actuator) = seams(machine(run, linux, observer), 1, None, ends);
+    for task in tasks.iter().take(kept.count()) {
+        let Ok(()) = sensor.track(task.id.tid, Follow::Threads);
     }
-
-    fn alone<P: Policy>(&self, policy: P, mut seen: impl FnMut(&P)) -> Vec<Outcome> {
-        let mut machine = self.machine(policy, self.outcomes());
-        while machine.now() < self.ends() {
-            machine.run_until(machine.now() + SAMPLE);
-            seen(machine.policy());
-        }
-        machine.finish().1.0
-    }
-
-    /// onbeat is pointed at the programs that have deadlines, as a user would.
-    fn with_onbeat(&self, linux: Linux, how: impl FnOnce(Acting) -> Acting) -> Vec<Outcome> {
-        let bound = self.programs.iter().position(Workload::is_cpu_bound);
-        let kept = bound.unwrap_or(self.programs.len());
-        let tasks = tasks(self.programs.len());
-        let machine = self.machine(linux, (SensedEvents::new(tasks.clone()), self.outcomes()));
-        let (mut sensor, actuator) = seams(machine, 1, None, self.ends());
-        for task in tasks.iter().take(kept) {
-            let Ok(()) = sensor.track(task.id.tid, Follow::Threads);
-        }
-        let mut controller = Controller::new(Settings::default(), how(actuator));
-        let Ok(()) = drive(&mut sensor, &mut controller, |_, _| Next::Continue);
-        drop(controller);
-        let machine = sensor.into_machine();
-        machine.map_or_else(Vec::new, |machine| machine.finish().1.1.0)
-    }
+    let mut controller = Controller::new(Settings::default(), how(actuator));
+    let Ok(()) = drive(&mut sensor, &mut controller, |_, _| Next::Continue);
+    drop(controller);
+    let machine = sensor.into_machine();
+    machine.map_or_else(Vec::new, |machine| machine.finish().1.1.0)
 }
 
 type Acting = SimulatedActuator<Outcomes>;
