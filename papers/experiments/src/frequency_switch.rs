@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::results::{Table, yes_no};
-use crate::vm::{Ended, Guest, Kernel};
+use crate::vm::{Ended, Guest};
 
 const NAME: &str = "frequency-switch";
 
@@ -32,9 +32,6 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 50,
           value_parser = clap::value_parser!(u64).range(25..=9_900))]
     loaded_jobs: u64,
-    /// The kernel that is booted
-    #[arg(long, value_enum, default_value_t)]
-    kernel: Kernel,
 }
 
 /// cpufreq's governor, and how onbeat asks it for a frequency.
@@ -76,7 +73,6 @@ struct Figures {
 
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let guest = Guest::new(NAME)
-        .kernel(args.kernel)
         .set("JOBS", args.jobs)
         .set("LOADED_JOBS", args.loaded_jobs)
         .boot(machine)?;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::machine::Machine;
 use crate::results::{Table, percent};
 use crate::srtgen::SrtLog;
-use crate::vm::{Guest, Kernel};
+use crate::vm::Guest;
 
 const NAME: &str = "mdn-main-loop";
 
@@ -21,9 +21,6 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RUN_SECONDS", default_value_t = 10,
           value_parser = clap::value_parser!(u64).range(4..=600))]
     seconds: u64,
-    /// The kernel that is booted
-    #[arg(long, value_enum, default_value_t)]
-    kernel: Kernel,
 }
 
 /// Programs that run together: the guest's folder, what they are, and how many hogs and criers.
@@ -63,7 +60,6 @@ struct Row {
 
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let guest = Guest::new(NAME)
-        .kernel(args.kernel)
         .set("RUN_SECONDS", args.seconds)
         .boot(machine)?;
     let mut rows = Vec::new();

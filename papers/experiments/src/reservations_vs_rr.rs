@@ -8,7 +8,7 @@ use crate::machine::{Machine, OnbeatReport};
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
 use crate::results::{Table, or_dash};
 use crate::rt_app::{Jobs, Log};
-use crate::vm::{Ended, Guest, Kernel};
+use crate::vm::{Ended, Guest};
 
 const NAME: &str = "reservations-vs-rr";
 
@@ -24,9 +24,6 @@ pub(crate) struct Args {
     /// CPU hogs in all
     #[arg(long, value_name = "N", default_value_t = 4)]
     hogs: usize,
-    /// The kernel that is booted
-    #[arg(long, value_enum, default_value_t)]
-    kernel: Kernel,
 }
 
 /// Each way: the guest's folder, its name, and the longest of the paper's response times for the
@@ -53,7 +50,6 @@ struct Figures {
 
 pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let guest = Guest::new(NAME)
-        .kernel(args.kernel)
         .set("RUN_SECONDS", args.seconds)
         .set("HOGS", args.hogs)
         .boot(machine)?;

@@ -22,16 +22,6 @@ const CHECKOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// Longer than any case may take by its own head.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
-/// Which of the kernels of `tests/vm/kernel.sh` is booted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Kernel {
-    /// The pinned one
-    #[default]
-    First,
-    /// The other version, for comparison
-    Second,
-}
-
 #[derive(Debug)]
 pub(crate) struct Guest {
     script: PathBuf,
@@ -60,15 +50,6 @@ impl Guest {
             image: 0,
             arguments: Vec::new(),
         }
-    }
-
-    pub(crate) fn kernel(mut self, kernel: Kernel) -> Self {
-        let name = match kernel {
-            Kernel::First => "first",
-            Kernel::Second => "second",
-        };
-        self.arguments.extend(["--kernel".into(), name.into()]);
-        self
     }
 
     /// Boots it with this number of CPUs; with more than one, the script's head has to ask for

@@ -11,7 +11,7 @@ use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::recorded::{Analyser, EventSource, Player, in_checkout};
 use crate::results::{Ran, Table, percent};
 use crate::spread::MeanDeviation;
-use crate::vm::{Guest, Kernel};
+use crate::vm::Guest;
 
 const NAME: &str = "wakeups-vs-syscalls";
 const OVER_TIME: &str = "wakeups-vs-syscalls-over-time";
@@ -29,9 +29,6 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RUN_SECONDS", default_value_t = 8,
           value_parser = clap::value_parser!(u64).range(2..=600))]
     seconds: u64,
-    /// The kernel that is booted
-    #[arg(long, value_enum, default_value_t)]
-    kernel: Kernel,
 }
 
 /// The analyser, the events that it hears, and its name.
@@ -101,7 +98,6 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     }
     let loads = LOADS.map(|load| load.to_string()).join(" ");
     let ended = Guest::new(NAME)
-        .kernel(args.kernel)
         .set("LOADS", loads)
         .set("RUN_SECONDS", args.seconds)
         .boot(machine)?;

@@ -5,13 +5,11 @@ use std::sync::Arc;
 use onbeat_model::{Instant, Ladder, Span, Speed, TaskId};
 use onbeat_sim::machine::CpuAccount;
 use onbeat_sim::observe::Completion;
-use onbeat_sim::optimum::{self, Hull, Piece};
-use onbeat_sim::policy::Policy;
+use onbeat_sim::optimum::{self, Hull};
 use onbeat_sim::policy::grace::{Grace, GraceClass, GraceSettings};
 use onbeat_sim::scenario::Power;
 use onbeat_sim::workload::{Arrival, Demand, Workload};
 use onbeat_sim::{Costs, Cpus, Machine, Observer, Work};
-use serde::Serialize;
 
 use super::codecs::Codec;
 
@@ -36,41 +34,33 @@ pub(super) const COSTS: Costs = Costs {
     speed_change_work: Work::at_full_speed(Span::from_ns(5450)),
 };
 
-#[derive(Clone)]
 pub(super) struct SimulatedCase<'a> {
     pub(super) codecs: &'a [&'a Codec],
     pub(super) settings: GraceSettings,
     /// Every speed between the lowest and the highest can be had.
     pub(super) continuous: bool,
-    pub(super) speeds: Ladder,
-    pub(super) costs: Costs,
     /// A program that computes without end, in the background.
     pub(super) math: bool,
 }
 
 /// The results, from the time after all first plans.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Debug, Default)]
 pub(super) struct CaseOutcome {
     pub(super) duration: f64,
     pub(super) jobs: usize,
     pub(super) missed: usize,
-    pub(super) miss_ratios: Vec<(&'static str, f64)>,
-    pub(super) overran: usize,
+    pub(super) worst_codec_missed: f64,
     /// The share of the busy time at each speed, in MHz.
     pub(super) speeds: Vec<(f64, f64)>,
     pub(super) idle: f64,
-    /// Where idle time was spent, in the same order as `speeds`, as a share of all time.
-    pub(super) idle_at: Vec<f64>,
     pub(super) changes_per_job: f64,
     /// As a share of what the highest speed takes all the time; idle time takes nothing.
     pub(super) energy: f64,
     /// Eq. 13 as the paper's tables have it: idle time takes what its speed does.
     pub(super) energy_with_idle: f64,
     /// The least energy with which each job ends by its end in this run or its deadline, if that is
-    /// later.
+    /// later; none if even the highest speed is not enough.
     pub(super) least_as_late: Option<f64>,
-    #[serde(skip)]
-    pub(super) clairvoyant: Vec<Piece>,
 }
 
 impl CaseOutcome {
@@ -78,50 +68,30 @@ impl CaseOutcome {
         self.missed as f64 / self.jobs.max(1) as f64
     }
 
-    pub(super) fn worst_miss_ratio(&self) -> f64 {
-        self.miss_ratios
-            .iter()
-            .map(|(_, ratio)| *ratio)
-            .fold(0.0, f64::max)
-    }
-
     /// The share of the busy time at this speed; none if the run never was at it.
     pub(super) fn share_at(&self, mhz: u64) -> Option<f64> {
         let at = self.speeds.iter().find(|(speed, _)| *speed == mhz as f64);
         at.map(|(_, share)| *share)
     }
-
-    /// The mean power under another model, as a share of the highest.
-    pub(super) fn power(&self, power: &Power) -> f64 {
-        let busy = 1.0 - self.idle;
-        let at = |mhz: f64| power.busy(mhz / 1000.0);
-        let speeds = self.speeds.iter().zip(&self.idle_at);
-        speeds
-            .map(|((mhz, share), idle)| {
-                let drawn = if power.idle_at_speed {
-                    at(*mhz)
-                } else {
-                    power.idle
-                };
-                busy * share * at(*mhz) + idle * drawn
-            })
-            .sum()
-    }
 }
 
 #[derive(Default)]
-struct SeenJobs {
-    jobs: Vec<Completion>,
-    overran: usize,
-}
+struct SeenJobs(Vec<Completion>);
 
 impl Observer for SeenJobs {
     fn job(&mut self, job: &Completion) {
-        self.jobs.push(*job);
+        self.0.push(*job);
     }
-    fn exhausted(&mut self, _task: usize, _at: Instant) {
-        self.overran += 1;
-    }
+}
+
+/// The codec's jobs in order, again and again.
+pub(super) fn workload(codec: &Codec) -> Workload {
+    let demand = Demand::Recorded {
+        demands: Arc::clone(&codec.jobs),
+        over: 0,
+        repeat: true,
+    };
+    Workload::periodic(codec.period, demand)
 }
 
 impl<'a> SimulatedCase<'a> {
@@ -130,25 +100,13 @@ impl<'a> SimulatedCase<'a> {
             codecs,
             settings,
             continuous: false,
-            speeds: athlon(),
-            costs: COSTS,
             math: false,
-        }
-    }
-
-    fn cpus(&self) -> Cpus {
-        Cpus {
-            count: 1,
-            speeds: self.speeds.clone(),
-            limit: None,
-            continuous: self.continuous,
-            costs: self.costs,
         }
     }
 
     /// From when on it counts, and until when: the longest recording is played once, the others
     /// again and again.
-    pub(super) fn window(&self) -> (Instant, Instant) {
+    fn window(&self) -> (Instant, Instant) {
         let longest =
             |of: fn(&Codec) -> Span| self.codecs.iter().map(|c| of(c)).max().unwrap_or_default();
         let profiled = longest(|codec| codec.period * PROFILE as u64);
@@ -159,15 +117,6 @@ impl<'a> SimulatedCase<'a> {
         (Instant::ZERO + from, Instant::ZERO + to)
     }
 
-    fn workload(codec: &Codec) -> Workload {
-        let demand = Demand::Recorded {
-            demands: Arc::clone(&codec.jobs),
-            over: 0,
-            repeat: true,
-        };
-        Workload::periodic(codec.period, demand)
-    }
-
     pub(super) fn run(&self) -> CaseOutcome {
         let tasks = self.codecs.iter().map(|codec| GraceClass::RealTime {
             period: codec.period,
@@ -175,19 +124,17 @@ impl<'a> SimulatedCase<'a> {
         });
         let math = self.math.then_some(GraceClass::BestEffort);
         let tasks = tasks.chain(math).map(|class| (class, 0));
-        self.run_under(Grace::new(
-            self.settings.clone(),
-            self.speeds.clone(),
-            1,
-            tasks,
-        ))
-    }
-
-    /// Runs the same under another policy, which knows the codecs by their order.
-    pub(super) fn run_under<P: Policy>(&self, policy: P) -> CaseOutcome {
-        let mut machine = Machine::new(&self.cpus(), policy, SeenJobs::default());
+        let policy = Grace::new(self.settings.clone(), athlon(), 1, tasks);
+        let cpus = Cpus {
+            count: 1,
+            speeds: athlon(),
+            limit: None,
+            continuous: self.continuous,
+            costs: COSTS,
+        };
+        let mut machine = Machine::new(&cpus, policy, SeenJobs::default());
         for (tid, codec) in (1..).zip(self.codecs) {
-            machine.add(TaskId::recorded(tid), Self::workload(codec));
+            machine.add(TaskId::recorded(tid), workload(codec));
         }
         if self.math {
             let endless = Workload::new(Arrival::Always, Demand::Constant(Work::ENDLESS));
@@ -196,56 +143,40 @@ impl<'a> SimulatedCase<'a> {
         let (from, to) = self.window();
         machine.run_until(from);
         let before = machine.accounts().next().cloned();
-        let overran = machine.observer().overran;
         machine.run_until(to);
         let after = machine.accounts().next().cloned();
-        let late: Vec<u64> = (0..self.codecs.len())
-            .map(|task| machine.late(task))
-            .collect();
-        let (_, seen) = machine.finish();
-        let jobs: Vec<Completion> = seen
-            .jobs
-            .into_iter()
-            .filter(|job| job.release >= from)
-            .collect();
+        let late = (0..self.codecs.len()).map(|task| machine.late(task) as usize);
+        let late: Vec<usize> = late.collect();
+        let (_, SeenJobs(mut jobs)) = machine.finish();
+        jobs.retain(|job| job.release >= from);
         let duration = to.since(from);
-        let mut outcome = counted(self.codecs, &jobs, &late, duration);
-        outcome.overran = seen.overran - overran;
+        let mut outcome = counted(&jobs, &late, duration);
         if let (Some(before), Some(after)) = (before, after) {
             outcome.account(&before, &after, duration);
         }
         outcome.changes_per_job /= jobs.len().max(1) as f64;
         let late: Vec<optimum::KnownJob> = jobs.iter().map(optimum::KnownJob::as_late).collect();
-        outcome.clairvoyant = optimum::schedule(&late);
-        outcome.least_as_late = self.mean_power(&outcome.clairvoyant, &Power::default());
+        let hull = Hull::of(&athlon(), self.continuous, &Power::default());
+        let least = hull.energy(&optimum::schedule(&late), duration);
+        outcome.least_as_late = least.map(|energy| energy / duration.as_secs_f64());
         outcome
-    }
-
-    /// The mean power of a schedule on this processor; none if even the highest speed is not
-    /// enough.
-    pub(super) fn mean_power(&self, schedule: &[Piece], power: &Power) -> Option<f64> {
-        let (from, to) = self.window();
-        let duration = to.since(from);
-        let hull = Hull::of(&self.speeds, self.continuous, power);
-        let energy = hull.energy(schedule, duration)?;
-        Some(energy / duration.as_secs_f64())
     }
 }
 
-fn counted(codecs: &[&Codec], jobs: &[Completion], late: &[u64], duration: Span) -> CaseOutcome {
+/// The jobs that were done, and those of each codec that are late and not done.
+fn counted(jobs: &[Completion], late: &[usize], duration: Span) -> CaseOutcome {
     let mut outcome = CaseOutcome {
         duration: duration.as_secs_f64(),
         ..CaseOutcome::default()
     };
-    for (task, codec) in codecs.iter().enumerate() {
+    for (task, unfinished) in late.iter().enumerate() {
         let of = jobs.iter().filter(|job| job.task == task);
-        let unfinished = late.get(task).map_or(0, |&late| late as usize);
         let all = of.clone().count() + unfinished;
         let missed = of.filter(|job| job.missed()).count() + unfinished;
         outcome.jobs += all;
         outcome.missed += missed;
         let ratio = missed as f64 / all.max(1) as f64;
-        outcome.miss_ratios.push((codec.name, ratio));
+        outcome.worst_codec_missed = outcome.worst_codec_missed.max(ratio);
     }
     outcome
 }
@@ -254,33 +185,27 @@ impl CaseOutcome {
     fn account(&mut self, before: &CpuAccount, after: &CpuAccount, duration: Span) {
         let all = duration.as_secs_f64();
         let grown = |before: &[(Speed, Span)], after: &[(Speed, Span)]| -> Vec<(f64, f64)> {
-            let was = before
-                .iter()
-                .map(|(_, span)| *span)
-                .chain(std::iter::repeat(Span::ZERO));
-            let each = after.iter().zip(was);
+            let was = before.iter().map(|(_, span)| *span);
+            let each = after.iter().zip(was.chain(std::iter::repeat(Span::ZERO)));
             each.map(|((speed, span), was)| {
                 (speed.as_khz() as f64 / 1000.0, (*span - was).as_secs_f64())
             })
             .collect()
         };
-        let (busy, idle) = (
-            grown(&before.busy, &after.busy),
-            grown(&before.idle, &after.idle),
-        );
+        let busy = grown(&before.busy, &after.busy);
+        let idle = grown(&before.idle, &after.idle);
         let busy_time: f64 = busy.iter().map(|(_, time)| time).sum();
         self.idle = 1.0 - busy_time / all;
         self.speeds = busy
             .iter()
             .map(|&(mhz, time)| (mhz, time / busy_time.max(f64::MIN_POSITIVE)))
             .collect();
-        self.idle_at = idle.iter().map(|(_, time)| time / all).collect();
         self.changes_per_job = (after.speed_changes - before.speed_changes) as f64;
-        let power = Power::default();
-        self.energy = self.power(&power);
-        self.energy_with_idle = self.power(&Power {
-            idle_at_speed: true,
-            ..power
-        });
+        let power = |mhz: f64| Power::default().busy(mhz / 1000.0);
+        for ((mhz, share), (_, idle)) in self.speeds.iter().zip(&idle) {
+            let busy = (1.0 - self.idle) * share * power(*mhz);
+            self.energy += busy;
+            self.energy_with_idle += busy + idle / all * power(*mhz);
+        }
     }
 }

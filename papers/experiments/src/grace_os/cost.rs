@@ -8,11 +8,10 @@ use onbeat_model::{Demand, Instant, Span, TaskId};
 use onbeat_sim::machine::Costs;
 use onbeat_sim::policy::grace::{Grace, GraceClass, GraceSettings};
 use onbeat_sim::stochastic::{Histogram, Schedule, schedule::Rounding};
-use onbeat_sim::workload::{Demand as Demands, Workload};
 use onbeat_sim::{Cpus, Machine};
 use serde::Serialize;
 
-use super::case::athlon;
+use super::case::{athlon, workload};
 use super::codecs::Codec;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::results::{Table, quantile};
@@ -104,15 +103,7 @@ pub(super) fn scheduling(codecs: &[Codec]) -> Vec<SchedulingCost> {
         };
         let mut machine = Machine::new(&cpus, policy, ());
         for tid in (1..).take(tasks) {
-            let demands = Demands::Recorded {
-                demands: toast.jobs.clone(),
-                over: 0,
-                repeat: true,
-            };
-            machine.add(
-                TaskId::recorded(tid),
-                Workload::periodic(toast.period, demands),
-            );
+            machine.add(TaskId::recorded(tid), workload(toast));
         }
         machine.run_until(Instant::ZERO + Span::from_secs(5));
         let (jobs, began) = (machine.jobs_done(), Clock::now());

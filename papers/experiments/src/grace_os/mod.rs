@@ -67,13 +67,11 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         .filter(|(name, _)| ["mpgplay", TOGETHER].contains(name))
         .collect();
     let (rho, best_effort) = (sweeps::rho(&swept), sweeps::best_effort(&swept));
-    let power = sweeps::fixed_power(&together(&codecs));
-    sweeps::draw(machine.out(), &rho, &best_effort, &power)?;
+    sweeps::draw(machine.out(), &rho, &best_effort)?;
     let publish = |name: &str, table: &Table, ours: Value| more(machine, name, table, &ours);
     publish("rho", &tables::sweep(&rho, "rho"), json!(rho))?;
     let kept = tables::sweep(&best_effort, "kept for best effort, MHz");
-    publish("best-effort", &kept, json!(best_effort))?;
-    publish("static", &tables::fixed_power(&power), json!(power))
+    publish("best-effort", &kept, json!(best_effort))
 }
 
 /// A table of its own beside that of the concurrent run.

@@ -3,20 +3,16 @@
 use std::path::Path;
 
 use onbeat_sim::policy::grace::{GraceSettings, Scheme};
-use onbeat_sim::scenario::Power;
 use onbeat_sim::stochastic::schedule::Rounding;
 use rayon::prelude::*;
-use serde::Serialize;
 
 use super::case::{CaseOutcome, SimulatedCase};
 use super::codecs::Codec;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 
-#[derive(Serialize)]
 pub(super) struct SchemeRun<'a> {
     pub(super) codecs: &'a str,
-    pub(super) scheme: String,
-    #[serde(flatten)]
+    pub(super) scheme: &'static str,
     pub(super) outcome: CaseOutcome,
     /// The energy over that of a clairvoyant who is late only where the highest speed is.
     pub(super) over_optimum: Option<f64>,
@@ -24,23 +20,15 @@ pub(super) struct SchemeRun<'a> {
 
 pub(super) const UPDATE_EVERY: Option<usize> = Some(10);
 
-pub(super) fn variants() -> Vec<(String, GraceSettings, bool)> {
+/// The name, and whether every speed between the lowest and the highest can be had.
+fn variants() -> Vec<(&'static str, GraceSettings, bool)> {
     let settings = |scheme, rounding| GraceSettings {
         scheme,
         rounding,
         update_every: UPDATE_EVERY,
         ..GraceSettings::default()
     };
-    let mut all: Vec<_> = Scheme::ALL
-        .into_iter()
-        .map(|scheme| {
-            (
-                scheme.name().to_owned(),
-                settings(scheme, Rounding::Up),
-                false,
-            )
-        })
-        .collect();
+    let product = |rounding| settings(Scheme::GraceOs, rounding);
     let first = GraceSettings {
         update_every: None,
         ..GraceSettings::default()
@@ -49,38 +37,31 @@ pub(super) fn variants() -> Vec<(String, GraceSettings, bool)> {
         scheme: Scheme::GraceOsAsWritten,
         ..first.clone()
     };
-    all.push(("grace-os, first 100 jobs".to_owned(), first, false));
-    all.push((
-        "grace-os-as-written, first 100 jobs".to_owned(),
-        first_as_written,
-        false,
-    ));
     let margin = GraceSettings {
         margin: true,
-        ..settings(Scheme::GraceOs, Rounding::Up)
+        ..product(Rounding::Up)
     };
-    all.push(("grace-os, margin".to_owned(), margin, false));
     let timer = GraceSettings {
         tick: onbeat_model::Span::from_us(500),
-        ..settings(Scheme::GraceOs, Rounding::Up)
+        ..product(Rounding::Up)
     };
-    all.push(("grace-os, 500 us timer".to_owned(), timer, false));
-    all.push((
-        "grace-os, two speeds".to_owned(),
-        settings(Scheme::GraceOs, Rounding::Two),
-        false,
-    ));
-    all.push((
-        "grace-os, continuous".to_owned(),
-        settings(Scheme::GraceOs, Rounding::Exact),
-        true,
-    ));
-    all.push((
-        "joint-forecast, continuous".to_owned(),
-        settings(Scheme::JointForecast, Rounding::Exact),
-        true,
-    ));
-    all
+    let forecast = settings(Scheme::JointForecast, Rounding::Exact);
+    let as_they_are = Scheme::ALL.into_iter();
+    let as_they_are = as_they_are.map(|of| (of.name(), settings(of, Rounding::Up), false));
+    let others = [
+        ("grace-os, first 100 jobs", first, false),
+        (
+            "grace-os-as-written, first 100 jobs",
+            first_as_written,
+            false,
+        ),
+        ("grace-os, margin", margin, false),
+        ("grace-os, 500 us timer", timer, false),
+        ("grace-os, two speeds", product(Rounding::Two), false),
+        ("grace-os, continuous", product(Rounding::Exact), true),
+        ("joint-forecast, continuous", forecast, true),
+    ];
+    as_they_are.chain(others).collect()
 }
 
 /// All runs, those of a set together; the clairvoyant of each set first.
@@ -99,11 +80,10 @@ pub(super) fn all<'a>(sets: &'a [(&'a str, Vec<&'a Codec>)]) -> Vec<SchemeRun<'a
             if *continuous {
                 // As many as there are speeds: no table shows them.
                 outcome.speeds.clear();
-                outcome.idle_at.clear();
             }
             SchemeRun {
                 codecs: name,
-                scheme: scheme.clone(),
+                scheme,
                 outcome,
                 over_optimum: None,
             }
@@ -169,27 +149,4 @@ pub(super) fn draw(out: &Path, sets: &[&str], runs: &[SchemeRun]) -> anyhow::Res
         names: Corner::UpperLeft,
     };
     figure.draw(out, "grace-os-energy")
-}
-
-/// The mean power of schemes under a model.
-pub(super) fn powers(codecs: &[&Codec], schemes: &[Scheme]) -> Vec<(&'static str, CaseOutcome)> {
-    schemes
-        .par_iter()
-        .map(|&scheme| {
-            let settings = GraceSettings {
-                scheme,
-                update_every: UPDATE_EVERY,
-                ..GraceSettings::default()
-            };
-            (scheme.name(), SimulatedCase::new(codecs, settings).run())
-        })
-        .collect()
-}
-
-/// The eq. 13 model with a part that does not depend on the speed; idle time draws nothing.
-pub(super) fn with_fixed(fixed: f64) -> Power {
-    Power {
-        fixed,
-        ..Power::default()
-    }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::case::MHZ;
 use super::schemes::SchemeRun;
-use super::sweeps::{FIXED, SCHEMES, Static, SweepPoint};
+use super::sweeps::{SCHEMES, SweepPoint};
 use super::{HALVES, TOGETHER};
 use crate::results::{Table, or_dash, percent};
 
@@ -37,12 +37,12 @@ impl<'a> Figures<'a> {
         let outcome = &run.outcome;
         Self {
             codecs: run.codecs,
-            scheme: &run.scheme,
+            scheme: run.scheme,
             energy: outcome.energy,
             energy_with_idle: outcome.energy_with_idle,
             over_optimum: run.over_optimum,
             missed: outcome.miss_ratio(),
-            worst_codec_missed: outcome.worst_miss_ratio(),
+            worst_codec_missed: outcome.worst_codec_missed,
             idle: outcome.idle,
             changes_per_job: outcome.changes_per_job,
             speeds: &outcome.speeds,
@@ -57,7 +57,7 @@ pub(super) fn energy(runs: &[SchemeRun], codecs: &str) -> Table {
     Table::of(of(runs, codecs), |run| {
         let outcome = &run.outcome;
         [
-            ("scheme", run.scheme.clone()),
+            ("scheme", run.scheme.to_owned()),
             ("energy", in_percent(outcome.energy)),
             ("with idle", in_percent(outcome.energy_with_idle)),
             (
@@ -66,7 +66,7 @@ pub(super) fn energy(runs: &[SchemeRun], codecs: &str) -> Table {
             ),
             ("over the optimum", or_dash(run.over_optimum, in_percent)),
             ("missed", in_percent(outcome.miss_ratio())),
-            ("worst codec", in_percent(outcome.worst_miss_ratio())),
+            ("worst codec", in_percent(outcome.worst_codec_missed)),
             ("idle", in_percent(outcome.idle)),
             ("changes a job", format!("{:.2}", outcome.changes_per_job)),
         ]
@@ -85,7 +85,7 @@ pub(super) fn speeds(runs: &[SchemeRun], codecs: &str) -> Table {
     };
     for run in of(runs, codecs).filter(shown) {
         let at = MHZ.map(|mhz| or_dash(run.outcome.share_at(mhz), in_percent));
-        let cells = [run.scheme.clone()].into_iter().chain(at);
+        let cells = [run.scheme.to_owned()].into_iter().chain(at);
         table.cells(cells.chain([in_percent(run.outcome.idle)]).collect());
     }
     table
@@ -98,7 +98,7 @@ pub(super) fn alone(runs: &[SchemeRun], codecs: &[&str]) -> Table {
     let headings = headings.chain(codecs.iter().map(|codec| (*codec).to_owned()));
     let headings = headings.chain(missing.map(|codec| format!("missed: {codec}")));
     let mut table = Table::of_columns(headings.collect());
-    let schemes = of(runs, codecs[0]).map(|run| run.scheme.as_str());
+    let schemes = of(runs, codecs[0]).map(|run| run.scheme);
     for scheme in schemes {
         let cell = |codec: &str, figure: fn(&SchemeRun) -> f64| {
             let run = of(runs, codec).find(|run| run.scheme == scheme);
@@ -123,9 +123,9 @@ pub(super) fn halves(runs: &[SchemeRun]) -> Table {
         };
         let sets = [TOGETHER, first, second];
         let [a, b, c] = sets.map(|codecs| cell(codecs, |run| run.over_optimum));
-        let [d, e, f] = sets.map(|codecs| cell(codecs, |r| Some(r.outcome.worst_miss_ratio())));
+        let [d, e, f] = sets.map(|codecs| cell(codecs, |r| Some(r.outcome.worst_codec_missed)));
         [
-            ("scheme", run.scheme.clone()),
+            ("scheme", run.scheme.to_owned()),
             ("over the optimum", a),
             ("first halves", b),
             ("second halves", c),
@@ -293,24 +293,6 @@ pub(super) fn sweep(points: &[SweepPoint], what: &str) -> Table {
             let cell =
                 |figure: fn(&SweepPoint) -> f64| or_dash(point, |point| in_percent(figure(point)));
             cells.extend([cell(|point| point.energy), cell(|point| point.missed)]);
-        }
-        table.cells(cells);
-    }
-    table
-}
-
-/// The power of each scheme over the part of it that does not depend on the speed.
-pub(super) fn fixed_power(all: &[Static]) -> Table {
-    let mut schemes: Vec<&str> = all.iter().map(|of| of.scheme).collect();
-    schemes.dedup();
-    let headings = ["static part"].iter().chain(&schemes);
-    let mut table = Table::of_columns(headings.map(|name| (*name).to_owned()).collect());
-    for fixed in FIXED {
-        let mut cells = vec![fixed.to_string()];
-        for scheme in &schemes {
-            let of = |of: &&Static| of.scheme == *scheme && of.fixed == fixed;
-            let found = all.iter().find(of);
-            cells.push(or_dash(found, |found| in_percent(found.power)));
         }
         table.cells(cells);
     }

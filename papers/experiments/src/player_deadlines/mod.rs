@@ -18,7 +18,7 @@ use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
 use crate::results::{Table, or_dash};
 use crate::spread::MeanDeviation;
-use crate::vm::{Ended, Guest, Kernel};
+use crate::vm::{Ended, Guest};
 use paper::{PAPER, Paper};
 use playing::Playing;
 
@@ -39,9 +39,6 @@ pub(crate) struct Args {
     /// The rt-apps' begin that is left out of their slack, in the guest's time
     #[arg(long, value_name = "RUN_SECONDS", default_value_t = 1.0)]
     leave_out: f64,
-    /// The kernel that is booted
-    #[arg(long, value_enum, default_value_t)]
-    kernel: Kernel,
 }
 
 #[derive(Debug, Serialize)]
@@ -60,7 +57,6 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let mut in_guest = film.as_os_str().to_owned();
     in_guest.push(":film.mkv");
     let guest = Guest::new(NAME)
-        .kernel(args.kernel)
         .set("RUNS", args.runs)
         .set("SECONDS_OF_FILM", film::SECONDS)
         .need(player)

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
 use crate::results::{Ran, Table, or_dash, percent, quantile};
-use crate::vm::{Guest, Kernel};
+use crate::vm::Guest;
 use guest::{Lfs, Needed};
 use served::Task;
 
@@ -30,9 +30,6 @@ pub(crate) struct Args {
     /// Only the analysis, without a guest
     #[arg(long)]
     analysis: bool,
-    /// The kernel that is booted
-    #[arg(long, value_enum, default_value_t)]
-    kernel: Kernel,
     /// In the guest: measure what Fig. 1's task needs, and write it to FILE
     #[arg(long, value_name = "FILE", hide = true)]
     needed: Option<PathBuf>,
@@ -96,7 +93,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         fig_1(&rows).draw(out, ANALYSIS)?;
         return machine.publish(&ran, ANALYSIS, &analysed(&rows), &rows, paper());
     }
-    let ended = Guest::new(NAME).kernel(args.kernel).boot(machine)?;
+    let ended = Guest::new(NAME).boot(machine)?;
     let at_the_tick: Vec<Needed> = read(&ended.folder.join("tick.json"))?;
     let exactly: Vec<Needed> = read(&ended.folder.join("exact.json"))?;
     let lfs: Vec<Lfs> = read(&ended.folder.join("lfs.json"))?;

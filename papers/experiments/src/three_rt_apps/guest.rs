@@ -72,7 +72,6 @@ fn boot(machine: &Machine, args: &Args, image: u64) -> anyhow::Result<Ended> {
         .chain(args.options.iter().map(String::as_str));
     let own = std::env::current_exe().context("cannot tell where this program is")?;
     Guest::new(NAME)
-        .kernel(args.kernel)
         .image(image)
         .need(own)
         .set("TASKS", words.join(" "))

@@ -14,7 +14,6 @@ use crate::machine::{Machine, ThreadFigures};
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
 use crate::results::{Table, or_dash, percent};
 use crate::rt_app::{Jobs, Log, RtAppTask};
-use crate::vm::Kernel;
 
 const NAME: &str = "three-rt-apps";
 
@@ -23,9 +22,6 @@ pub(crate) struct Args {
     /// Where: on this machine, or on one CPU in virtual time
     #[arg(long = "in", value_enum, default_value_t)]
     place: RunPlace,
-    /// The kernel that is booted in virtual time
-    #[arg(long, value_enum, default_value_t)]
-    kernel: Kernel,
     /// The number of images of the guest, in virtual time
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u64).range(1..=100))]
