@@ -10,14 +10,7 @@ use crate::common::{Mortal, eventually, needs_root};
 use crate::machine::{ALICE, BOB, Client, Machine, is_ordinary, is_reserved, policy};
 
 /// The part of the library about reservations.
-const SOURCES: [&str; 6] = [
-    "reserve",
-    "refusal",
-    "service",
-    "guard",
-    "scheduler",
-    "admission",
-];
+const SOURCES: [&str; 5] = ["reserve", "refusal", "service", "guard", "admission"];
 
 /// Compiles reserving.c with the library's sources to where users may read it.
 fn program(machine: &Machine) -> PathBuf {
