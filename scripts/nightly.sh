@@ -35,8 +35,8 @@ for part; do
         ONBEAT_HOSTILE_CALLS=$HOSTILE_CALLS cargo test -p onbeat --test daemon hostile -- --nocapture ;;
     killed) cargo build -p onbeat --examples &&
         ONBEAT_KILLS=$KILLS cargo test -p onbeat --test daemon killed -- --nocapture ;;
-    soak) release &&
-        "$target/release/onbeat-experiments" soak --minutes "$SOAK_MINUTES" ;;
+    soak) cargo build -p onbeat --examples &&
+        ONBEAT_SOAK_MINUTES=$SOAK_MINUTES cargo test -p onbeat --test daemon soak -- --nocapture ;;
     storms) cargo build -p onbeat --examples &&
         storms ;;
     libonbeat) make --no-print-directory -C libonbeat test-rest OUT="$target/libonbeat" &&

@@ -40,41 +40,25 @@ pub(crate) struct Args {
 struct EncoderWay {
     name: &'static str,
     folder: &'static str,
-    by: EncoderKeeper,
     marks: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EncoderKeeper {
-    Default,
-    Lfspp,
-    Onbeat,
-}
-
-const fn way(
-    name: &'static str,
-    folder: &'static str,
-    by: EncoderKeeper,
-    marks: bool,
-) -> EncoderWay {
+const fn way(name: &'static str, folder: &'static str, marks: bool) -> EncoderWay {
     EncoderWay {
         name,
         folder,
-        by,
         marks,
     }
 }
 
+const DEFAULT: &str = "default";
+const LFSPP: &str = "lfspp";
+
 const WAYS: [EncoderWay; 4] = [
-    way(
-        "default scheduler",
-        "default",
-        EncoderKeeper::Default,
-        false,
-    ),
-    way("unmodified, LFS++", "lfspp", EncoderKeeper::Lfspp, false),
-    way("unmodified, onbeat", "onbeat", EncoderKeeper::Onbeat, false),
-    way("marked, onbeat", "marked", EncoderKeeper::Onbeat, true),
+    way("default scheduler", DEFAULT, false),
+    way("unmodified, LFS++", LFSPP, false),
+    way("unmodified, onbeat", "onbeat", false),
+    way("marked, onbeat", "marked", true),
 ];
 
 #[derive(Debug, Serialize)]
@@ -128,9 +112,9 @@ fn in_guest(machine: &Machine, args: &Args) -> anyhow::Result<(Ran, Vec<Figures>
     let figures = WAYS.iter().map(|way| {
         let jobs = jobs(&guest.folder.join(way.folder).join("jobs"), args.leave_out)?;
         let report = guest.folder.join(format!("{}.json", way.folder));
-        let threads = match way.by {
-            EncoderKeeper::Default => Vec::new(),
-            EncoderKeeper::Lfspp | EncoderKeeper::Onbeat => OnbeatReport::read(&report)?,
+        let threads = match way.folder {
+            DEFAULT => Vec::new(),
+            _ => OnbeatReport::read(&report)?,
         };
         let thread = threads.into_iter().find(|thread| thread.comm == "srtgen");
         Ok(figures(way, &jobs, thread.as_ref()))
@@ -175,14 +159,14 @@ fn run_in(
     let run = way.name.replace([' ', ','], "-");
     let onbeat = Onbeat::new(machine, &format!("{NAME}.{run}"))?;
     let of_lfspp = machine.file(&format!("{NAME}.lfspp.json"));
-    let mut command = match way.by {
-        EncoderKeeper::Default => Command::new(encoder),
-        EncoderKeeper::Lfspp => {
+    let mut command = match way.folder {
+        DEFAULT => Command::new(encoder),
+        LFSPP => {
             let mut command = lfspp::command(&of_lfspp)?;
             command.arg(encoder);
             command
         }
-        EncoderKeeper::Onbeat => onbeat.run([""; 0], encoder),
+        _ => onbeat.run([""; 0], encoder),
     };
     let log = machine.file(&format!("{NAME}.{run}.jobs"));
     command
@@ -199,10 +183,10 @@ fn run_in(
         bail!("the encoder failed: see {}", messages.display());
     }
     let jobs = jobs(&log, args.leave_out)?;
-    let threads = match way.by {
-        EncoderKeeper::Default => Vec::new(),
-        EncoderKeeper::Lfspp => OnbeatReport::read(&of_lfspp)?,
-        EncoderKeeper::Onbeat => onbeat.threads()?,
+    let threads = match way.folder {
+        DEFAULT => Vec::new(),
+        LFSPP => OnbeatReport::read(&of_lfspp)?,
+        _ => onbeat.threads()?,
     };
     let thread = threads.into_iter().find(|thread| thread.comm == "encoder");
     let figures = figures(way, &jobs, thread.as_ref());

@@ -34,7 +34,6 @@ mod rt_app;
 mod server_period;
 mod several_cpus;
 mod simulated;
-mod soak;
 mod spread;
 mod srtgen;
 mod three_rt_apps;
@@ -104,9 +103,6 @@ enum Experiment {
     /// No experiment: a program under LFS++ as written, on this kernel
     #[command(hide = true)]
     Lfspp(lfspp::Args),
-    /// Programs come and go under load: what of it stays in the service; and how long that takes to
-    /// start
-    Soak(soak::Args),
     /// From a program's start to its reservation, in jobs and seconds
     LockTime(lock_time::Args),
     /// The bandwidth that a server's period costs, by analysis and in virtual time (LFS++, Fig. 1
@@ -190,7 +186,6 @@ fn start(machine: &Machine, experiment: Experiment) -> anyhow::Result<()> {
         Experiment::PlayerDeadlines(args) => player_deadlines::run(machine, &args),
         Experiment::ThreeRtApps(args) => three_rt_apps::run(machine, &args),
         Experiment::TrackingCost(args) => tracking_cost::run(machine, &args),
-        Experiment::Soak(args) => soak::run(machine, &args),
         Experiment::LockTime(args) => lock_time::run(machine, &args),
         Experiment::ServerPeriod(args) => server_period::run(machine, &args),
         Experiment::SeveralCpus(args) => several_cpus::run(machine, &args),

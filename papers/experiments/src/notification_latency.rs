@@ -3,7 +3,6 @@
 //! The samples are taken by `libonbeat/bench/samples.c`, in the Linux and in the portable form.
 
 use std::fs;
-use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -82,7 +81,11 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         let _load = start_load(machine, load)?;
         for (source, form, constraint) in SOURCES {
             for policy in POLICIES {
-                progress(cells.len(), all, args.seconds, source, policy, load);
+                let done = cells.len();
+                println!(
+                    "{done} of {all}: {source}, {policy}, load {}",
+                    load.0 + load.1
+                );
                 let mut command = Command::new(if form == "linux" { &linux } else { &posix });
                 command.args([constraint, policy, &args.seconds.to_string()]);
                 command.args(limits_us.iter().map(u64::to_string));
@@ -91,7 +94,6 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
             }
         }
     }
-    eprintln!();
     draw(machine.out(), &cells)?;
     machine.publish(
         &Ran::Live(facts),
@@ -100,21 +102,6 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         &cells,
         paper(),
     )
-}
-
-fn progress(
-    done: usize,
-    all: usize,
-    seconds: f64,
-    source: &str,
-    policy: &str,
-    load: (usize, usize),
-) {
-    let left_s = (all - done) as f64 * (seconds + 0.2);
-    let load = load.0 + load.1;
-    eprint!("\r\x1b[K{done} of {all}, about {left_s:.0} s left: {source}, {policy}, load {load}");
-    // Only the progress line would be late.
-    let _ = stdout().flush();
 }
 
 /// Builds libonbeat in one of its forms, with the program that takes samples.

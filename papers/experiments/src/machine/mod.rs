@@ -1,14 +1,12 @@
 //! The machine an experiment runs on: programs started and always ended, load, the display.
 
 mod display;
-mod hogs;
 mod onbeat;
-mod proc;
 mod program;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -17,9 +15,7 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 
 pub(crate) use display::Display;
-pub(crate) use hogs::Hogs;
 pub(crate) use onbeat::{Onbeat, OnbeatReport, ThreadFigures, binary};
-pub(crate) use proc::{cpu_ns, find_program, status};
 pub(crate) use program::Program;
 
 /// How often everything that waits looks whether it is to stop.
@@ -180,5 +176,36 @@ impl Machine {
             bail!(Interrupted);
         }
         Ok(())
+    }
+}
+
+/// The CPU time that a thread has had, or the first thread of a process; `folder` is its own in
+/// `/proc`.
+pub(crate) fn cpu_ns(folder: &Path) -> Option<u64> {
+    let told = fs::read_to_string(folder.join("schedstat")).ok()?;
+    told.split_whitespace().next()?.parse().ok()
+}
+
+/// Programs that want all the CPU time there is.
+pub(crate) struct Hogs {
+    /// None for no hogs: to stress-ng, 0 means one for each CPU.
+    _program: Option<Program>,
+}
+
+impl Hogs {
+    /// Starts `count` of them, and waits until they have settled.
+    pub(crate) fn start(machine: &Machine, count: usize) -> anyhow::Result<Self> {
+        if count == 0 {
+            return Ok(Self { _program: None });
+        }
+        let mut command = Command::new("stress-ng");
+        command
+            .args(["--quiet", "--cpu", &count.to_string()])
+            .stdout(Stdio::null());
+        let program = Program::start(command, &machine.file("hogs.stderr"))?;
+        machine.wait(Duration::from_secs(1))?;
+        Ok(Self {
+            _program: Some(program),
+        })
     }
 }

@@ -44,96 +44,80 @@ impl Predictor for ByHand {
 impl Tuned {
     pub(super) fn all() -> Vec<Self> {
         let usual = Parameters::default();
-        let of = |family, kind, parameters| Self {
-            family,
-            kind: Some(kind),
-            parameters,
-            by_hand: 0.0,
-        };
         let mut all = Vec::new();
+        let mut add = |family, kind, parameters| {
+            all.push(Self {
+                family,
+                kind: Some(kind),
+                parameters,
+                by_hand: 0.0,
+            });
+        };
+        let with = |change: &dyn Fn(&mut Parameters)| {
+            let mut parameters = usual;
+            change(&mut parameters);
+            parameters
+        };
+        const OVERRUNS: [f64; 5] = [0.001, 0.003, 0.01, 0.03, 0.1];
         for window in [4, 8, 16, 32, 64] {
             for spread in [0.0, 0.05, 0.1, 0.2, 0.3, 0.5] {
-                let parameters = Parameters {
-                    window,
-                    spread,
-                    ..usual
-                };
+                let parameters = with(&|p| (p.window, p.spread) = (window, spread));
                 for above in [0, 1] {
                     let fixed = Parameters {
                         above,
                         widest_spread: spread,
                         ..parameters
                     };
-                    all.push(of(
-                        "percentile, fixed spread",
-                        PredictorKind::Percentile,
-                        fixed,
-                    ));
+                    add("percentile, fixed spread", PredictorKind::Percentile, fixed);
                 }
-                all.push(of("rate (LFS++)", PredictorKind::Rate, parameters));
+                add("rate (LFS++)", PredictorKind::Rate, parameters);
                 let raised = Parameters {
                     rate_boost: usual.boost,
                     ..parameters
                 };
-                all.push(of("rate, raised at once", PredictorKind::Rate, raised));
+                add("rate, raised at once", PredictorKind::Rate, raised);
             }
             for sigmas in [0.0, 1.0, 2.0, 3.0, 4.0, 6.0] {
-                let parameters = Parameters {
-                    window,
-                    sigmas,
-                    ..usual
-                };
-                all.push(of("mean-sigma", PredictorKind::MeanSigma, parameters));
+                let parameters = with(&|p| (p.window, p.sigmas) = (window, sigmas));
+                add("mean-sigma", PredictorKind::MeanSigma, parameters);
             }
-            for overruns in [0.001, 0.003, 0.01, 0.03, 0.1] {
+            for overruns in OVERRUNS {
                 for widest_spread in [1.0, 3.0] {
-                    let parameters = Parameters {
+                    let learnt = Parameters {
                         window,
                         overruns,
                         widest_spread,
                         ..usual
                     };
-                    all.push(of(
+                    add(
                         "percentile, learnt spread",
                         PredictorKind::Percentile,
-                        parameters,
-                    ));
+                        learnt,
+                    );
                 }
             }
         }
         for rho in [0.5, 0.8, 0.9, 0.95, 0.97, 0.99, 0.995] {
             for window in [50, 100, 400] {
-                let parameters = Parameters {
-                    window,
-                    overruns: 1.0 - rho,
-                    ..usual
-                };
-                all.push(of(
+                let parameters = with(&|p| (p.window, p.overruns) = (window, 1.0 - rho));
+                add(
                     "statistical (GRACE-OS)",
                     PredictorKind::Statistical,
                     parameters,
-                ));
+                );
             }
         }
-        for binary_raise in [0.1, 0.25, 0.5] {
-            for binary_lower in [0.001, 0.003, 0.01, 0.03] {
-                let parameters = Parameters {
-                    binary_raise,
-                    binary_lower,
-                    ..usual
-                };
-                all.push(of("binary (LFS)", PredictorKind::Binary, parameters));
+        for raise in [0.1, 0.25, 0.5] {
+            for lower in [0.001, 0.003, 0.01, 0.03] {
+                let parameters = with(&|p| (p.binary_raise, p.binary_lower) = (raise, lower));
+                add("binary (LFS)", PredictorKind::Binary, parameters);
             }
         }
-        for overruns in [0.001, 0.003, 0.01, 0.03, 0.1] {
-            for widest_spread in [1.0, 3.0] {
-                let parameters = Parameters {
-                    overruns,
-                    widest_spread,
-                    ahead: 1,
-                    ..usual
-                };
-                all.push(of("pattern", PredictorKind::Pattern, parameters));
+        for overruns in OVERRUNS {
+            for widest in [1.0, 3.0] {
+                let parameters =
+                    with(&|p| (p.overruns, p.widest_spread, p.ahead) = (overruns, widest, 1));
+                add("pattern", PredictorKind::Pattern, parameters);
             }
         }
         let shares = [0.5, 0.8, 0.9, 0.95, 0.97, 0.99, 0.995, 0.999, 1.0];

@@ -88,10 +88,6 @@ impl RtApp {
         Ok(Self { folder, file, time })
     }
 
-    pub(crate) fn configuration(&self) -> &Path {
-        &self.file
-    }
-
     /// Runs it with `command` (rt-app, or something that starts it) until it ends, with `hogs.0`
     /// CPU hogs from `hogs.1` after its start on, and gives the CPU time of each of its threads
     /// after the first `leave_out`.

@@ -35,7 +35,7 @@ pub(super) fn run(
     let (mut figures, mut responses) = (Vec::new(), Vec::new());
     for (way, run) in WAYS {
         let by_hand = way == "by-hand";
-        for (n, task) in tasks(args, by_hand).iter().enumerate() {
+        for (n, task) in tasks(by_hand).iter().enumerate() {
             let folders = booted.iter().map(|ended| ended.folder.join(way));
             let of_images: Vec<(Log, Option<ThreadFigures>)> = folders
                 .map(|folder| Ok((Log::read(&folder, task.name)?, seen(&folder, task)?)))
@@ -57,7 +57,7 @@ pub(super) fn run(
 }
 
 fn boot(machine: &Machine, args: &Args, image: u64) -> anyhow::Result<Ended> {
-    let words: Vec<String> = tasks(args, true)
+    let words: Vec<String> = tasks(true)
         .iter()
         .map(|task| {
             let reserved_us = task.reserved_us.unwrap_or(task.run_us);
@@ -67,9 +67,6 @@ fn boot(machine: &Machine, args: &Args, image: u64) -> anyhow::Result<Ended> {
             )
         })
         .collect();
-    let options = [CAP]
-        .into_iter()
-        .chain(args.options.iter().map(String::as_str));
     let own = std::env::current_exe().context("cannot tell where this program is")?;
     Guest::new(NAME)
         .image(image)
@@ -77,7 +74,7 @@ fn boot(machine: &Machine, args: &Args, image: u64) -> anyhow::Result<Ended> {
         .set("TASKS", words.join(" "))
         .set("RUN_SECONDS", args.seconds)
         .set("HOGS", args.hogs.unwrap_or(0))
-        .set("ONBEAT", options.collect::<Vec<_>>().join(" "))
+        .set("ONBEAT", CAP)
         .boot(machine)
 }
 

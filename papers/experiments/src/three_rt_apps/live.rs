@@ -62,7 +62,7 @@ fn run_in(
     calibration: Calibration,
     way: RtAppsWay,
 ) -> anyhow::Result<(Vec<Figures>, Vec<f64>)> {
-    let tasks = tasks(args, way == RtAppsWay::HandSet);
+    let tasks = tasks(way == RtAppsWay::HandSet);
     let time = Duration::from_secs(args.seconds);
     let leave_out = Duration::from_secs(args.leave_out);
     let rt_app = RtApp::new(&tasks, calibration, time)?;
@@ -72,10 +72,9 @@ fn run_in(
         Duration::from_secs(args.hogs_after),
     );
     let of_lfspp = machine.file(&format!("{NAME}.lfspp.json"));
-    let options = args.options.iter().map(String::as_str);
     let command = match way {
         RtAppsWay::Default | RtAppsWay::HandSet => Command::new("rt-app"),
-        RtAppsWay::Onbeat => onbeat.run(options, "rt-app"),
+        RtAppsWay::Onbeat => onbeat.run([""; 0], "rt-app"),
         RtAppsWay::Lfspp => {
             let mut command = lfspp::command(&of_lfspp)?;
             command.arg("rt-app");

@@ -40,12 +40,6 @@ pub(crate) struct Args {
     /// starves the tasks from their first job on
     #[arg(long, value_name = "SECONDS", default_value_t = 1)]
     hogs_after: u64,
-    /// By how much the reservations set by hand exceed the nominal execution times
-    #[arg(long, value_name = "X", default_value_t = 0.1)]
-    hand_spread: f64,
-    /// A further option for `onbeat run`, as in --option=--reclaim; may be given several times
-    #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true)]
-    options: Vec<String>,
 }
 
 /// Where the tasks run.
@@ -57,6 +51,9 @@ enum RunPlace {
     /// In the virtual machine
     Vm,
 }
+
+/// By how much the reservations set by hand exceed the nominal execution times.
+const HAND_SPREAD: f64 = 0.1;
 
 /// LFS++, Table I: name, period and load.
 const TABLE_ONE: [(&str, u64, f64); 3] = [
@@ -146,12 +143,12 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     machine.publish(&ran, &name, &table, &figures, paper)
 }
 
-fn tasks(args: &Args, by_hand: bool) -> Vec<RtAppTask> {
+fn tasks(by_hand: bool) -> Vec<RtAppTask> {
     TABLE_ONE
         .into_iter()
         .map(|(name, period_us, load)| {
             let run_us = period_us as f64 * load;
-            let reserved_us = (run_us * (1.0 + args.hand_spread)).round() as u64;
+            let reserved_us = (run_us * (1.0 + HAND_SPREAD)).round() as u64;
             RtAppTask {
                 name,
                 period_us,

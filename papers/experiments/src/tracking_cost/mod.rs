@@ -7,6 +7,7 @@
 
 pub(crate) mod beats;
 mod crowd;
+mod service;
 
 use std::fs;
 use std::path::Path;
@@ -17,10 +18,10 @@ use anyhow::Context;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::machine::{Machine, Onbeat, Program, ThreadFigures, cpu_ns, status};
+use crate::machine::{Machine, Onbeat, Program, ThreadFigures, cpu_ns};
 use crate::results::{Ran, Table, or_dash, percent};
-use crate::soak::service::{Bus, RunningService};
 use crowd::Crowd;
+use service::{Bus, RunningService};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -261,9 +262,10 @@ fn own_cpu(pid: u32) -> anyhow::Result<Duration> {
 }
 
 fn memory_mib(pid: u32) -> anyhow::Result<f64> {
-    let kilobytes = status(pid, "VmHWM")
-        .context("onbeat ended early: its messages are in tracking-cost.stderr")?;
-    Ok(kilobytes as f64 / 1024.0)
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = most.and_then(|most| most.split_whitespace().next()?.parse::<f64>().ok());
+    Ok(kilobytes.context("onbeat ended early: its messages are in tracking-cost.stderr")? / 1024.0)
 }
 
 fn table(all: &[Figures]) -> Table {
