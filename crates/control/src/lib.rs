@@ -41,6 +41,7 @@ pub use journal::Decision;
 pub use pipeline::Partner;
 pub use protection::RAISED;
 pub use protection::boost::{BoostEntry, BoostWhat};
+pub use report::account::MarkFigures;
 pub use report::application::{Application, Means};
 pub use report::decision::{Entry, What};
 pub use report::exited::Sums;
@@ -49,9 +50,8 @@ pub use report::jobs::{DoneJob, JobCounts};
 pub use report::reason::Why;
 pub use report::stage::Stage;
 pub use report::state::State;
-pub use report::view::View;
 pub use report::{
-    MarkFigures, Progress, Report, ReservationFigures, ResponseTimes, ServedBy, ThreadReport,
+    Present, Progress, Report, ReservationFigures, ResponseTimes, ServedBy, ThreadReport,
 };
 pub use run_loop::Controller;
 pub use settings::{

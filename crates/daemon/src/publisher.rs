@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use async_channel::Sender;
-use onbeat_control::{Controller, Decision, Entry, What, Why};
+use onbeat_control::{Controller, Decision, Entry, ThreadReport, What, Why};
 use onbeat_metrics::Metrics;
 use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Task, TaskId};
 
@@ -116,9 +116,9 @@ impl Publisher {
         self.decisions.push_back(decision.clone());
     }
 
-    /// The decisions after `since` about the threads of `jobs`.
-    pub(crate) fn decisions_on<T>(&self, jobs: &[(TaskId, T)], since: Instant) -> Vec<Decision> {
-        let known: BTreeSet<TaskId> = jobs.iter().map(|(task, _)| *task).collect();
+    /// The decisions after `since` about these threads.
+    pub(crate) fn decisions_on(&self, threads: &[ThreadReport], since: Instant) -> Vec<Decision> {
+        let known: BTreeSet<TaskId> = threads.iter().map(|thread| thread.task.id).collect();
         let is_meant = |decision: &&Decision| match decision {
             Decision::Reservation(entry) => entry.at > since && known.contains(&entry.task.id),
             Decision::Boost(entry) => entry.at > since && known.contains(&entry.task.id),
@@ -231,8 +231,8 @@ impl Publisher {
         now: Instant,
     ) -> Figures {
         let registry = registry.borrow();
-        let held = controller.view().filter_map(|view| view.held);
-        let (reserved, bandwidth) = held.fold((0, Bandwidth::ZERO), |(count, sum), held| {
+        let held = controller.held();
+        let (reserved, bandwidth) = held.fold((0, Bandwidth::ZERO), |(count, sum), (_, held)| {
             (count + 1, sum + held.bandwidth())
         });
         Figures {

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_channel::{Receiver, Sender};
 use onbeat_act::Priority;
-use onbeat_control::{Application, Decision, Progress};
+use onbeat_control::{Application, Decision, Progress, ThreadReport};
 use onbeat_model::{Instant, Reservation, Span};
 use onbeat_sense::bpf::Waker;
 
 use crate::account::Account;
 use crate::fault::Fault;
-use crate::monitor::{Figures, Item, MonitorQuery, MonitorReply};
+use crate::monitor::Figures;
 use crate::target::Target;
 
 /// The most requests that wait for the loop. Further ones are refused. 16 turns of `IN_A_TURN`.
@@ -92,13 +92,11 @@ pub enum ServiceRequest {
     /// Give every thread back what it had before it asked for a priority.
     Reset(Reply<()>),
     /// Which threads there are.
-    List(Caller, Reply<Vec<Item>>),
+    List(Caller, Reply<Vec<ThreadReport>>),
     /// Which applications those work for.
     ListApplications(Caller, Reply<Vec<Application>>),
-    /// How things stand, and what happened since.
-    Look(Caller, MonitorQuery, Reply<MonitorReply>),
-    /// How the program to which a process belongs goes on, and what happened since then.
-    Progress(Caller, (u32, Instant), Reply<Progress<Decision>>),
+    /// How the program to which a process belongs goes on, or all, and what happened since then.
+    Progress(Caller, (Option<u32>, Instant), Reply<Progress<Decision>>),
     /// How much there is of everything.
     Count(Caller, Reply<Figures>),
     /// Read the configuration anew. The answer: what takes effect only when the service is started

@@ -10,11 +10,8 @@ pub struct Capacity {
     /// The most bandwidth its own admission test lets all reservations together have, others'
     /// included.
     pub admissible: Bandwidth,
-    /// The shortest runtime it takes.
     pub shortest_runtime: Span,
-    /// The shortest period it takes.
     pub shortest_period: Span,
-    /// The longest period it takes.
     pub longest_period: Span,
 }
 
@@ -40,7 +37,8 @@ pub struct Speeds {
 }
 
 /// Why an actuator did not do what it was asked. Each says what to do next.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Refusal {
     #[error("no room for {wanted}: {advice}")]
     NoRoom { wanted: Bandwidth, advice: String },

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 /// Thread numbers are reused; the pair is not. `started_ticks` is field 22 of
 /// `/proc/TID/stat`: clock ticks (1/100 s) since boot. In a recording that does not tell it, it is
 /// zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct TaskId {
     pub tid: u32,
     /// When it started, in clock ticks since boot.
@@ -94,7 +96,7 @@ impl<'de> Deserialize<'de> for Name {
 }
 
 /// A thread, the process it belongs to, and its name when last heard of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Task {
     /// The thread.
     #[serde(flatten)]

@@ -162,10 +162,9 @@ fn ask(bus: &Connection, words: &[&str]) -> zbus::Result<Value> {
             let reply = call(bus, MANAGER, "GetStatistics", &())?;
             return Ok(in_json(&reply.body().deserialize()?));
         }
-        "look" => return look(bus, number(1), &[small(2)], small(3)),
-        "look-at" => {
-            let threads = vec![1; usize::try_from(number(1)).unwrap_or(usize::MAX)];
-            return look(bus, 0, &threads, 0);
+        "progress-of" => {
+            let numbers = vec![1_u32; usize::try_from(number(1)).unwrap_or(usize::MAX)];
+            call(bus, MONITOR, "Progress", &numbers)?;
         }
         "track-with" => {
             let option = |number| (format!("option {number}"), OwnedValue::from(true));
@@ -201,22 +200,6 @@ fn ask(bus: &Connection, words: &[&str]) -> zbus::Result<Value> {
         other => return Ok(json!(format!("nobody knows how to {other}"))),
     }
     Ok(done)
-}
-
-fn look(bus: &Connection, since_ns: u64, jobs_of: &[u32], wakeups_of: u32) -> zbus::Result<Value> {
-    type Jobs = Vec<(u32, Vec<(u64, u64, u64, bool)>)>;
-    type Seen = (u64, (f64, f64), Vec<Properties>, Jobs, Vec<u64>);
-    let reply = call(bus, MONITOR, "Look", &(since_ns, jobs_of, wakeups_of))?;
-    let (now, bandwidth, threads, jobs, wakeups) = reply.body().deserialize::<Seen>()?;
-    let threads: Vec<Value> = threads.iter().map(in_json).collect();
-    let jobs: Vec<_> = jobs.into_iter().flat_map(|(_, jobs)| jobs).collect();
-    Ok(json!({
-        "now": now,
-        "bandwidth": bandwidth,
-        "threads": threads,
-        "jobs": jobs,
-        "wakeups": wakeups,
-    }))
 }
 
 fn call<B>(bus: &Connection, whom: [&str; 3], method: &str, body: &B) -> zbus::Result<zbus::Message>

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use onbeat_control::{Controller, Next};
 use onbeat_model::{Actuator, Instant, Span};
-use onbeat_top::{Feed, Feeder, Model, News, SNAPSHOT_EVERY, ScreenLook, Snapshot, show};
+use onbeat_top::{Feeder, Model, News, SNAPSHOT_EVERY, ScreenLook, show};
 
 /// See the file's head.
 pub(crate) struct LiveView {
@@ -41,7 +41,9 @@ impl LiveView {
             return Next::Stop;
         }
         if now.since(self.looked) >= Span::from_ns(SNAPSHOT_EVERY.as_nanos() as u64) {
-            let snapshot = Snapshot::of(controller, &feeder.wanted(), self.looked, now);
+            let threads = controller.threads(now).collect();
+            let applications = controller.applications(now);
+            let snapshot = controller.progress(threads, applications, (self.looked, now));
             self.looked = now;
             if feeder.send(News::Snapshot(snapshot)).is_err() {
                 return Next::Stop;
@@ -62,7 +64,7 @@ impl LiveView {
 }
 
 fn start(mut model: Model) -> (Feeder, JoinHandle<io::Result<()>>) {
-    let (feeder, feed) = Feed::new();
+    let (feeder, feed) = Feeder::new();
     let look = ScreenLook::of_environment();
     let screen = std::thread::spawn(move || show(&mut model, &feed, &look, || false));
     (feeder, screen)

@@ -142,7 +142,7 @@ fn thread_row(thread: &ThreadReport, began: Instant) -> [String; 14] {
     [
         format!("  {}", thread.task.comm.to_text()),
         thread.task.id.to_string(),
-        thread.period.to_string(),
+        thread.period.unwrap_or_default().to_string(),
         thread.counted.jobs.to_string(),
         from(thread.counted.counted_from, began),
         time(|t| t.p50),
@@ -187,7 +187,7 @@ fn remark(thread: &ThreadReport) -> String {
         return stage.to_string();
     }
     let remark = match thread.state {
-        State::Kept | State::Watched | State::Ended => "",
+        State::Kept | State::Watched | State::Ended | State::Recorded => "",
         State::AskedFor => "asked for",
         State::Refused => "no reservation",
         State::NoNeed => "needs nothing",
@@ -201,8 +201,7 @@ fn remark(thread: &ThreadReport) -> String {
 
 #[cfg(test)]
 mod tests {
-    use onbeat_control::{JobCounts, ReservationFigures};
-    use onbeat_control::{MarkFigures, ServedBy, Sums};
+    use onbeat_control::{ServedBy, Sums};
     use onbeat_model::{Name, Task, TaskId};
 
     use super::*;
@@ -214,23 +213,12 @@ mod tests {
                 pid: 7,
                 comm: Name::new(comm.as_bytes()),
             },
-            state: State::Kept,
-            stage: None,
-            period: Span::from_ms(40),
-            confidence: 1.0,
-            counted: JobCounts {
-                jobs: 100,
-                ..JobCounts::default()
-            },
-            response_time: None,
-            reservations: ReservationFigures::default(),
             served: ServedBy {
                 application: 7,
                 means,
                 refusal: refusal.map(str::to_owned),
             },
-            told: MarkFigures::default(),
-            executed: Span::ZERO,
+            ..ThreadReport::default()
         }
     }
 

@@ -18,12 +18,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow};
 use async_io::Async;
 use onbeat_act::task;
-use onbeat_control::{Application, DoneJob, Progress, Report, Sums, ThreadReport};
+use onbeat_control::{Application, DoneJob, Present, Progress, Report, Sums, ThreadReport};
 use onbeat_model::{Instant as Now, Reservation, Span, TaskId};
-use onbeat_top::{ServiceError, harmless};
+use onbeat_top::{ServiceError, connect, harmless, progress};
 use serde::Serialize;
 use serde_json::Value as Json;
-use zbus::blocking::{Connection, connection};
+use zbus::blocking::Connection;
 use zbus::zvariant::Value;
 
 use crate::cli::KeepOptions;
@@ -33,7 +33,6 @@ use crate::run_table;
 use onbeat_command::output::create;
 use onbeat_command::signals::Signals;
 
-const MONITOR: &str = "org.onbeat.Monitor1";
 const NAME: &str = "org.onbeat.Manager1";
 const PATH: &str = "/org/onbeat/Manager1";
 /// A service that has not answered by then does not.
@@ -88,7 +87,7 @@ pub(crate) struct ClientSession {
     /// Each application that these work for, with its sums when it was last seen.
     applications: BTreeMap<u32, Application>,
     files: Files,
-    /// What the user was told of refusals, without the figures.
+    /// The kinds of refusals that the user was told.
     told: BTreeSet<String>,
     began: Now,
     next_look: Instant,
@@ -121,7 +120,7 @@ impl ClientSession {
     /// are wanted. Signals are to be blocked before: it starts threads.
     pub(crate) fn new(options: Option<&KeepOptions>) -> anyhow::Result<Self> {
         let connection =
-            connect().context("without sudo onbeat asks the system service, which cannot be reached (start it with 'sudo systemctl enable --now onbeat', or use sudo)")?;
+            connect(PATIENCE).context("without sudo onbeat asks the system service, which cannot be reached (start it with 'sudo systemctl enable --now onbeat', or use sudo)")?;
         has_the_bus_numbers(&connection)?;
         let log = options.and_then(|options| options.log.as_deref());
         let report = options.and_then(|options| options.report.clone());
@@ -202,7 +201,7 @@ impl ClientSession {
             let Some(process) = self.asked.get(place).map(|one| one.wish.task().tid) else {
                 break;
             };
-            let Ok(progress) = self.progress(process, since).await else {
+            let Ok(progress) = progress(&self.connection, process, since).await else {
                 return;
             };
             is_seen |= !progress.applications.is_empty();
@@ -211,36 +210,41 @@ impl ClientSession {
         self.is_seen = is_seen;
     }
 
-    async fn progress(&self, process: u32, since: Now) -> anyhow::Result<Progress<Json>> {
-        let (connection, asked) = (self.connection.inner(), (process, since.as_ns()));
-        let interface = Some(MONITOR);
-        let answer = connection.call_method(Some(NAME), PATH, interface, "Progress", &asked);
-        let answer = answer.await?;
-        let body = answer.body();
-        Ok(serde_json::from_str(body.deserialize()?)?)
-    }
-
     fn take_in(&mut self, progress: Progress<Json>) {
-        for (task, why) in progress.refusals {
-            let text: String = why.chars().filter(|c| !c.is_ascii_digit()).collect();
-            if self.told.insert(text) {
+        for ThreadReport {
+            task,
+            served,
+            present,
+            ..
+        } in &progress.threads
+        {
+            if let Some(kind) = &present.refusal_kind
+                && self.told.insert(kind.clone())
+            {
+                let why = served.refusal.as_ref().unwrap_or(&present.why);
                 self.say(&format!("{} ({}): {why}", task.comm, task.id));
             }
         }
         let applications = progress.applications.into_iter();
         self.applications
             .extend(applications.map(|one| (one.pid, one)));
-        let periods = progress.threads.iter().map(|one| (one.task.id, one.period));
+        let threads = progress.threads.iter();
+        let periods = threads.filter_map(|one| Some((one.task.id, one.period?)));
+        let periods: BTreeMap<TaskId, Span> = periods.collect();
         self.files
-            .take_in(progress.jobs, &periods.collect(), progress.decisions);
-        let threads = progress.threads.into_iter();
-        self.seen.extend(threads.map(|one| (one.task.id, one)));
+            .take_in(progress.jobs, &periods, progress.decisions);
+        for mut thread in progress.threads {
+            if thread.period.is_some() {
+                thread.present = Present::default();
+                self.seen.insert(thread.task.id, thread);
+            }
+        }
     }
 
     /// A bus that was started anew knows no client.
     fn follow_bus(&mut self) {
         if self.connection.is_closed()
-            && let Ok(connection) = connect()
+            && let Ok(connection) = connect(PATIENCE)
         {
             self.connection = connection;
             // It gives out the same names again.
@@ -406,12 +410,6 @@ impl ClientRequest {
     fn is_alive(&self) -> bool {
         task::is_alive(self.task())
     }
-}
-
-fn connect() -> Result<Connection, ServiceError> {
-    let builder = connection::Builder::system().map_err(ServiceError::Bus)?;
-    let connection = builder.method_timeout(PATIENCE).build();
-    connection.map_err(ServiceError::Bus)
 }
 
 /// The service means tasks by the numbers that they have for the bus. In a container with numbers

@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 
+use onbeat_control::{State, ThreadReport};
 use onbeat_model::Bandwidth;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span as Words};
@@ -11,7 +12,6 @@ use crate::application::ShownApplication;
 use crate::screen::{ScreenLook, Tone};
 use crate::text::harmless;
 use crate::thread::ShownThread;
-use crate::{State, ThreadSnapshot};
 
 /// In the order in which they stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,12 +89,12 @@ impl Column {
             Self::Tid | Self::Response | Self::Why => one.task.id.cmp(&other.task.id),
             // Without a period, last.
             Self::Period => {
-                let key = |seen: &ThreadSnapshot| (seen.period.is_none(), seen.period);
+                let key = |seen: &ThreadReport| (seen.period.is_none(), seen.period);
                 key(one).cmp(&key(other))
             }
             Self::Confidence => one.confidence.total_cmp(&other.confidence),
             Self::Share => a.used().cmp(&b.used()),
-            Self::Missed => one.missed.cmp(&other.missed),
+            Self::Missed => one.counted.missed.cmp(&other.counted.missed),
         }
     }
 
@@ -123,10 +123,10 @@ impl Column {
             Self::Confidence if seen.period.is_none() => dash().into(),
             Self::Confidence => confidence(seen.confidence).into(),
             Self::Share => share((thread.used(), thread.reserved()), width, look),
-            Self::Missed if seen.jobs == 0 => dash().into(),
-            Self::Missed => missed(seen.missed, look),
+            Self::Missed if seen.counted.jobs == 0 => dash().into(),
+            Self::Missed => missed(seen.counted.missed, look),
             Self::Response => responses(thread, width, look, now).into(),
-            Self::Why => harmless(&seen.reason()).into(),
+            Self::Why => harmless(&thread.reason()).into(),
         })
     }
 
@@ -198,7 +198,7 @@ pub(crate) fn fitting(width: usize) -> Vec<(Column, usize)> {
     columns
 }
 
-pub(crate) fn name(seen: &ThreadSnapshot) -> String {
+pub(crate) fn name(seen: &ThreadReport) -> String {
     let name = harmless(&seen.task.comm.to_text());
     if name.is_empty() {
         "?".to_owned()
@@ -221,11 +221,11 @@ pub(crate) const fn tone(state: State) -> Tone {
         State::Kept | State::AskedFor | State::Raised | State::NoNeed => Tone::Good,
         State::NoBetter => Tone::Warn,
         State::Refused | State::TakenOver => Tone::Bad,
-        State::Released | State::Watched | State::Ended => Tone::Faint,
+        State::Released | State::Watched | State::Ended | State::Recorded => Tone::Faint,
     }
 }
 
-pub(crate) const fn state(state: State) -> &'static str {
+pub(crate) fn state(state: State) -> &'static str {
     match state {
         State::AskedFor => "asked",
         State::TakenOver => "taken",

@@ -1,19 +1,19 @@
-//! Between a source, which has a thread of its own, and the screen: news one way, what is wanted
-//! the other.
+//! From a source, which has a thread of its own, to the screen.
 
-use std::collections::BTreeSet;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
 
-use crate::Snapshot;
+use onbeat_control::Progress;
+use serde::de::IgnoredAny;
 
+/// The time between two snapshots, and so between two drawings of the screen: a change is there
+/// well within a second.
+pub const SNAPSHOT_EVERY: Duration = Duration::from_millis(250);
 /// A screen that does not keep up misses what comes then.
 const MOST_WAITING: usize = 16;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WantedThreads {
-    pub jobs_of: BTreeSet<u32>,
-}
+/// How things stand, from whatever source. The decisions are not shown.
+pub type Snapshot = Progress<IgnoredAny>;
 
 #[derive(Debug)]
 pub enum News {
@@ -21,59 +21,26 @@ pub enum News {
     Trouble(String),
 }
 
-#[derive(Debug)]
-pub struct Feed {
-    news: Receiver<News>,
-    wanted: Arc<Mutex<WantedThreads>>,
-}
+pub type Feed = Receiver<News>;
 
 #[derive(Debug)]
-pub struct Feeder {
-    news: SyncSender<News>,
-    wanted: Arc<Mutex<WantedThreads>>,
-}
+pub struct Feeder(SyncSender<News>);
 
-impl Feed {
-    #[must_use]
-    pub fn new() -> (Feeder, Self) {
-        let (sender, news) = sync_channel(MOST_WAITING);
-        let wanted = Arc::default();
-        let feeder = Feeder {
-            news: sender,
-            wanted: Arc::clone(&wanted),
-        };
-        (feeder, Self { news, wanted })
-    }
-
-    pub(crate) fn next(&self) -> Result<Option<News>, Gone> {
-        match self.news.try_recv() {
-            Ok(news) => Ok(Some(news)),
-            Err(TryRecvError::Empty) => Ok(None),
-            Err(TryRecvError::Disconnected) => Err(Gone),
-        }
-    }
-
-    pub(crate) fn want(&self, wanted: WantedThreads) {
-        *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = wanted;
-    }
-}
+/// The screen is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone;
 
 impl Feeder {
     #[must_use]
-    pub fn wanted(&self) -> WantedThreads {
-        self.wanted
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+    pub fn new() -> (Self, Feed) {
+        let (sender, news) = sync_channel(MOST_WAITING);
+        (Self(sender), news)
     }
 
     pub fn send(&self, news: News) -> Result<(), Gone> {
-        match self.news.try_send(news) {
+        match self.0.try_send(news) {
             Ok(()) | Err(TrySendError::Full(_)) => Ok(()),
             Err(TrySendError::Disconnected(_)) => Err(Gone),
         }
     }
 }
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gone;

@@ -6,9 +6,8 @@ use onbeat_model::{Bandwidth, Instant, TaskId};
 
 use crate::application::ShownApplication;
 use crate::columns::{self, Column, name};
-use crate::feed::WantedThreads;
+use crate::feed::{News, Snapshot};
 use crate::thread::ShownThread;
-use crate::{News, Snapshot};
 
 /// A row of the table: an application stands above its threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,31 +62,35 @@ impl Model {
 
     fn take_in(&mut self, snapshot: Snapshot) {
         self.trouble = None;
-        self.at = snapshot.at;
+        self.at = snapshot.now;
         self.reserved = snapshot.reserved;
         self.total = snapshot.total;
         let mut before = std::mem::take(&mut self.applications);
         for sums in snapshot.applications {
             let before = before.remove(&sums.pid);
-            let application = ShownApplication::update(before, sums, snapshot.at);
+            let application = ShownApplication::update(before, sums, snapshot.now);
             self.applications.insert(application.sums.pid, application);
         }
         let mut before = std::mem::take(&mut self.threads);
         for seen in snapshot.threads {
-            if let (Some(held), Some(application)) =
-                (seen.held, self.applications.get_mut(&seen.application))
-            {
+            let application = self.applications.get_mut(&seen.served.application);
+            if let (Some(held), Some(application)) = (seen.present.reservation, application) {
                 *application.reserved.get_or_insert_default() += held.bandwidth();
             }
             let id = seen.task.id;
             let thread = match before.remove(&id) {
                 Some(mut thread) => {
-                    thread.update(seen, snapshot.at);
+                    thread.update(seen, snapshot.now);
                     thread
                 }
-                None => ShownThread::new(seen, snapshot.at),
+                None => ShownThread::new(seen, snapshot.now),
             };
             self.threads.insert(id, thread);
+        }
+        for (id, jobs) in snapshot.jobs {
+            if let Some(thread) = self.threads.get_mut(&id) {
+                thread.did(jobs);
+            }
         }
         self.arrange();
     }
@@ -126,9 +129,11 @@ impl Model {
         });
         let mut places = HashMap::new();
         for (place, (_, thread)) in rows.iter().enumerate() {
-            places.entry(thread.seen.application).or_insert(place);
+            places
+                .entry(thread.seen.served.application)
+                .or_insert(place);
         }
-        rows.sort_by_key(|(_, thread)| places.get(&thread.seen.application));
+        rows.sort_by_key(|(_, thread)| places.get(&thread.seen.served.application));
         self.rows = rows.into_iter().map(|(id, _)| id).collect();
         if self
             .view
@@ -165,7 +170,7 @@ impl Model {
 
     pub(crate) fn application(&self, id: TaskId) -> Option<&ShownApplication> {
         let thread = self.threads.get(&id)?;
-        self.applications.get(&thread.seen.application)
+        self.applications.get(&thread.seen.served.application)
     }
 
     /// The thread's name, below that of its application.
@@ -203,22 +208,8 @@ impl Model {
         table
     }
 
-    pub(crate) fn wanted(&self, height: usize) -> WantedThreads {
-        // Also while one thread has the screen for itself: the others' seconds go on.
-        let threads = self
-            .visible(height)
-            .into_iter()
-            .filter_map(|row| match row {
-                ThreadRow::Application(_) => None,
-                ThreadRow::Thread(id) => Some(id.tid),
-            });
-        WantedThreads {
-            jobs_of: threads.collect(),
-        }
-    }
-
     pub(crate) fn reserved_for(&self) -> usize {
         let threads = self.threads.values();
-        threads.filter(|thread| thread.seen.held.is_some()).count()
+        threads.filter(|thread| thread.reserved().is_some()).count()
     }
 }

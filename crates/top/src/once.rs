@@ -28,7 +28,7 @@ struct TopLine<'a> {
     exhaustions: u64,
     response_p50_ns: Option<Span>,
     response_p95_ns: Option<Span>,
-    path: &'a str,
+    path: String,
     why: &'a str,
 }
 
@@ -40,22 +40,22 @@ pub fn as_lines(model: &Model) -> Result<String, serde_json::Error> {
             tid: seen.task.id.tid,
             started_ticks: seen.task.id.started_ticks,
             pid: seen.task.pid,
-            application: seen.application,
+            application: seen.served.application,
             comm: seen.task.comm.to_text(),
-            user: seen.user,
+            user: seen.present.user,
             state: seen.state.name(),
             period_ns: seen.period,
             confidence: seen.confidence,
             bandwidth_used: thread.used(),
-            reservation: seen.held,
-            jobs: seen.jobs,
-            counted_from_ns: seen.counted_from,
-            missed: seen.missed,
-            exhaustions: seen.exhaustions,
+            reservation: seen.present.reservation,
+            jobs: seen.counted.jobs,
+            counted_from_ns: seen.counted.counted_from,
+            missed: seen.counted.missed,
+            exhaustions: seen.reservations.exhaustions,
             response_p50_ns: thread.response(0.50),
             response_p95_ns: thread.response(0.95),
-            path: &seen.path,
-            why: &seen.why,
+            path: thread.path(),
+            why: &seen.present.why,
         };
         text += &serde_json::to_string(&line)?;
         text.push('\n');
@@ -86,9 +86,9 @@ pub fn as_table(model: &Model) -> (Vec<&'static str>, Vec<Vec<String>>) {
             optional(seen.period.map(|period| period.to_string())),
             optional(thread.used().map(|used| used.to_string())),
             optional(thread.reserved().map(|reserved| reserved.to_string())),
-            seen.missed.to_string(),
+            seen.counted.missed.to_string(),
             optional(thread.response(0.95).map(|span| span.to_string())),
-            text::harmless(&seen.reason()),
+            text::harmless(&thread.reason()),
         ]
     };
     let sums = |application: &ShownApplication| {

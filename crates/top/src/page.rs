@@ -61,21 +61,25 @@ pub(crate) fn draw(model: &Model, thread: &ShownThread, sheet: &mut Sheet<'_>) {
     demand(thread, right.width, sheet).draw(right, sheet);
 }
 
-fn figures(model: &Model, thread: &ShownThread, sheet: &mut Sheet<'_>) {
+/// Its name, number, process and user.
+pub(crate) fn title(thread: &ShownThread) -> String {
     let seen = &thread.seen;
-    let whose = seen
-        .user
-        .map_or_else(String::new, |uid| format!(", user {uid}"));
-    let title = format!(
+    let user = seen.present.user;
+    let whose = user.map_or_else(String::new, |uid| format!(", user {uid}"));
+    format!(
         "{} {} of process {}{whose}",
         name(seen),
         seen.task.id.tid,
         seen.task.pid
-    );
-    sheet.text(1, &title, sheet.look.style(Tone::Title));
+    )
+}
+
+fn figures(model: &Model, thread: &ShownThread, sheet: &mut Sheet<'_>) {
+    let seen = &thread.seen;
+    sheet.text(1, &title(thread), sheet.look.style(Tone::Title));
     let style = sheet.look.style(tone(seen.state));
     let state = Words::styled(columns::state(seen.state), style);
-    let why = harmless(&format!(": {}", seen.reason()));
+    let why = harmless(&format!(": {}", thread.reason()));
     sheet.line(2, &Line::from(vec![state, Words::raw(why)]));
     let rhythm = match seen.period {
         None => "no period".to_owned(),
@@ -87,9 +91,8 @@ fn figures(model: &Model, thread: &ShownThread, sheet: &mut Sheet<'_>) {
     let used = thread
         .used()
         .map_or("-".to_owned(), |used| used.to_string());
-    let held = seen
-        .held
-        .map_or("nothing".to_owned(), |held| held.to_string());
+    let held = seen.present.reservation;
+    let held = held.map_or("nothing".to_owned(), |held| held.to_string());
     sheet.text(
         3,
         &format!("{rhythm}   used {used}, reserved {held}"),
@@ -100,7 +103,7 @@ fn figures(model: &Model, thread: &ShownThread, sheet: &mut Sheet<'_>) {
             .response(quantile)
             .map_or("-".to_owned(), |span| span.to_string())
     };
-    let counted = seen.counted_from.map(|from| model.at.since(from));
+    let counted = seen.counted.counted_from.map(|from| model.at.since(from));
     let counted = counted.map_or_else(String::new, |over| {
         format!(" in {:.0} s", over.as_secs_f64())
     });
@@ -110,9 +113,9 @@ fn figures(model: &Model, thread: &ShownThread, sheet: &mut Sheet<'_>) {
         at(0.95),
         at(0.99),
         at(1.0),
-        seen.missed,
-        seen.jobs,
-        seen.exhaustions
+        seen.counted.missed,
+        seen.counted.jobs,
+        seen.reservations.exhaustions
     );
     sheet.text(4, &times, Style::new());
     let label = "response, by second ";

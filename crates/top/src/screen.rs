@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc::TryRecvError;
 use std::time::Duration;
 
 use ratatui::crossterm::event::{self, Event};
@@ -10,7 +11,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-use crate::draw::{draw, rows_of};
+use crate::draw::draw;
 use crate::keys::KeyEffect;
 use crate::symbols::Symbols;
 use crate::{Feed, Model};
@@ -101,19 +102,18 @@ pub fn show(
     let mut drawn = Rect::default();
     while !stop() {
         loop {
-            match feed.next() {
-                Ok(Some(news)) => {
+            match feed.try_recv() {
+                Ok(news) => {
                     model.update(news);
                     is_new = true;
                 }
-                Ok(None) => break,
-                Err(_) => return Ok(()),
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => return Ok(()),
             }
         }
         let area = Rect::from((ratatui::layout::Position::ORIGIN, terminal.size()?));
         if is_new || area != drawn {
             terminal.draw(|frame| draw(model, look, frame.area(), frame.buffer_mut()))?;
-            feed.want(model.wanted(rows_of(area.height)));
             (is_new, drawn) = (false, area);
         }
         let pressed = turn(&keys)?;

@@ -2,10 +2,8 @@
 
 use std::collections::VecDeque;
 
-use onbeat_control::DoneJob;
+use onbeat_control::{DoneJob, State, ThreadReport};
 use onbeat_model::{Bandwidth, Instant, Reservation, Span};
-
-use crate::{State, ThreadSnapshot};
 
 const MOST_JOBS: usize = 1024;
 /// The seconds of response times that are remembered: more than a screen is wide.
@@ -57,7 +55,7 @@ impl Use {
 
 #[derive(Clone, Debug)]
 pub(crate) struct ShownThread {
-    pub(crate) seen: ThreadSnapshot,
+    pub(crate) seen: ThreadReport,
     pub(crate) jobs: VecDeque<DoneJob>,
     pub(crate) seconds: VecDeque<Second>,
     pub(crate) changes: VecDeque<ThreadChange>,
@@ -65,39 +63,38 @@ pub(crate) struct ShownThread {
 }
 
 impl ShownThread {
-    pub(crate) fn new(seen: ThreadSnapshot, at: Instant) -> Self {
+    pub(crate) fn new(seen: ThreadReport, at: Instant) -> Self {
         let mut used = Use::default();
         used.update(at, seen.executed);
-        let mut thread = Self {
+        Self {
             used,
             jobs: VecDeque::new(),
             seconds: VecDeque::new(),
             changes: VecDeque::new(),
             seen,
-        };
-        thread.remember();
-        thread
+        }
     }
 
-    pub(crate) fn update(&mut self, seen: ThreadSnapshot, at: Instant) {
-        let before = (self.seen.state, self.seen.held);
-        let is_new = before != (seen.state, seen.held) || self.seen.why != seen.why;
+    pub(crate) fn update(&mut self, seen: ThreadReport, at: Instant) {
+        let (before, now) = (&self.seen, &seen);
+        let is_new = before.state != now.state
+            || before.present.reservation != now.present.reservation
+            || before.present.why != now.present.why;
         self.seen = seen;
         if is_new {
             let change = ThreadChange {
                 at,
                 state: self.seen.state,
-                held: self.seen.held,
-                why: self.seen.reason(),
+                held: self.seen.present.reservation,
+                why: self.reason(),
             };
             push(&mut self.changes, change, MOST_CHANGES);
         }
         self.used.update(at, self.seen.executed);
-        self.remember();
     }
 
-    fn remember(&mut self) {
-        for done in std::mem::take(&mut self.seen.news) {
+    pub(crate) fn did(&mut self, jobs: Vec<DoneJob>) {
+        for done in jobs {
             let number = done.ended.as_ns() / 1_000_000_000;
             match self.seconds.back_mut().filter(|last| last.number == number) {
                 Some(second) => {
@@ -122,7 +119,30 @@ impl ShownThread {
     }
 
     pub(crate) fn reserved(&self) -> Option<Bandwidth> {
-        self.seen.held.map(|held| held.bandwidth())
+        let held = self.seen.present.reservation;
+        held.map(|held| held.bandwidth())
+    }
+
+    pub(crate) fn path(&self) -> String {
+        let stage = self.seen.stage.as_ref();
+        stage.map_or_else(String::new, ToString::to_string)
+    }
+
+    /// Why it is in its state.
+    pub(crate) fn reason(&self) -> String {
+        let (present, path) = (&self.seen.present, self.path());
+        let why = match (&self.seen.served.refusal, present.bursts) {
+            (Some(refusal), _) => refusal.clone(),
+            _ if !present.why.is_empty() => present.why.clone(),
+            (None, 0) => "it has not run yet".to_owned(),
+            (None, 1) => "no period after one burst".to_owned(),
+            (None, n) => format!("no period after {n} bursts"),
+        };
+        if path.is_empty() || why.contains(&path) {
+            why
+        } else {
+            format!("{path}: {why}")
+        }
     }
 
     pub(crate) fn response(&self, quantile: f64) -> Option<Span> {

@@ -43,10 +43,10 @@ impl Estimator {
         kind: impl FnOnce() -> PredictorKind,
     ) -> MarkEffect {
         self.heard.last = self.heard.last.max(mark.at);
-        account.marks.heard += 1;
+        account.marks.marks += 1;
         match mark.said {
             Said::MissedDeadline => {
-                account.marks.missed += 1;
+                account.marks.missed_told += 1;
                 self.missed_deadline(mark)
             }
             Said::RealTimeExited => self.says_no_more(),

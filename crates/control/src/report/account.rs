@@ -6,6 +6,7 @@
 use std::sync::mpsc::Sender;
 
 use onbeat_model::{Bandwidth, Burst, Instant, Job, Span};
+use serde::{Deserialize, Serialize};
 
 use super::jobs::{JobCounts, RecentJobs};
 use crate::{TimeHistogram, What, Why};
@@ -19,18 +20,20 @@ pub(crate) struct ThreadAccount {
     pub(crate) bursts: u64,
     pub(crate) executed: Span,
     pub(crate) exhaustions: u64,
-    pub(crate) marks: Marks,
+    pub(crate) marks: MarkFigures,
     pub(crate) holding: Holding,
     pub(crate) last_decision: Option<(What, Why)>,
     /// Why it was last refused something.
     pub(crate) last_refusal: Option<Why>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Marks {
-    pub(crate) heard: u64,
-    pub(crate) suppressed: u64,
-    pub(crate) missed: u64,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct MarkFigures {
+    pub marks: u64,
+    /// Marks dropped because there were too many.
+    pub marks_suppressed: u64,
+    pub missed_told: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]

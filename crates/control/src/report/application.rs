@@ -15,12 +15,13 @@ use serde::{Deserialize, Serialize};
 const APPLICATIONS: usize = 256;
 
 /// The means by which a thread is served, or was for most of its time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Means {
     Reservation,
     /// Nice -20, the largest share of an ordinary thread.
     Nice,
+    #[default]
     Nothing,
 }
 

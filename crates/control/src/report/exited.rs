@@ -80,43 +80,30 @@ impl EndedThreads {
 
 #[cfg(test)]
 mod tests {
-    use onbeat_model::{Name, Task, TaskId};
+    use onbeat_model::{Task, TaskId};
 
     use super::*;
-    use crate::State;
-    use crate::report::application::Means;
+    use crate::report::ReservationFigures;
     use crate::report::jobs::JobCounts;
-    use crate::report::{MarkFigures, ReservationFigures, ServedBy};
 
     fn report(tid: u32) -> ThreadReport {
         ThreadReport {
             task: Task {
                 id: TaskId::recorded(tid),
-                pid: 1,
-                comm: Name::default(),
+                ..Task::default()
             },
-            state: State::Ended,
-            stage: None,
-            period: Span::from_ms(40),
-            confidence: 1.0,
             counted: JobCounts {
                 jobs: u64::from(tid),
                 missed: 2,
                 counted_from: None,
             },
-            response_time: None,
             reservations: ReservationFigures {
                 changes: 3,
                 exhaustions: 4,
                 ..ReservationFigures::default()
             },
-            served: ServedBy {
-                application: 1,
-                means: Means::Nothing,
-                refusal: None,
-            },
-            told: MarkFigures::default(),
             executed: Span::from_us(5),
+            ..ThreadReport::default()
         }
     }
 

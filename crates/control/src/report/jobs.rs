@@ -10,6 +10,7 @@ const JOBS: usize = 64;
 
 /// How many jobs a thread did, from when its period was known. What is counted in every view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
 pub struct JobCounts {
     pub jobs: u64,
     /// Those that ended after the next one's release.

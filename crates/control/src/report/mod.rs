@@ -10,13 +10,12 @@ pub(crate) mod jobs;
 pub(crate) mod reason;
 pub(crate) mod stage;
 pub(crate) mod state;
-pub(crate) mod view;
 
-use onbeat_model::{Bandwidth, Instant, Rhythm, Span, Task, TaskId};
+use onbeat_model::{Bandwidth, Instant, Reservation, Rhythm, Span, Task, TaskId};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{AtSpeed, Stage, State};
-use account::ThreadAccount;
+use crate::{AtSpeed, Stage, State, What};
+use account::{MarkFigures, ThreadAccount};
 use application::{Application, Means};
 use exited::Sums;
 use jobs::{DoneJob, JobCounts};
@@ -33,7 +32,8 @@ pub struct ResponseTimes {
     pub max: Span,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
 pub struct ServedBy {
     pub application: u32,
     pub means: Means,
@@ -41,15 +41,8 @@ pub struct ServedBy {
     pub refusal: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub struct MarkFigures {
-    pub marks: u64,
-    /// Marks dropped because there were too many.
-    pub marks_suppressed: u64,
-    pub missed_told: u64,
-}
-
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(default)]
 pub struct ReservationFigures {
     #[serde(rename = "reserved_after_ns")]
     pub reserved_after: Option<Span>,
@@ -63,15 +56,36 @@ pub struct ReservationFigures {
     pub exhaustions: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+/// How things stand with a thread at a moment. Nothing of it is in the report of a run.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct Present {
+    /// The user who is charged, if known.
+    pub user: Option<u32>,
+    pub reservation: Option<Reservation>,
+    /// It has a period now.
+    pub is_locked: bool,
+    pub bursts: u64,
+    /// The last decision about it, and its reason; none if it was left alone so far.
+    pub last: Option<What>,
+    pub why: String,
+    /// The kind of what it was refused, whatever the figures.
+    pub refusal_kind: Option<String>,
+}
+
+/// All that is known of a thread, in each view and in the report of a run. Fields that an earlier
+/// onbeat did not write may be missing.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(default)]
 pub struct ThreadReport {
     #[serde(flatten)]
     pub task: Task,
     pub state: State,
     /// The path that it worked on last, if it was served for another thread.
     pub stage: Option<Stage>,
+    /// None if it never had one.
     #[serde(rename = "period_ns")]
-    pub period: Span,
+    pub period: Option<Span>,
     pub confidence: f64,
     #[serde(flatten)]
     pub counted: JobCounts,
@@ -84,13 +98,19 @@ pub struct ThreadReport {
     pub told: MarkFigures,
     #[serde(rename = "executed_ns")]
     pub executed: Span,
+    #[serde(flatten, skip_serializing_if = "is_nothing")]
+    pub present: Present,
+}
+
+fn is_nothing(present: &Present) -> bool {
+    *present == Present::default()
 }
 
 impl ThreadReport {
-    /// The figures of a thread that ever had a rhythm, which was first heard of at `first_heard`.
+    /// The figures of a thread that was first heard of at `first_heard`.
     pub(crate) fn of(
         task: Task,
-        (rhythm, state, stage): (Rhythm, State, Option<Stage>),
+        (rhythm, state, stage): (Option<Rhythm>, State, Option<Stage>),
         served: ServedBy,
         first_heard: Instant,
         account: &ThreadAccount,
@@ -110,8 +130,8 @@ impl ThreadReport {
             task,
             state,
             stage,
-            period: rhythm.period,
-            confidence: rhythm.confidence,
+            period: rhythm.map(|rhythm| rhythm.period),
+            confidence: rhythm.map_or(0.0, |rhythm| rhythm.confidence),
             counted: account.counted,
             response_time: response_time(),
             reservations: ReservationFigures {
@@ -123,24 +143,24 @@ impl ThreadReport {
                 exhaustions: account.exhaustions,
             },
             served,
-            told: MarkFigures {
-                marks: account.marks.heard,
-                marks_suppressed: account.marks.suppressed,
-                missed_told: account.marks.missed,
-            },
+            told: account.marks,
             executed: account.executed,
+            present: Present::default(),
         }
     }
 }
 
-/// What a client of the service is told of a program: the present figures, and what happened since
-/// it last asked.
+/// What an observer is told: the present figures, and what happened since it last asked.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Progress<D> {
+    #[serde(rename = "now_ns")]
+    pub now: Instant,
+    /// The bandwidth of all reservations.
+    pub reserved: Bandwidth,
+    /// The most that this may be.
+    pub total: Bandwidth,
     pub applications: Vec<Application>,
     pub threads: Vec<ThreadReport>,
-    /// Why threads have no reservation or boost, or a smaller one than they need, now.
-    pub refusals: Vec<(Task, String)>,
     pub jobs: Vec<(TaskId, Vec<DoneJob>)>,
     pub decisions: Vec<D>,
 }

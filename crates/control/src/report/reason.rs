@@ -9,7 +9,8 @@ use onbeat_model::{Refusal, Span, Speed};
 use crate::Stage;
 
 /// The reason for an entry in the journal; its words say when it is given.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Why {
     Found {
         period: Span,
@@ -79,6 +80,17 @@ pub enum Why {
     OffPath,
     Finished,
     Refused(Refusal),
+}
+
+impl Why {
+    /// Its kind, whatever its figures.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Refused(refusal) => refusal.into(),
+            other => other.into(),
+        }
+    }
 }
 
 impl fmt::Display for Why {

@@ -3,8 +3,21 @@
 
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum State {
     /// It has a period, and a reservation that follows it.
     Kept,
@@ -23,59 +36,17 @@ pub enum State {
     /// It had a period, and has lost it or stands still.
     Released,
     /// It never had a period: it is left alone.
+    #[default]
     Watched,
     Ended,
+    /// It is of a recording, in which nothing was decided.
+    Recorded,
 }
 
 impl State {
-    const ALL: [Self; 10] = [
-        Self::Kept,
-        Self::AskedFor,
-        Self::NoNeed,
-        Self::NoBetter,
-        Self::Raised,
-        Self::Refused,
-        Self::TakenOver,
-        Self::Released,
-        Self::Watched,
-        Self::Ended,
-    ];
-
     /// The word for it in JSON and on the bus.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Kept => "kept",
-            Self::AskedFor => "asked-for",
-            Self::NoNeed => "no-need",
-            Self::NoBetter => "no-better",
-            Self::Raised => "raised",
-            Self::Refused => "refused",
-            Self::TakenOver => "taken-over",
-            Self::Released => "released",
-            Self::Watched => "watched",
-            Self::Ended => "ended",
-        }
-    }
-
-    /// The state with this [`name`](Self::name), if there is one.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.name() == name)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_state_has_one_name_everywhere() {
-        for state in State::ALL {
-            let json = format!("\"{}\"", state.name());
-            assert_eq!(serde_json::to_string(&state).unwrap(), json);
-            assert_eq!(State::named(state.name()), Some(state));
-        }
-        assert_eq!(State::named("taken_over"), None);
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }

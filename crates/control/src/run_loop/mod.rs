@@ -138,7 +138,7 @@ impl<A: Actuator> Controller<A> {
             Event::Marked(mark) => self.marked(&mark),
             Event::Suppressed { task, count, .. } => {
                 if let Some(thread) = self.tasks.with_id_mut(task) {
-                    thread.account.marks.suppressed += u64::from(count);
+                    thread.account.marks.marks_suppressed += u64::from(count);
                 }
             }
             Event::Exited { task, .. } => {

@@ -16,11 +16,11 @@ use crate::pipeline::Partner;
 use crate::report::application::{Application, Means, Member};
 use crate::report::exited::Sums;
 use crate::report::jobs::DoneJob;
-use crate::report::{Report, ServedBy, ThreadReport};
+use crate::report::{Present, Progress, Report, ServedBy, ThreadReport};
 use crate::slots::Slot;
 use crate::speed::SpeedGovernor;
 use crate::timer::TimerEvent;
-use crate::{Decision, Party, Settings, State, View, What, Why};
+use crate::{Decision, Party, Settings, State, What, Why};
 
 impl<A: Actuator> Controller<A> {
     /// The decisions since this was last called. Those that the caller does not take are dropped.
@@ -310,53 +310,111 @@ impl<A: Actuator> Controller<A> {
             .filter_map(|(slot, thread)| Some((thread.task, self.enforcer.held(slot)?)))
     }
 
-    /// The figures up to `now` of the threads that ever had a rhythm, and have not ended.
-    pub fn reports(&self, now: Instant) -> impl Iterator<Item = ThreadReport> {
-        let slots = self.tasks.iter().map(|(slot, _)| slot);
-        slots.filter_map(move |slot| self.report_of(slot, false, now))
+    /// Each thread that has not ended, with the application that it works for.
+    pub fn tasks(&self) -> impl Iterator<Item = (Task, u32)> {
+        let threads = self.tasks.iter();
+        threads.map(|(_, thread)| (thread.task, thread.application()))
     }
 
-    /// The figures of `task`, if it ever had a rhythm.
+    /// How things stand at `now` with the threads that have not ended.
+    pub fn threads(&self, now: Instant) -> impl Iterator<Item = ThreadReport> {
+        let slots = self.tasks.iter().map(|(slot, _)| slot);
+        slots.filter_map(move |slot| self.thread_in(slot, now))
+    }
+
+    /// The same of `task`.
     #[must_use]
-    pub fn report_on(&self, task: TaskId, now: Instant) -> Option<ThreadReport> {
-        self.report_of(self.tasks.find(task)?, false, now)
+    pub fn thread(&self, task: TaskId, now: Instant) -> Option<ThreadReport> {
+        self.thread_in(self.tasks.find(task)?, now)
+    }
+
+    fn thread_in(&self, slot: Slot, now: Instant) -> Option<ThreadReport> {
+        let thread = self.tasks.get(slot)?;
+        let last = thread.account.last_decision.as_ref();
+        let state = self.state_of(slot);
+        let refusal = match last {
+            Some((What::TakenOver, why)) if state == State::TakenOver => Some(why),
+            _ => self.refusal(slot),
+        };
+        let present = Present {
+            user: None,
+            reservation: self.enforcer.held(slot),
+            is_locked: thread.estimator.is_locked(),
+            bursts: thread.account.bursts,
+            last: last.map(|(what, _)| *what),
+            why: last.map_or_else(String::new, |(_, why)| why.to_string()),
+            refusal_kind: refusal.map(|why| why.kind().to_owned()),
+        };
+        Some(ThreadReport {
+            stage: self.pipelines.role(slot).stage(),
+            present,
+            ..self.figures_of(slot, state, now)?
+        })
+    }
+
+    /// How these threads and applications go on, with the jobs that ended after `since`.
+    pub fn progress<D>(
+        &self,
+        threads: Vec<ThreadReport>,
+        applications: Vec<Application>,
+        (since, now): (Instant, Instant),
+    ) -> Progress<D> {
+        let ids = threads.iter().map(|thread| thread.task.id);
+        let jobs = ids.map(|id| (id, self.recent_jobs(id, since).collect()));
+        Progress {
+            now,
+            reserved: self.held().map(|(_, held)| held.bandwidth()).sum(),
+            total: self.total(),
+            jobs: jobs.collect(),
+            decisions: Vec::new(),
+            applications,
+            threads,
+        }
     }
 
     /// The figures of a thread that ever had a rhythm.
     pub(super) fn report_of(&self, slot: Slot, ended: bool, now: Instant) -> Option<ThreadReport> {
-        let thread = self.tasks.get(slot)?;
-        let rhythm = thread.estimator.rhythm()?;
         let state = if ended {
             State::Ended
         } else {
             self.state_of(slot)
         };
+        self.figures_of(slot, state, now)
+            .filter(|report| report.period.is_some())
+    }
+
+    fn figures_of(&self, slot: Slot, state: State, now: Instant) -> Option<ThreadReport> {
+        let thread = self.tasks.get(slot)?;
         let stage = self.pipelines.role(slot).last_stage();
-        let first_heard = thread.estimator.first_heard();
-        let what = (rhythm, state, stage);
         Some(ThreadReport::of(
             thread.task,
-            what,
+            (thread.estimator.rhythm(), state, stage),
             self.served(slot)?,
-            first_heard,
+            thread.estimator.first_heard(),
             &thread.account,
             now,
         ))
     }
 
-    /// How the thread in `slot` is or was served.
-    fn served(&self, slot: Slot) -> Option<ServedBy> {
-        let thread = self.tasks.get(slot)?;
-        let account = &thread.account;
-        let refusal = match &account.last_decision {
-            _ if self.enforcer.server(slot).ceiling().is_some() => account.last_refusal.as_ref(),
-            Some((What::Refused, why) | (_, why @ Why::Yields))
+    /// Why the thread in `slot` has no reservation, or a smaller one than it needs.
+    fn refusal(&self, slot: Slot) -> Option<&Why> {
+        let account = &self.tasks.get(slot)?.account;
+        if self.enforcer.server(slot).ceiling().is_some() {
+            return account.last_refusal.as_ref();
+        }
+        match account.last_decision.as_ref()? {
+            (What::Refused, why) | (_, why @ Why::Yields)
                 if self.state_of(slot) == State::Refused =>
             {
                 Some(why)
             }
             _ => None,
-        };
+        }
+    }
+
+    /// How the thread in `slot` is or was served.
+    fn served(&self, slot: Slot) -> Option<ServedBy> {
+        let thread = self.tasks.get(slot)?;
         let means = if thread.account.holding.first.is_some() {
             Means::Reservation
         } else if self.protector.of(slot).was_in_force() {
@@ -367,7 +425,7 @@ impl<A: Actuator> Controller<A> {
         Some(ServedBy {
             application: thread.application(),
             means,
-            refusal: refusal.map(Why::to_string),
+            refusal: self.refusal(slot).map(Why::to_string),
         })
     }
 
@@ -441,7 +499,9 @@ impl<A: Actuator> Controller<A> {
     #[must_use]
     pub fn sums(&self, now: Instant) -> Sums {
         let mut sums = self.records.ended.sums();
-        self.reports(now).for_each(|report| sums.add(&report));
+        let slots = self.tasks.iter().map(|(slot, _)| slot);
+        let reports = slots.filter_map(|slot| self.report_of(slot, false, now));
+        reports.for_each(|report| sums.add(&report));
         sums
     }
 
@@ -456,27 +516,10 @@ impl<A: Actuator> Controller<A> {
         self.arbiter.limits().total
     }
 
-    pub fn view(&self) -> impl Iterator<Item = View> {
-        self.tasks.iter().filter_map(|(slot, thread)| {
-            let stage = self.pipelines.role(slot).stage();
-            let stands = (self.state_of(slot), self.enforcer.held(slot), stage);
-            let rhythm = (thread.estimator.rhythm(), thread.estimator.is_locked());
-            let (served, account) = (self.served(slot)?, &thread.account);
-            Some(View::of(thread.task, rhythm, stands, served, account))
-        })
-    }
-
     /// The last jobs of `task` that ended after `since`, in the order in which they were told.
     pub fn recent_jobs(&self, task: TaskId, since: Instant) -> impl Iterator<Item = DoneJob> {
         let thread = self.tasks.with_id(task).into_iter();
         thread.flat_map(move |thread| thread.account.recent.since(since))
-    }
-
-    /// When `task` woke in the last seconds; of one that says itself where its jobs are, nothing.
-    pub fn wakeups(&self, task: TaskId) -> impl Iterator<Item = Instant> {
-        let thread = self.tasks.with_id(task).into_iter();
-        let bursts = thread.flat_map(|thread| thread.estimator.bursts());
-        bursts.map(|burst| burst.woke)
     }
 }
 

@@ -83,7 +83,7 @@ fn what_does_not_fit_beside_the_rest_is_refused_and_changes_nothing() {
                 loop_.grant(task(8), of(3, 10), now).unwrap();
                 let refusal = loop_.grant(task(9), of(6, 10), now).unwrap_err();
                 assert!(matches!(refusal, Refusal::NoRoom { .. }), "{refusal}");
-                assert!(loop_.view().all(|view| view.task.id.tid != 9));
+                assert!(loop_.tasks().all(|(task, _)| task.id.tid != 9));
                 let refusal = loop_.grant(task(8), of(9, 10), now).unwrap_err();
                 assert!(matches!(refusal, Refusal::NoRoom { .. }), "{refusal}");
             }
@@ -130,7 +130,7 @@ fn a_thread_that_is_forgotten_gets_back_what_it_had_and_is_heard_of_no_more() {
         |loop_, now| {
             if once(at_ms(10_100), now, &mut forgotten) {
                 loop_.forget(TaskId::recorded(7), now);
-                assert!(loop_.view().all(|view| view.task.id.tid != 7));
+                assert!(loop_.tasks().all(|(task, _)| task.id.tid != 7));
             }
         },
     );
@@ -157,11 +157,7 @@ fn one_that_cannot_be_given_back_yet_is_forgotten_when_it_can() {
     let ran = play_asking(script, kernel, Settings::default(), |loop_, now| {
         if once(at_ms(10_100), now, &mut forgotten) {
             loop_.forget(TaskId::recorded(7), now);
-            assert!(
-                loop_
-                    .view()
-                    .any(|view| view.task.id.tid == 7 && view.held.is_some())
-            );
+            assert!(loop_.held().any(|(task, _)| task.id.tid == 7));
         }
     });
     let released = ran
@@ -188,9 +184,8 @@ fn a_thread_whose_owner_may_not_have_more_gets_that_much_and_nobody_else_less() 
     kernel.answers.insert(7, every_other.take(1).collect());
     let mut worst = None;
     let ran = play_asking(script, kernel, Settings::default(), |loop_, _| {
-        let held = loop_.view().find(|view| view.task.id.tid == 7);
-        let first = held.and_then(|view| view.held);
-        worst = worst.or(first);
+        let held = loop_.held().find(|(task, _)| task.id.tid == 7);
+        worst = worst.or(held.map(|(_, held)| held));
     });
     let first = worst.unwrap();
     assert!(first.bandwidth() <= Bandwidth::from_cpus(0.2), "{first}");

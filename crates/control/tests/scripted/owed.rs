@@ -36,7 +36,7 @@ fn let_go_with(answers: impl IntoIterator<Item = Refusal>) -> (Ran, usize) {
         if now >= at_ms(10_100) && !std::mem::replace(&mut forgotten, true) {
             loop_.forget(TaskId::recorded(7), now);
         }
-        listed = loop_.view().filter(|view| view.task.id.tid == 7).count();
+        listed = loop_.tasks().filter(|(task, _)| task.id.tid == 7).count();
     });
     (ran, listed)
 }

@@ -88,7 +88,7 @@ fn a_program_that_marks_its_jobs_is_kept_without_a_rhythm_heard() {
     let found = |entry: &&&onbeat_control::Entry| matches!(entry.why, Why::Found { .. });
     assert_eq!(ran.of(7).iter().filter(found).count(), 0);
     let report = &ran.report.threads[0];
-    assert_eq!((report.period, report.told.marks), (ms(40), 502));
+    assert_eq!((report.period, report.told.marks), (Some(ms(40)), 502));
     assert_eq!((report.counted.jobs, report.counted.missed), (251 - 3, 0));
 }
 

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use onbeat_control::Application;
-use onbeat_model::Reservation;
+use onbeat_control::{Application, ThreadReport, What};
+use onbeat_model::{Reservation, Span};
 use zbus::DBusError;
 use zbus::zvariant::serialized::{Context as Encoding, Data};
 use zbus::zvariant::{Endian, OwnedValue};
 
 use crate::fault::Fault;
-use crate::monitor::{Figures, Item};
+use crate::monitor::Figures;
 use crate::publisher::Change;
 
 /// Runtime, deadline and period in nanoseconds; three zeroes are no reservation.
@@ -85,7 +85,6 @@ pub(super) fn children(options: HashMap<String, OwnedValue>) -> Result<bool, Fau
 pub fn track_in_body(body: &[u8], endian: Endian) -> Option<Result<bool, Fault>> {
     let data = Data::new(body, Encoding::new_dbus(endian, 0));
     let _ = data.deserialize::<(u32, u64, u64, u64)>();
-    let _ = data.deserialize::<(u64, Vec<u32>, u32)>();
     let _ = data.deserialize::<(u32, u64)>();
     let _ = data.deserialize::<(u64, u64, i32)>();
     let _ = data.deserialize::<(String, String, OwnedValue)>();
@@ -93,71 +92,41 @@ pub fn track_in_body(body: &[u8], endian: Endian) -> Option<Result<bool, Fault>>
     track.ok().map(|((_, options), _)| children(options))
 }
 
-pub(super) fn described(item: &Item) -> Properties {
-    let view = &item.view;
-    let times = |r: Reservation| {
-        (
-            r.runtime().as_ns(),
-            r.deadline().as_ns(),
-            r.period().as_ns(),
-        )
-    };
-    let held = view.held.map_or((0, 0, 0), times);
-    let last = view.last.as_ref();
-    let place = onbeat_metrics::cgroup_of(view.task.id);
+pub(super) fn described(thread: &ThreadReport) -> Properties {
+    let (task, present) = (&thread.task, &thread.present);
+    let (runtime, deadline, period) = times(present.reservation);
+    let place = onbeat_metrics::cgroup_of(task.id);
     let name = |name: Option<String>| text(&name.unwrap_or_default());
+    let ns = |span: Option<Span>| span.unwrap_or_default().as_ns().into();
+    let counted_from = thread.counted.counted_from.unwrap_or_default();
+    let path = thread.stage.map(|stage| stage.to_string());
     HashMap::from([
         ("unit", name(place.unit)),
         ("container", name(place.container)),
         ("pod", name(place.pod)),
         ("namespace", name(place.namespace)),
-        ("thread", view.task.id.tid.into()),
-        ("process", view.task.pid.into()),
-        ("application", view.served.application.into()),
-        ("started-ticks", view.task.id.started_ticks.into()),
-        ("name", text(&view.task.comm.to_text())),
-        ("user", item.uid.into()),
-        ("state", text(view.state.name())),
-        (
-            "period-ns",
-            view.rhythm.map_or(0, |rhythm| rhythm.period.as_ns()).into(),
-        ),
-        (
-            "confidence",
-            view.rhythm.map_or(0.0, |rhythm| rhythm.confidence).into(),
-        ),
-        ("runtime-ns", held.0.into()),
-        ("deadline-ns", held.1.into()),
-        ("reserved-period-ns", held.2.into()),
-        ("jobs", view.counted.jobs.into()),
-        ("missed", view.counted.missed.into()),
-        (
-            "counted-from-ns",
-            view.counted
-                .counted_from
-                .map_or(0, |from| from.as_ns())
-                .into(),
-        ),
-        ("exhaustions", view.exhaustions.into()),
-        ("bursts", view.bursts.into()),
-        ("executed-ns", view.executed.as_ns().into()),
-        ("last", text(last.map_or("", |(what, _)| what.name()))),
-        (
-            "path",
-            text(
-                &view
-                    .stage
-                    .map_or_else(String::new, |stage| stage.to_string()),
-            ),
-        ),
-        (
-            "refusal",
-            text(view.served.refusal.as_deref().unwrap_or_default()),
-        ),
-        (
-            "why",
-            text(&last.map_or_else(String::new, |(_, why)| why.to_string())),
-        ),
+        ("thread", task.id.tid.into()),
+        ("process", task.pid.into()),
+        ("application", thread.served.application.into()),
+        ("started-ticks", task.id.started_ticks.into()),
+        ("name", text(&task.comm.to_text())),
+        ("user", present.user.unwrap_or_default().into()),
+        ("state", text(thread.state.name())),
+        ("period-ns", ns(thread.period)),
+        ("confidence", thread.confidence.into()),
+        ("runtime-ns", runtime.into()),
+        ("deadline-ns", deadline.into()),
+        ("reserved-period-ns", period.into()),
+        ("jobs", thread.counted.jobs.into()),
+        ("missed", thread.counted.missed.into()),
+        ("counted-from-ns", counted_from.as_ns().into()),
+        ("exhaustions", thread.reservations.exhaustions.into()),
+        ("bursts", present.bursts.into()),
+        ("executed-ns", thread.executed.as_ns().into()),
+        ("last", text(present.last.map_or("", What::name))),
+        ("path", name(path)),
+        ("refusal", name(thread.served.refusal.clone())),
+        ("why", text(&present.why)),
     ])
 }
 
@@ -229,19 +198,20 @@ fn text(text: &str) -> OwnedValue {
     zbus::zvariant::Str::from(text.to_owned()).into()
 }
 
+fn times(reservation: Option<Reservation>) -> Times {
+    reservation.map_or((0, 0, 0), |r| {
+        (
+            r.runtime().as_ns(),
+            r.deadline().as_ns(),
+            r.period().as_ns(),
+        )
+    })
+}
+
 pub(super) type Body = (u32, u32, String, &'static str, String, (Times, Times));
 
 pub(super) fn body(change: &Change) -> Body {
     let entry = &change.entry;
-    let times = |r: Option<Reservation>| {
-        r.map_or((0, 0, 0), |r| {
-            (
-                r.runtime().as_ns(),
-                r.deadline().as_ns(),
-                r.period().as_ns(),
-            )
-        })
-    };
     (
         entry.task.id.tid,
         entry.task.pid,

@@ -11,7 +11,7 @@ use super::shares;
 use super::tracking::{self, MissedStarts};
 use super::turn::Turn;
 use crate::config::Config;
-use crate::monitor::{self, MonitorReply};
+use crate::monitor;
 use crate::registry::{Holder, SharedRegistry};
 use crate::request::{About, Reply, ServiceRequest, answer};
 
@@ -114,8 +114,10 @@ impl Handler {
                 answer(&reply, Ok(()));
             }
             ServiceRequest::List(caller, reply) => {
-                let items = monitor::list(&caller.account, turn.registry, turn.controller);
-                answer(&reply, Ok(items));
+                let (registry, controller) = (turn.registry, &*turn.controller);
+                let threads =
+                    monitor::threads(&caller.account, None, registry, controller, turn.now);
+                answer(&reply, Ok(threads));
             }
             ServiceRequest::ListApplications(caller, reply) => {
                 let (registry, controller) = (turn.registry, &*turn.controller);
@@ -123,19 +125,13 @@ impl Handler {
                     monitor::applications(&caller.account, registry, controller, turn.now);
                 answer(&reply, Ok(applications));
             }
-            ServiceRequest::Look(caller, query, reply) => {
-                let (registry, controller) = (turn.registry, &*turn.controller);
-                let seen =
-                    MonitorReply::of(&caller.account, &query, registry, controller, turn.now);
-                answer(&reply, Ok(seen));
-            }
             ServiceRequest::Progress(caller, (process, since), reply) => {
                 turn.publish();
                 let (registry, controller) = (turn.registry, &*turn.controller);
                 let query = (process, since);
                 let mut progress =
                     monitor::progress(&caller.account, query, registry, controller, turn.now);
-                progress.decisions = turn.publisher.decisions_on(&progress.jobs, since);
+                progress.decisions = turn.publisher.decisions_on(&progress.threads, since);
                 answer(&reply, Ok(progress));
             }
             ServiceRequest::Count(caller, reply) => {

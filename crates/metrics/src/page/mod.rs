@@ -1,9 +1,7 @@
 //! All metrics at a moment.
 
-use std::collections::HashMap;
-
-use onbeat_control::{Application, Controller, State, ThreadReport, View};
-use onbeat_model::{Actuator, Bandwidth, Cgroup, Instant, Reservation, Span, TaskId};
+use onbeat_control::{Application, Controller, State, ThreadReport};
+use onbeat_model::{Actuator, Bandwidth, Cgroup, Instant, Span};
 
 use crate::place::cgroup_of;
 use crate::text::MetricsText;
@@ -17,21 +15,17 @@ pub(crate) fn of<A: Actuator>(
 ) -> String {
     let mut text = MetricsText::default();
     text.metric(&table::BUILD, [([env!("CARGO_PKG_VERSION")], 1.0)]);
-    let views: Vec<View> = controller.view().collect();
-    let count = |of: fn(&&View) -> bool| views.iter().filter(of).count() as f64;
-    text.single(&table::TRACKED, views.len() as f64);
-    text.single(&table::WITH_RHYTHM, count(|view| view.kept));
-    text.single(&table::RESERVED, count(|view| view.held.is_some()));
+    let mut threads: Vec<ThreadReport> = controller.threads(now).collect();
+    let count = |of: fn(&&ThreadReport) -> bool| threads.iter().filter(of).count() as f64;
+    text.single(&table::TRACKED, threads.len() as f64);
+    text.single(&table::WITH_RHYTHM, count(|of| of.present.is_locked));
     text.single(
-        &table::TAKEN_OVER,
-        count(|view| view.state == State::TakenOver),
+        &table::RESERVED,
+        count(|of| of.present.reservation.is_some()),
     );
-    let held: HashMap<TaskId, Reservation> = controller
-        .held()
-        .map(|(task, reservation)| (task.id, reservation))
-        .collect();
-    let reserved: Bandwidth = held.values().map(Reservation::bandwidth).sum();
-    text.single(&table::RESERVED_CPUS, reserved.as_cpus());
+    text.single(&table::TAKEN_OVER, count(|of| of.state == State::TakenOver));
+    let reserved = threads.iter().map(reserved_for);
+    text.single(&table::RESERVED_CPUS, reserved.sum::<Bandwidth>().as_cpus());
     text.single(&table::LIMIT_CPUS, controller.total().as_cpus());
     text.single(&table::LEAKED_CPUS, leaked.as_cpus());
     let decided = [
@@ -50,15 +44,7 @@ pub(crate) fn of<A: Actuator>(
     let mut applications = controller.applications(now);
     applications.retain(|application| application.living > 0);
     each_application(&mut text, &applications);
-    let threads: Vec<MetricsThread> = controller
-        .reports(now)
-        .map(|report| MetricsThread {
-            tid: report.task.id.tid.to_string(),
-            comm: report.task.comm.to_text(),
-            held: held.get(&report.task.id).copied(),
-            report,
-        })
-        .collect();
+    threads.retain(|thread| thread.period.is_some());
     each_thread(&mut text, &threads);
     for (metric, value) in [
         (&table::OWN_CPU, Some(own::cpu_time())),
@@ -111,63 +97,60 @@ fn each_application(text: &mut MetricsText, applications: &[Application]) {
     }
 }
 
-struct MetricsThread {
-    tid: String,
-    comm: String,
-    held: Option<Reservation>,
-    report: ThreadReport,
+fn reserved_for(thread: &ThreadReport) -> Bandwidth {
+    let held = thread.present.reservation;
+    held.map_or(Bandwidth::ZERO, |held| held.bandwidth())
 }
 
-fn each_thread(text: &mut MetricsText, threads: &[MetricsThread]) {
-    type ThreadValue = fn(&MetricsThread) -> f64;
+fn each_thread(text: &mut MetricsText, threads: &[ThreadReport]) {
+    type ThreadValue = fn(&ThreadReport) -> f64;
     let metrics: [(&table::Metric, ThreadValue); 8] = [
-        (&table::THREAD_PERIOD, |t| t.report.period.as_secs_f64()),
-        (&table::THREAD_CONFIDENCE, |t| t.report.confidence),
-        (&table::THREAD_RESERVED, |t| {
-            t.held.map_or(0.0, |held| held.bandwidth().as_cpus())
+        (&table::THREAD_PERIOD, |t| {
+            t.period.map_or(0.0, Span::as_secs_f64)
         }),
+        (&table::THREAD_CONFIDENCE, |t| t.confidence),
+        (&table::THREAD_RESERVED, |t| reserved_for(t).as_cpus()),
         (&table::THREAD_BUDGET, |t| {
-            t.held.map_or(0.0, |held| held.runtime().as_secs_f64())
+            let held = t.present.reservation;
+            held.map_or(0.0, |held| held.runtime().as_secs_f64())
         }),
-        (&table::THREAD_CPU, |t| t.report.executed.as_secs_f64()),
-        (&table::THREAD_JOBS, |t| t.report.counted.jobs as f64),
-        (&table::THREAD_MISSED, |t| t.report.counted.missed as f64),
+        (&table::THREAD_CPU, |t| t.executed.as_secs_f64()),
+        (&table::THREAD_JOBS, |t| t.counted.jobs as f64),
+        (&table::THREAD_MISSED, |t| t.counted.missed as f64),
         (&table::THREAD_EXHAUSTIONS, |t| {
-            t.report.reservations.exhaustions as f64
+            t.reservations.exhaustions as f64
         }),
     ];
+    let names = threads.iter().map(|thread| &thread.task);
+    let names: Vec<[String; 2]> = names
+        .map(|task| [task.id.tid.to_string(), task.comm.to_text()])
+        .collect();
+    let named = || threads.iter().zip(&names);
     let places: Vec<Cgroup> = threads
         .iter()
-        .map(|told| cgroup_of(told.report.task.id))
+        .map(|thread| cgroup_of(thread.task.id))
         .collect();
-    let infos = threads.iter().zip(&places).map(|(told, place)| {
+    let infos = names.iter().zip(&places).map(|([tid, comm], place)| {
         let [unit, container, pod, namespace] =
             [&place.unit, &place.container, &place.pod, &place.namespace]
                 .map(|name| name.as_deref().unwrap_or_default());
-        let labels = [&told.tid, &told.comm, unit, container, pod, namespace];
-        (labels, 1.0)
+        ([tid, comm, unit, container, pod, namespace], 1.0)
     });
     text.metric(&table::THREAD_INFO, infos);
     for (metric, of) in metrics {
-        let series = threads
-            .iter()
-            .map(|told| ([told.tid.as_str(), told.comm.as_str()], of(told)));
+        let series =
+            named().map(|(thread, name)| (name.each_ref().map(String::as_str), of(thread)));
         text.metric(metric, series);
     }
-    let responses = threads.iter().filter_map(|told| {
-        let times = told.report.response_time?;
+    let responses = named().filter_map(|(thread, [tid, comm])| {
+        let times = thread.response_time?;
         let quantiles = [
             ("0.5", times.p50),
             ("0.95", times.p95),
             ("0.99", times.p99),
             ("1", times.max),
         ];
-        Some(quantiles.map(|(q, time): (&str, Span)| {
-            (
-                [told.tid.as_str(), told.comm.as_str(), q],
-                time.as_secs_f64(),
-            )
-        }))
+        Some(quantiles.map(|(q, time)| ([tid.as_str(), comm, q], time.as_secs_f64())))
     });
     text.metric(&table::THREAD_RESPONSE, responses.flatten());
 }

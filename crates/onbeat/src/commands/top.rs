@@ -3,13 +3,12 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use onbeat_model::Span;
 use onbeat_top::{
-    Align, Feed, Feeder, Model, News, ScreenLook, ServiceConnection, ServiceError, WantedThreads,
-    as_lines, as_table, follow, show,
+    Align, Feeder, Model, News, ScreenLook, ServiceConnection, ServiceError, as_lines, as_table,
+    follow, show,
 };
 
 use super::{attach, report, run};
@@ -20,7 +19,7 @@ use onbeat_command::signals::Signals;
 use onbeat_command::table::TextTable;
 
 /// The time over which the use is a mean where there is only one look.
-const USED_OVER: Duration = Duration::from_secs(1);
+const USED_OVER: Span = Span::from_secs(1);
 
 /// Looks on, wherever there is something to see.
 pub(crate) fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
@@ -66,8 +65,7 @@ fn look_at_service() -> anyhow::Result<()> {
     // Before the connection starts threads.
     let signals = listen()?;
     let mut service = ServiceConnection::connect().map_err(without_service)?;
-    let told = service.look(&WantedThreads::default());
-    told.map_err(without_service)?;
+    service.look().map_err(without_service)?;
     look_at("the service", &signals, move |feeder| {
         follow(service, &feeder);
     })
@@ -89,7 +87,7 @@ fn look_at(
     signals: &Signals,
     follow: impl FnOnce(Feeder) + Send + 'static,
 ) -> anyhow::Result<()> {
-    let (feeder, feed) = Feed::new();
+    let (feeder, feed) = Feeder::new();
     // Ends with the process: it may be waiting for an answer.
     std::thread::spawn(move || follow(feeder));
     let mut model = Model::new(source);

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 use std::sync::mpsc::{self, Receiver, Sender};
 
-use onbeat_control::{Decision, DoneJob, Entry, SpeedEntry};
+use onbeat_control::{Decision, DoneJob, Entry, SpeedEntry, State};
 use onbeat_daemon::watch::Watch;
 use onbeat_infer::recorded::{self, Recorded};
 use onbeat_metrics::cgroup_of;
@@ -74,7 +74,7 @@ pub(crate) struct RecordedReport {
 pub(crate) struct RecordedThread {
     #[serde(flatten)]
     pub(crate) task: Task,
-    state: &'static str,
+    state: State,
     pub(crate) period_ns: Option<Span>,
     pub(crate) confidence: f64,
     pub(crate) jobs: usize,
@@ -346,7 +346,7 @@ impl StoredThread {
         let demands = jobs.iter().map(|job| job.executed);
         RecordedThread {
             task: self.task,
-            state: "recorded",
+            state: State::Recorded,
             period_ns: rhythm.map(|rhythm| rhythm.period),
             confidence: rhythm.map_or(0.0, |rhythm| rhythm.confidence),
             jobs: jobs.len(),

@@ -1,8 +1,8 @@
 //! The input from a report: `docs/formats.md` lists the fields. Fields that an earlier onbeat did
 //! not write may be missing.
 
-use onbeat_control::{Application, ResponseTimes, Stage};
-use onbeat_model::{Instant, Span};
+use onbeat_control::{Application, ThreadReport, What};
+use onbeat_model::{Instant, Reservation, Span, TaskId};
 use serde::Deserialize;
 
 use crate::history::ThreadHistory;
@@ -12,7 +12,7 @@ use crate::history::ThreadHistory;
 pub(crate) struct PageRun {
     #[serde(default)]
     pub(crate) applications: Vec<Application>,
-    pub(crate) threads: Vec<PageThread>,
+    pub(crate) threads: Vec<ThreadReport>,
     pub(super) elapsed_ns: Span,
     #[serde(default)]
     pub(super) lost_events: u64,
@@ -26,43 +26,15 @@ pub(crate) struct PageRun {
     pub(super) speed_decisions: Vec<SpeedDecision>,
 }
 
-#[derive(Debug, Deserialize)]
-pub(crate) struct PageThread {
-    pub(crate) tid: u32,
-    pub(crate) started_ticks: u64,
-    #[serde(default)]
-    pub(crate) pid: u32,
-    #[serde(default)]
-    pub(crate) application: u32,
-    pub(crate) comm: String,
-    pub(super) state: String,
-    pub(crate) stage: Option<Stage>,
-    pub(crate) period_ns: Option<Span>,
-    #[serde(default)]
-    pub(crate) confidence: f64,
-    pub(super) jobs: u64,
-    pub(crate) counted_from_ns: Option<Instant>,
-    pub(super) missed: u64,
-    pub(super) response_time: Option<ResponseTimes>,
-    pub(super) bandwidth_used: Option<f64>,
-    pub(super) bandwidth_reserved: Option<f64>,
-}
-
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct PageDecision {
     pub(crate) at_ns: Instant,
-    tid: u32,
-    started_ticks: u64,
-    pub(crate) what: String,
+    #[serde(flatten)]
+    task: TaskId,
+    pub(crate) what: What,
     pub(crate) why: String,
-    pub(super) old: Option<PageReservation>,
-    pub(crate) new: Option<PageReservation>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-pub(crate) struct PageReservation {
-    pub(crate) runtime_ns: Span,
-    pub(crate) period_ns: Span,
+    pub(super) old: Option<Reservation>,
+    pub(crate) new: Option<Reservation>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -76,25 +48,25 @@ pub(super) struct SpeedDecision {
 
 impl PageRun {
     /// The history of `thread`, if that was kept.
-    pub(crate) fn history_of(&self, thread: &PageThread) -> Option<&ThreadHistory> {
-        let key = (thread.tid, thread.started_ticks);
-        self.history
-            .iter()
-            .find(|history| (history.id.tid, history.id.started_ticks) == key)
+    pub(crate) fn history_of(&self, thread: &ThreadReport) -> Option<&ThreadHistory> {
+        let mut histories = self.history.iter();
+        histories.find(|history| history.id == thread.task.id)
     }
 
     /// Something can be drawn of it.
-    pub(super) fn has_history(&self, thread: &PageThread) -> bool {
+    pub(super) fn has_history(&self, thread: &ThreadReport) -> bool {
         self.history_of(thread)
             .is_some_and(|history| history.first().is_some())
     }
 
     /// The decisions for `thread`.
-    pub(crate) fn decisions_on(&self, thread: &PageThread) -> impl Iterator<Item = &PageDecision> {
-        let key = (thread.tid, thread.started_ticks);
-        self.decisions
-            .iter()
-            .filter(move |entry| (entry.tid, entry.started_ticks) == key)
+    pub(crate) fn decisions_on(
+        &self,
+        thread: &ThreadReport,
+    ) -> impl Iterator<Item = &PageDecision> {
+        let id = thread.task.id;
+        let decisions = self.decisions.iter();
+        decisions.filter(move |entry| entry.task == id)
     }
 
     /// The first time that is told.

@@ -9,10 +9,10 @@ mod thread;
 
 use std::fmt::Write;
 
-use onbeat_control::Application;
+use onbeat_control::{Application, ThreadReport};
 use onbeat_model::{Instant, Span};
 
-pub(crate) use input::{PageDecision, PageRun, PageThread};
+pub(crate) use input::{PageDecision, PageRun};
 
 const STYLE: &str = include_str!("style.css");
 /// The threads that used most CPU time are drawn; all are in the table.
@@ -76,7 +76,7 @@ fn summary(run: &PageRun) -> String {
         counted(
             run.threads
                 .iter()
-                .filter(|thread| thread.period_ns.is_some())
+                .filter(|thread| thread.period.is_some())
                 .count(),
             "thread"
         ),
@@ -147,35 +147,39 @@ fn threads(run: &PageRun, begin: Instant) -> String {
             percent(application.bandwidth_reserved.as_cpus()),
         ]
     };
-    let row = |thread: &PageThread| {
-        let name = escaped(&thread.comm);
+    let row = |thread: &ThreadReport| {
+        let name = escaped(&thread.task.comm.to_text());
         let linked = if run.has_history(thread) {
-            format!("<a href=\"#thread-{}\">{name}</a>", thread.tid)
+            format!("<a href=\"#thread-{}\">{name}</a>", thread.task.id)
         } else {
             name
         };
         let times = thread.response_time.as_ref();
+        let counted = thread.counted;
+        // One that never held a reservation has nothing to compare.
+        let reservations = &thread.reservations;
+        let held = Some(reservations).filter(|figures| !figures.held.is_zero());
         vec![
             linked,
-            thread.tid.to_string(),
-            escaped(&thread.state.replace('_', " ")),
-            optional(thread.period_ns, shown),
-            thread.jobs.to_string(),
-            optional(thread.counted_from_ns, |from| seconds(from, begin)),
-            missed(thread.missed, thread.jobs),
+            thread.task.id.to_string(),
+            thread.state.name().to_owned(),
+            optional(thread.period, shown),
+            counted.jobs.to_string(),
+            optional(counted.counted_from, |from| seconds(from, begin)),
+            missed(counted.missed, counted.jobs),
             optional(times, |times| shown(times.p50)),
             optional(times, |times| shown(times.p95)),
             optional(times, |times| shown(times.p99)),
             optional(times, |times| shown(times.max)),
-            optional(thread.bandwidth_used, percent),
-            optional(thread.bandwidth_reserved, percent),
+            optional(held, |of| percent(of.bandwidth_used.as_cpus())),
+            optional(held, |of| percent(of.bandwidth_reserved.as_cpus())),
         ]
     };
     let mut rows = Vec::new();
     for application in &run.applications {
         let threads = run.threads.iter();
         let mut threads = threads
-            .filter(|thread| thread.application == application.pid)
+            .filter(|thread| thread.served.application == application.pid)
             .peekable();
         if threads.peek().is_some() {
             rows.push(sums(application));
@@ -183,9 +187,9 @@ fn threads(run: &PageRun, begin: Instant) -> String {
         rows.extend(threads.map(row));
     }
     // Those of a report that has no applications.
-    let is_known = |thread: &&PageThread| {
+    let is_known = |thread: &&ThreadReport| {
         let mut applications = run.applications.iter();
-        applications.any(|application| application.pid == thread.application)
+        applications.any(|application| application.pid == thread.served.application)
     };
     rows.extend(
         run.threads

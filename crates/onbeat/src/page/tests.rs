@@ -59,13 +59,13 @@ fn a_thread_has_its_four_plots_and_what_changed() {
 
 #[test]
 fn nothing_is_fetched_or_executed_and_names_are_only_text() {
-    let page = page(report("<script>alert(1)</script>\"'&"));
+    let page = page(report("<script>\"'&"));
     for forbidden in [
         "<script", "<link", "http:", "https:", "url(", "@import", "<img", "onload",
     ] {
         assert!(!page.contains(forbidden), "{forbidden}");
     }
-    assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;"));
+    assert!(page.contains("&lt;script&gt;&quot;&#39;&amp;"));
     assert!(page.contains("a rhythm of &lt;25 Hz&gt;"));
 }
 

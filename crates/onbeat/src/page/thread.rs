@@ -1,10 +1,10 @@
 //! The part of the page on one thread.
 
-use onbeat_control::DoneJob;
+use onbeat_control::{DoneJob, ThreadReport, What};
 use onbeat_infer::period::spectrum::{Spectrum, bins};
-use onbeat_model::{Instant, Span};
+use onbeat_model::{Instant, Reservation, Span};
 
-use super::input::{PageReservation, PageRun, PageThread};
+use super::input::PageRun;
 use super::plot::{ChartMark, Plot, Shape};
 use super::{escaped, optional, percent, seconds, table};
 use crate::history::ThreadHistory;
@@ -22,18 +22,18 @@ const POINTS: usize = 700;
 const MOST_LISTED: usize = 500;
 
 /// Its plots, and what changed and why. Times count from `begin`.
-pub(super) fn section(run: &PageRun, thread: &PageThread, begin: Instant) -> String {
+pub(super) fn section(run: &PageRun, thread: &ThreadReport, begin: Instant) -> String {
     let Some(history) = run.history_of(thread) else {
         return String::new();
     };
     let jobs: Vec<DoneJob> = history.recent_jobs.iter().collect();
     let mut text = format!(
         "<section id=\"thread-{}\">\n<h2>{} <small>thread {}{}{}</small></h2>\n",
-        thread.tid,
-        escaped(&thread.comm),
-        thread.tid,
+        thread.task.id,
+        escaped(&thread.task.comm.to_text()),
+        thread.task.id,
         thread
-            .period_ns
+            .period
             .map_or_else(String::new, |period| format!(", every {period}")),
         thread.stage.map_or_else(String::new, |stage| format!(
             ", {}",
@@ -63,7 +63,7 @@ fn released(job: &DoneJob, begin: Instant) -> f64 {
 }
 
 fn responses(
-    thread: &PageThread,
+    thread: &ThreadReport,
     history: &ThreadHistory,
     jobs: &[DoneJob],
     begin: Instant,
@@ -82,7 +82,7 @@ fn responses(
         let label = "before jobs were counted";
         marks.push(ChartMark::new("grey", label, Shape::Dots(uncounted)));
     }
-    if let Some(period) = thread.period_ns {
+    if let Some(period) = thread.period {
         marks.insert(
             0,
             ChartMark::new("grey", "the period", Shape::Level(ms(period))),
@@ -98,15 +98,15 @@ fn responses(
     .figure()
 }
 
-fn budgets(run: &PageRun, thread: &PageThread, jobs: &[DoneJob], begin: Instant) -> String {
+fn budgets(run: &PageRun, thread: &ThreadReport, jobs: &[DoneJob], begin: Instant) -> String {
     let demands = jobs
         .iter()
         .map(|job| (released(job, begin), ms(job.executed)));
     let held = run
         .decisions_on(thread)
-        .filter(|entry| entry.what != "refused");
+        .filter(|entry| entry.what != What::Refused);
     let budget = held.map(|entry| {
-        let runtime = entry.new.map_or(f64::NAN, |new| ms(new.runtime_ns));
+        let runtime = entry.new.map_or(f64::NAN, |new| ms(new.runtime()));
         (since(entry.at_ns, begin), runtime)
     });
     Plot {
@@ -126,7 +126,7 @@ fn budgets(run: &PageRun, thread: &PageThread, jobs: &[DoneJob], begin: Instant)
     .figure()
 }
 
-fn distribution(thread: &PageThread, jobs: &[DoneJob]) -> String {
+fn distribution(thread: &ThreadReport, jobs: &[DoneJob]) -> String {
     let mut times: Vec<f64> = jobs.iter().map(|job| ms(job.response)).collect();
     times.sort_by(f64::total_cmp);
     let count = times.len() as f64;
@@ -139,7 +139,7 @@ fn distribution(thread: &PageThread, jobs: &[DoneJob]) -> String {
         "share of jobs that took no longer",
         Shape::Line(shares.collect()),
     )];
-    if let Some(period) = thread.period_ns {
+    if let Some(period) = thread.period {
         marks.push(ChartMark::new(
             "grey",
             "the period",
@@ -157,9 +157,9 @@ fn distribution(thread: &PageThread, jobs: &[DoneJob]) -> String {
 }
 
 /// The amplitude spectrum of the wakeups (LFS++, eq. 4).
-fn spectrum(thread: &PageThread, history: &ThreadHistory) -> String {
+fn spectrum(thread: &ThreadReport, history: &ThreadHistory) -> String {
     let frequency = thread
-        .period_ns
+        .period
         .map(|period| 1e9 / period.as_ns().max(1) as f64);
     let highest_hz = frequency.map_or(HIGHEST_HZ, |hz| {
         (hz * MULTIPLES).clamp(LOWEST_HZ * 2.0, HIGHEST_HZ)
@@ -200,20 +200,20 @@ fn spectrum(thread: &PageThread, history: &ThreadHistory) -> String {
     .figure()
 }
 
-fn changes(run: &PageRun, thread: &PageThread, begin: Instant) -> String {
+fn changes(run: &PageRun, thread: &ThreadReport, begin: Instant) -> String {
     let all: Vec<_> = run.decisions_on(thread).collect();
     if all.is_empty() {
         return String::new();
     }
-    let reservation = |of: PageReservation| {
-        let share = of.runtime_ns.ratio(of.period_ns);
-        format!("{} / {} ({})", of.runtime_ns, of.period_ns, percent(share))
+    let reservation = |of: Reservation| {
+        let share = percent(of.bandwidth().as_cpus());
+        format!("{} / {} ({share})", of.runtime(), of.period())
     };
     let left_out = all.len().saturating_sub(MOST_LISTED);
     let rows = all.iter().skip(left_out).map(|entry| {
         vec![
             seconds(entry.at_ns, begin),
-            escaped(&entry.what.replace('_', " ")),
+            entry.what.name().to_owned(),
             optional(entry.old, reservation),
             optional(entry.new, reservation),
             escaped(&entry.why),

@@ -2,11 +2,11 @@
 
 use std::time::Instant as Clock;
 
-use onbeat_control::{Application, DoneJob};
-use onbeat_model::{Bandwidth, Instant, Name, Reservation, Span, Task, TaskId};
-use onbeat_top::{Feeder, News, SNAPSHOT_EVERY, Snapshot, State, ThreadSnapshot};
+use onbeat_control::{Application, DoneJob, JobCounts, ServedBy, State, ThreadReport, What};
+use onbeat_model::{Bandwidth, Instant, Span, TaskId};
+use onbeat_top::{Feeder, News, SNAPSHOT_EVERY, Snapshot};
 
-use crate::page::{PageDecision, PageRun, PageThread};
+use crate::page::{PageDecision, PageRun};
 
 /// See the file's head.
 pub(crate) struct TopReplay {
@@ -19,7 +19,7 @@ pub(crate) struct TopReplay {
 
 /// One thread, as far as it was shown.
 struct Past {
-    seen: ThreadSnapshot,
+    seen: ThreadReport,
     /// The period that its jobs have.
     period: Option<Span>,
     jobs: Vec<DoneJob>,
@@ -54,28 +54,29 @@ impl TopReplay {
 
     /// The snapshot at `time` after the beginning. To be asked in the order of time.
     pub(crate) fn after(&mut self, time: Span) -> Snapshot {
-        let at = self.begin + time;
-        let mut snapshot = Snapshot {
-            at,
+        let now = self.begin + time;
+        let told = self.threads.iter_mut().map(|past| past.go_on(now));
+        let (threads, jobs): (Vec<_>, Vec<_>) = told.unzip();
+        let held = threads.iter().filter_map(|seen| seen.present.reservation);
+        Snapshot {
+            now,
+            reserved: held.map(|held| held.bandwidth()).sum(),
+            total: Bandwidth::ZERO,
             // A report has no earlier sums.
             applications: if time >= self.length {
                 self.applications.clone()
             } else {
                 Vec::new()
             },
-            ..Snapshot::default()
-        };
-        for past in &mut self.threads {
-            let seen = past.go_on(at);
-            snapshot.reserved += seen.held.map_or(Bandwidth::ZERO, |held| held.bandwidth());
-            snapshot.threads.push(seen);
+            threads,
+            jobs,
+            decisions: Vec::new(),
         }
-        snapshot
     }
 }
 
 impl Past {
-    fn new(run: &PageRun, of: &PageThread) -> Self {
+    fn new(run: &PageRun, of: &ThreadReport) -> Self {
         let history = run.history_of(of);
         let jobs = history
             .into_iter()
@@ -86,33 +87,21 @@ impl Past {
             .map(|history| &history.wakeups_ns[..])
             .unwrap_or_default();
         Self {
-            seen: ThreadSnapshot {
-                task: Task {
-                    id: TaskId {
-                        tid: of.tid,
-                        started_ticks: of.started_ticks,
-                    },
-                    pid: of.pid,
-                    comm: Name::from(&*of.comm),
-                },
-                application: of.application,
-                user: None,
-                state: State::Watched,
-                period: None,
+            seen: ThreadReport {
+                task: of.task,
+                stage: of.stage,
                 confidence: of.confidence,
-                held: None,
-                jobs: 0,
-                counted_from: of.counted_from_ns,
-                missed: 0,
-                exhaustions: 0,
-                bursts: 0,
-                executed: Span::ZERO,
-                refusal: String::new(),
-                path: of.stage.map_or_else(String::new, |stage| stage.to_string()),
-                why: String::new(),
-                news: Vec::new(),
+                counted: JobCounts {
+                    counted_from: of.counted.counted_from,
+                    ..JobCounts::default()
+                },
+                served: ServedBy {
+                    application: of.served.application,
+                    ..ServedBy::default()
+                },
+                ..ThreadReport::default()
             },
-            period: of.period_ns,
+            period: of.period,
             jobs,
             shown: 0,
             wakeups: wakeups.to_vec(),
@@ -121,39 +110,37 @@ impl Past {
         }
     }
 
-    fn go_on(&mut self, at: Instant) -> ThreadSnapshot {
+    fn go_on(&mut self, at: Instant) -> (ThreadReport, (TaskId, Vec<DoneJob>)) {
         let seen = &mut self.seen;
-        seen.news.clear();
+        let mut news = Vec::new();
         while let Some(done) = self.jobs.get(self.shown).filter(|done| done.ended <= at) {
             self.shown += 1;
-            seen.jobs += 1;
-            seen.missed += u64::from(done.missed);
+            seen.counted.jobs += 1;
+            seen.counted.missed += u64::from(done.missed);
             seen.executed += done.executed;
             seen.period = self.period;
-            seen.news.push(*done);
+            news.push(*done);
         }
-        seen.bursts = self.wakeups.partition_point(|&wakeup| wakeup <= at) as u64;
+        seen.present.bursts = self.wakeups.partition_point(|&wakeup| wakeup <= at) as u64;
         let is_past = |decision: &&PageDecision| decision.at_ns <= at;
         while let Some(decision) = self.decisions.get(self.decided).filter(is_past) {
             self.decided += 1;
             decide(seen, decision);
         }
-        seen.clone()
+        (seen.clone(), (seen.task.id, news))
     }
 }
 
-fn decide(seen: &mut ThreadSnapshot, decision: &PageDecision) {
-    seen.why.clone_from(&decision.why);
-    let new = decision.new;
-    let new = new.and_then(|new| Reservation::implicit(new.runtime_ns, new.period_ns).ok());
-    let named = match &*decision.what {
-        "reserved" | "changed" => (State::Kept, new),
-        "taken-over" => (State::TakenOver, None),
-        "refused" if seen.held.is_none() => (State::Refused, None),
-        "refused" => return,
-        _ => (State::Released, None),
+fn decide(seen: &mut ThreadReport, decision: &PageDecision) {
+    let present = &mut seen.present;
+    present.why.clone_from(&decision.why);
+    (seen.state, present.reservation) = match decision.what {
+        What::Reserved | What::Changed => (State::Kept, decision.new),
+        What::TakenOver => (State::TakenOver, None),
+        What::Refused if present.reservation.is_none() => (State::Refused, None),
+        What::Refused | What::Doubted => return,
+        What::Released => (State::Released, None),
     };
-    (seen.state, seen.held) = named;
 }
 
 /// Shows `replay` as fast as it went, until the screen is gone.

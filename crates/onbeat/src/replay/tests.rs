@@ -46,10 +46,11 @@ fn replay() -> TopReplay {
     TopReplay::new(&serde_json::from_value(report).unwrap())
 }
 
-fn seen(replay: &mut TopReplay, ms: u64) -> ThreadSnapshot {
+fn seen(replay: &mut TopReplay, ms: u64) -> ThreadReport {
     let snapshot = replay.after(Span::from_ms(ms));
     let seen = snapshot.threads.into_iter().next().unwrap();
-    let held = seen.held.map_or(Bandwidth::ZERO, |held| held.bandwidth());
+    let held = seen.present.reservation;
+    let held = held.map_or(Bandwidth::ZERO, |held| held.bandwidth());
     assert_eq!(snapshot.reserved, held);
     seen
 }
@@ -60,22 +61,33 @@ fn at_each_moment_it_is_told_what_had_happened_by_then() {
     assert_eq!(replay.length(), Span::from_ms(49 * 40 + 9));
     let first = seen(&mut replay, 0);
     assert_eq!(
-        (first.jobs, first.state, first.period),
+        (first.counted.jobs, first.state, first.period),
         (0, State::Watched, None)
     );
     // The clock of the run began with the first wakeup, at 40 ms.
-    let early = seen(&mut replay, 100);
-    assert_eq!((early.jobs, early.news.len(), early.held), (3, 3, None));
-    assert_eq!(seen(&mut replay, 250).why, "so it was reserved");
+    let early = replay.after(Span::from_ms(100));
+    let (thread, jobs) = (&early.threads[0], &early.jobs[0].1);
+    assert_eq!((thread.counted.jobs, jobs.len()), (3, 3));
+    assert_eq!(thread.present.reservation, None);
+    assert_eq!(seen(&mut replay, 250).present.why, "so it was reserved");
     // A refusal leaves a thread the reservation that it has.
     let kept = seen(&mut replay, 400);
-    assert_eq!((kept.state, kept.missed, kept.jobs), (State::Kept, 0, 9));
-    assert_eq!(kept.why, "so it was refused");
-    assert_eq!(kept.held.map(|held| held.bandwidth().as_cpus()), Some(0.25));
+    assert_eq!(
+        (kept.state, kept.counted.missed, kept.counted.jobs),
+        (State::Kept, 0, 9)
+    );
+    assert_eq!(kept.present.why, "so it was refused");
+    let held = kept.present.reservation.map(|held| held.bandwidth());
+    assert_eq!(held, Some(Bandwidth::from_cpus(0.25)));
     assert_eq!(kept.executed, Span::from_ms(72));
     let end = seen(&mut replay, 5000);
     assert_eq!(
-        (end.state, end.held, end.jobs, end.missed),
+        (
+            end.state,
+            end.present.reservation,
+            end.counted.jobs,
+            end.counted.missed
+        ),
         (State::TakenOver, None, 50, 1)
     );
 }
@@ -86,7 +98,7 @@ fn the_sums_of_an_application_are_told_at_the_end() {
     let early = replay.after(Span::from_ms(1000));
     assert!(early.applications.is_empty());
     let end = replay.after(replay.length());
-    assert_eq!(end.threads[0].application, end.applications[0].pid);
+    assert_eq!(end.threads[0].served.application, end.applications[0].pid);
     assert_eq!(end.applications[0].jobs, 50);
 }
 
@@ -97,15 +109,15 @@ fn a_report_without_history_or_of_nonsense_is_shown_as_far_as_it_goes() {
     assert_eq!(replay.length(), Span::ZERO);
     assert!(replay.after(Span::MAX).threads.is_empty());
     let wild = json!({
-        "threads": [{"tid": 1, "started_ticks": 0, "comm": "\u{1b}[2J", "state": "?", "period_ns": 0, "jobs": 1,
+        "threads": [{"tid": 1, "started_ticks": 0, "pid": 1, "comm": "\u{1b}[2J", "state": "kept", "period_ns": 0, "jobs": 1,
             "missed": u64::MAX, "response_time": null}],
         "elapsed_ns": 1,
         "history": [{"tid": 1, "started_ticks": 0, "wakeups_ns": [u64::MAX, 0, 5], "recent_jobs": {
             "release_ns": [u64::MAX, 3], "deadline_ns": [0, 0], "ended_ns": [7, u64::MAX], "executed_ns": [1, 2]}}],
         "decisions": [{"at_ns": u64::MAX, "tid": 1, "started_ticks": 0, "what": "changed", "why": "", "old": null,
-            "new": {"runtime_ns": 9, "deadline_ns": 0, "period_ns": 0}}],
+            "new": {"runtime_ns": 1, "deadline_ns": u64::MAX, "period_ns": u64::MAX}}],
     });
     let mut replay = TopReplay::new(&serde_json::from_value(wild).unwrap());
     let seen = replay.after(Span::MAX).threads;
-    assert_eq!((seen[0].state, seen[0].held), (State::Kept, None));
+    assert_eq!((seen[0].state, seen[0].counted.missed), (State::Kept, 2));
 }

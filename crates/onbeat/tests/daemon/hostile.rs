@@ -226,9 +226,9 @@ fn calls_of_megabytes_take_no_memory_and_others_are_answered() {
     // service would make many times that, from an au as much again.
     for call in [
         format!("track-with {} 250000", own.id()),
-        "look-at 2000000".to_owned(),
+        "progress-of 2000000".to_owned(),
         format!("track-with {} 1000000", own.id()),
-        "look-at 8000000".to_owned(),
+        "progress-of 8000000".to_owned(),
     ] {
         mallory.say(&call);
         assert_eq!(bob.told("statistics")["own-tasks"], 0);

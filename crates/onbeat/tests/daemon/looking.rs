@@ -51,39 +51,36 @@ fn a_lock_is_seen_on_its_owners_screen_and_on_nobody_elses() {
 }
 
 #[test]
-fn a_stranger_sees_neither_threads_nor_jobs_nor_wakeups() {
+fn a_stranger_sees_neither_threads_nor_jobs_nor_decisions() {
     needs_root!();
     let machine = Machine::new();
     let workload = machine.workload(ALICE, &["beat:20000/1000"]);
     let mut alice = machine.client(ALICE);
     let mut bob = machine.client(BOB);
     alice.done(&format!("track {}", workload.id()));
-    let thread = eventually("jobs and wakeups", || {
-        let threads = alice.told("list");
-        let kept = threads
-            .as_array()?
-            .iter()
-            .find(|one| one["state"] == "kept")?;
-        let tid = kept["thread"].as_u64()?;
-        let seen = alice.told(&format!("look 0 {tid} {tid}"));
-        let some = seen["jobs"].as_array()?.len() > 3 && seen["wakeups"].as_array()?.len() > 3;
-        some.then_some(tid)
+    let question = format!("progress {} 0", workload.id());
+    let lists = ["applications", "threads", "jobs", "decisions"];
+    eventually("threads with jobs and decisions", || {
+        let seen = alice.told(&question);
+        let jobs = seen["jobs"].as_array()?.iter();
+        let most = jobs.filter_map(|of| Some(of[1].as_array()?.len())).max()?;
+        let is_full = |list: &str| seen[list].as_array().is_some_and(|of| !of.is_empty());
+        let is_hers = seen["threads"][0]["user"] == ALICE;
+        (is_hers && most > 3 && lists.into_iter().all(is_full)).then_some(())
     });
-    let seen = bob.told(&format!("look 0 {thread} {thread}"));
-    for what in ["threads", "jobs", "wakeups"] {
-        assert_eq!(seen[what].as_array().map(Vec::len), Some(0), "{seen}");
-    }
-    let all = alice.told(&format!("progress {} 0", workload.id()));
-    let none = bob.told(&format!("progress {} 0", workload.id()));
-    for (what, of_all) in all.as_object().expect("an object") {
-        let of_all = of_all.as_array().map_or(0, Vec::len);
-        assert!(what == "refusals" || of_all > 0, "{all}");
-        assert_eq!(none[what].as_array().map(Vec::len), Some(0), "{none}");
+    for question in [&question, "progress 0 0"] {
+        let seen = bob.told(question);
+        for list in lists {
+            assert_eq!(seen[list].as_array().map(Vec::len), Some(0), "{seen}");
+        }
     }
     // No job ended after the end of time.
-    let later = alice.told(&format!("look {} {thread} 0", u64::MAX));
-    assert_eq!(later["jobs"].as_array().map(Vec::len), Some(0), "{later}");
-    assert_eq!(bob.refused("look-at 257"), "Invalid");
+    let later = alice.told(&format!("progress 0 {}", u64::MAX));
+    assert_eq!(
+        later["jobs"][0][1].as_array().map(Vec::len),
+        Some(0),
+        "{later}"
+    );
 }
 
 #[test]

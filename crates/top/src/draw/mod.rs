@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span as Words};
 use ratatui::widgets::{Row, Table, Widget};
 
 use crate::Model;
-use crate::columns::{Column, fitting, name};
+use crate::columns::{Column, fitting};
 use crate::keys::{HELP, LEGEND};
 use crate::model::ThreadRow;
 use crate::page;
@@ -21,7 +21,7 @@ const ABOVE: u16 = 2;
 const BELOW: u16 = 3;
 
 /// How many rows of the table a screen of this height has room for.
-pub(crate) fn rows_of(height: u16) -> usize {
+fn rows_of(height: u16) -> usize {
     usize::from(height.saturating_sub(ABOVE + BELOW))
 }
 
@@ -175,23 +175,13 @@ impl Sheet<'_> {
                 self.look.style(Tone::Faint),
             );
         } else if let Some(thread) = model.chosen() {
-            let seen = &thread.seen;
-            let whose = seen
-                .user
-                .map_or_else(String::new, |uid| format!(", user {uid}"));
-            let held = seen
-                .held
-                .map_or_else(|| "nothing reserved".to_owned(), |r| r.to_string());
-            let who = format!(
-                "{} {} of process {}{whose}: {held}",
-                name(seen),
-                seen.task.id.tid,
-                seen.task.pid
-            );
+            let held = thread.seen.present.reservation;
+            let held = held.map_or_else(|| "nothing reserved".to_owned(), |r| r.to_string());
+            let who = format!("{}: {held}", page::title(thread));
             self.text(row, &who, Style::new());
             self.text(
                 row + 1,
-                &harmless(&seen.reason()),
+                &harmless(&thread.reason()),
                 self.look.style(Tone::Faint),
             );
         } else if !filter.is_empty() {

@@ -1,6 +1,8 @@
 //! The screen, at the sizes that people have.
 
-use onbeat_control::{Application, DoneJob};
+use onbeat_control::{
+    Application, DoneJob, JobCounts, Present, ReservationFigures, ServedBy, State, ThreadReport,
+};
 use onbeat_model::{Bandwidth, Instant, Name, Reservation, Span, Task, TaskId};
 use proptest::prelude::*;
 use ratatui::Terminal;
@@ -9,7 +11,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::*;
 use crate::keys::KeyEffect;
-use crate::{News, Snapshot, State, ThreadSnapshot};
+use crate::{News, Snapshot};
 
 const PLAIN: ScreenLook = ScreenLook {
     has_colour: false,
@@ -25,17 +27,10 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Span::from_secs(1000) + Span::from_ms(ms)
 }
 
-fn kept(tid: u32, name: &str, now: u64) -> ThreadSnapshot {
+fn kept(tid: u32, name: &str, now: u64) -> ThreadReport {
     let period = Span::from_ms(10 + u64::from(tid));
     let jobs = now / 20;
-    let is_late = |n: u64| n.is_multiple_of(3);
-    let job = |n: u64| DoneJob {
-        ended: at(n * 20),
-        response: if is_late(n) { period * 2 } else { period / 4 },
-        executed: Span::from_ms(1 + n % 3),
-        missed: is_late(n),
-    };
-    ThreadSnapshot {
+    ThreadReport {
         task: Task {
             id: TaskId {
                 tid,
@@ -44,52 +39,84 @@ fn kept(tid: u32, name: &str, now: u64) -> ThreadSnapshot {
             pid: 4000,
             comm: Name::new(name.as_bytes()),
         },
-        application: 4000,
-        user: Some(1000),
         state: State::Kept,
         period: Some(period),
         confidence: 0.9999,
-        held: Reservation::implicit(Span::from_ms(4), period).ok(),
-        jobs,
-        counted_from: Some(at(20)),
-        missed: jobs / 3,
-        exhaustions: 2,
-        bursts: jobs,
+        counted: JobCounts {
+            jobs,
+            missed: jobs / 3,
+            counted_from: Some(at(20)),
+        },
+        reservations: ReservationFigures {
+            exhaustions: 2,
+            ..ReservationFigures::default()
+        },
+        served: of(4000),
         executed: Span::from_ms(now / 10),
-        refusal: String::new(),
-        path: String::new(),
-        why: "its jobs take 4 ms".to_owned(),
-        news: (jobs.saturating_sub(12)..jobs).map(job).collect(),
+        present: Present {
+            user: Some(1000),
+            reservation: Reservation::implicit(Span::from_ms(4), period).ok(),
+            bursts: jobs,
+            why: "its jobs take 4 ms".to_owned(),
+            ..Present::default()
+        },
+        ..ThreadReport::default()
     }
 }
 
-fn watched(tid: u32, name: &str) -> ThreadSnapshot {
-    ThreadSnapshot {
+fn of(application: u32) -> ServedBy {
+    ServedBy {
+        application,
+        ..ServedBy::default()
+    }
+}
+
+/// The last jobs of `thread` at `now`, every third of them late.
+fn done(thread: &ThreadReport, now: u64) -> (TaskId, Vec<DoneJob>) {
+    let period = thread.period.unwrap_or_default();
+    let jobs = now / 20;
+    let job = |n: u64| DoneJob {
+        ended: at(n * 20),
+        response: if n.is_multiple_of(3) {
+            period * 2
+        } else {
+            period / 4
+        },
+        executed: Span::from_ms(1 + n % 3),
+        missed: n.is_multiple_of(3),
+    };
+    let news = (jobs.saturating_sub(12)..jobs).map(job);
+    (thread.task.id, news.collect())
+}
+
+fn watched(tid: u32, name: &str) -> ThreadReport {
+    ThreadReport {
         state: State::Watched,
         period: None,
         confidence: 0.0,
-        held: None,
-        jobs: 0,
-        missed: 0,
-        refusal: String::new(),
-        path: String::new(),
-        why: String::new(),
-        news: Vec::new(),
+        counted: JobCounts::default(),
+        present: Present {
+            bursts: 25,
+            ..Present::default()
+        },
         ..kept(tid, name, 500)
     }
 }
 
-fn snapshot(now: u64, threads: Vec<ThreadSnapshot>) -> Snapshot {
+fn snapshot(now: u64, threads: Vec<ThreadReport>) -> Snapshot {
+    let periodic = threads.iter().filter(|thread| thread.period.is_some());
     Snapshot {
-        at: at(now),
+        now: at(now),
         reserved: Bandwidth::from_cpus(0.4),
         total: Bandwidth::from_cpus(1.7),
         applications: Vec::new(),
+        jobs: periodic.map(|thread| done(thread, now)).collect(),
         threads,
+        decisions: Vec::new(),
     }
 }
 
-fn model(threads: impl Fn(u64) -> Vec<ThreadSnapshot>) -> Model {
+fn model(threads: impl Fn(u64) -> Vec<ThreadReport>) -> Model {
     let mut model = Model::new("the service");
     for now in (0..10).map(|turn| 1000 + turn * 250) {
         model.update(News::Snapshot(snapshot(now, threads(now))));
@@ -162,8 +189,8 @@ fn application(pid: u32, name: &str, executed: Span) -> Application {
 }
 
 fn two_applications(now: u64) -> Snapshot {
-    let of = |application, seen| ThreadSnapshot {
-        application,
+    let of = |application, seen| ThreadReport {
+        served: of(application),
         ..seen
     };
     Snapshot {
@@ -214,7 +241,6 @@ fn an_application_with_its_sums_stands_above_its_threads() {
         assert_eq!(model.view.selected.map(|id| id.tid), Some(41));
         lines(&model, &PLAIN, size);
     }
-    assert_eq!(model.wanted(3).jobs_of.len(), 2);
     let (headings, rows) = crate::as_table(&model);
     assert_eq!((headings[0], rows.len()), ("application, thread", 6));
     assert_eq!(rows[3][..2], ["·[2Jgame", "20"]);
@@ -247,8 +273,6 @@ fn of_more_threads_than_lines_those_around_the_selected_one_are_seen() {
     let mut model = model(crowd);
     for size in SIZES {
         press(&mut model, &[KeyCode::Home]);
-        let rows = rows_of(size.1);
-        assert_eq!(model.wanted(rows).jobs_of.len(), rows);
         assert_eq!(
             lines(&model, &PLAIN, size)[2].split_whitespace().next(),
             Some("t001")
@@ -263,7 +287,6 @@ fn of_more_threads_than_lines_those_around_the_selected_one_are_seen() {
         );
         row_of(&lines(&model, &PLAIN, size), "t288");
     }
-    assert_eq!(model.wanted(19).jobs_of.len(), 19);
 }
 
 #[test]
@@ -472,10 +495,10 @@ proptest! {
         let mut model = Model::new("the service");
         let area = Rect::new(0, 0, width, height);
         for (turn, key) in (0..).zip(keys.into_iter().chain([0])) {
-            let crowd = (0..threads).map(|tid| ThreadSnapshot {
+            let crowd = (0..threads).map(|tid| ThreadReport {
                 executed: Span::from_ns(wild),
                 period: Some(Span::from_ns(wild.rotate_left(tid))),
-                missed: wild,
+                counted: JobCounts { jobs: 1, missed: wild, counted_from: None },
                 ..kept(tid, "t", turn * 250)
             });
             model.update(News::Snapshot(snapshot(turn * 250, crowd.collect())));

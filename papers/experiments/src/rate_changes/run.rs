@@ -85,18 +85,15 @@ fn under_onbeat(program: &ChangingProgram, is_hard: bool) -> (FollowTimes, JobEn
     let Ok(()) = drive(&mut sensor, &mut controller, |sensor, controller| {
         let now = sensor.now();
         if now >= program.changed
-            && let Some(view) = controller.view().next()
+            && let Some(thread) = controller.threads(now).next()
         {
             let since = now.since(program.changed);
-            let known = view
-                .rhythm
-                .filter(|_| view.kept)
-                .map(|rhythm| rhythm.period);
+            let known = thread.period.filter(|_| thread.present.is_locked);
             if known.is_some_and(|period| is_same(period, program.periods[1])) {
                 following.known.get_or_insert(since);
             }
             following.holds(
-                view.held.map(|held| held.period()),
+                thread.present.reservation.map(|held| held.period()),
                 program.periods[1],
                 since,
             );

@@ -37,8 +37,7 @@ use crate::fault::Fault;
 
 pub use prepared::{Heard, heard_in};
 
-/// The longest call or signal that is read, in bytes. The longest call that makes sense, `Look`
-/// with the numbers of 256 threads, has some 1,300; three times that.
+/// The longest call or signal that is read, in bytes. Those that make sense have some hundreds.
 const MOST_BYTES: u64 = 4096;
 /// The same of an answer. A list of all names on a bus has some 100 KiB.
 const MOST_BYTES_OF_ANSWER: u64 = 1 << 20;
