@@ -6,7 +6,6 @@
 //! on.
 
 use std::ffi::{CString, OsStr, OsString};
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
@@ -73,26 +72,20 @@ impl ProgramEnd {
 }
 
 /// The program could not be executed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("cannot execute {program}: {error}")]
 pub struct CannotExecute {
     program: String,
     error: io::Error,
 }
 
-impl fmt::Display for CannotExecute {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot execute {}: {}", self.program, self.error)
-    }
-}
-
 impl CannotExecute {
-    /// Says so; gives the exit code of onbeat.
-    pub fn tell(&self) -> ExitCode {
-        eprintln!("onbeat: {self}");
-        ExitCode::from(match self.error.kind() {
+    /// The exit code in turn.
+    pub fn code(&self) -> u8 {
+        match self.error.kind() {
             io::ErrorKind::NotFound => NOT_FOUND,
             _ => CANNOT_EXECUTE,
-        })
+        }
     }
 }
 
@@ -169,14 +162,11 @@ impl Gated {
     }
 
     /// Lets it go on, and waits for its end; signals to onbeat go on to it.
-    pub fn run_to_end(self, signals: &Signals) -> ExitCode {
-        let mut child = match self.open() {
-            Ok(child) => child,
-            Err(failure) => return failure.tell(),
-        };
+    pub fn run_to_end(self, signals: &Signals) -> Result<ExitCode, CannotExecute> {
+        let mut child = self.open()?;
         loop {
             if let Some(end) = child.ended() {
-                return end.code();
+                return Ok(end.code());
             }
             signals.wait();
             while let Some(signal) = signals.next() {
@@ -361,10 +351,10 @@ impl Child {
 mod tests {
     use super::*;
 
-    fn status_of(command: &[&str]) -> Result<Option<ProgramEnd>, ExitCode> {
+    fn status_of(command: &[&str]) -> Result<Option<ProgramEnd>, u8> {
         let command: Vec<OsString> = command.iter().map(OsString::from).collect();
         let gated = Gated::fork(&command).unwrap();
-        let mut child = gated.open().map_err(|error| error.tell())?;
+        let mut child = gated.open().map_err(|error| error.code())?;
         Ok(child.wait())
     }
 
@@ -382,8 +372,8 @@ mod tests {
 
     #[test]
     fn a_program_that_cannot_be_executed_gives_what_a_shell_gives() {
-        assert_eq!(status_of(&["/nowhere/at/all"]), Err(ExitCode::from(127)));
-        assert_eq!(status_of(&["/"]), Err(ExitCode::from(126)));
+        assert_eq!(status_of(&["/nowhere/at/all"]), Err(127));
+        assert_eq!(status_of(&["/"]), Err(126));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use std::io;
 use std::process::ExitCode;
 
+use crate::child::CannotExecute;
+
 /// A command failed: said why.
 pub const FAILURE: u8 = 1;
 /// It failed before or beside the program it was to run, whose own statuses must stay apart: as
@@ -16,7 +18,8 @@ pub fn of(result: anyhow::Result<ExitCode>, program: &str, failure: u8) -> ExitC
             return ExitCode::SUCCESS;
         }
         eprintln!("{program}: {}", message(&error));
-        ExitCode::from(failure)
+        let unexecuted = error.downcast_ref::<CannotExecute>();
+        ExitCode::from(unexecuted.map_or(failure, CannotExecute::code))
     })
 }
 

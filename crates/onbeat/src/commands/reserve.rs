@@ -32,5 +32,5 @@ pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("cannot reserve {reservation}"))?;
     let code = gated.run_to_end(&signals);
     actuator.ended(task);
-    Ok(code)
+    Ok(code?)
 }

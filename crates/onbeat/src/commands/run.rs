@@ -12,7 +12,7 @@ use super::keep::PreparedRun;
 use super::served;
 use crate::cli::{KeepOptions, RunArgs};
 use crate::live_view::LiveView;
-use onbeat_command::child::{self, CannotExecute, Child, Gated, ProgramEnd};
+use onbeat_command::child::{self, Child, Gated, ProgramEnd};
 use onbeat_command::signals::{ReceivedSignal, Signals};
 
 /// Starts, tracks, keeps; gives the program's exit status.
@@ -40,15 +40,14 @@ pub(super) fn start(
         gated.context("cannot start a process")
     };
     let mut prepared = PreparedRun::new(keep, view)?;
-    let kept = match begin_at_once(&mut prepared, keep, fork)? {
-        Some(Ok(begun)) => take_over(prepared, begun, &signals).map(Ok),
-        Some(Err(failure)) => Ok(Err(failure)),
+    let program = match begin_at_once(&mut prepared, keep, fork)? {
+        Some(begun) => take_over(prepared, begun, &signals),
         None => start_tracked(prepared, keep, fork, &signals),
-    };
-    Ok(match kept? {
-        Ok(program) if is_watched => program.end().code(),
-        Ok(program) => program.code(),
-        Err(failure) => failure.tell(),
+    }?;
+    Ok(if is_watched {
+        program.end().code()
+    } else {
+        program.code()
     })
 }
 
@@ -65,7 +64,7 @@ fn begin_at_once(
     prepared: &mut PreparedRun<'_>,
     keep: &KeepOptions,
     fork: impl FnOnce(Preparation) -> anyhow::Result<Gated>,
-) -> anyhow::Result<Option<Result<Begun, CannotExecute>>> {
+) -> anyhow::Result<Option<Begun>> {
     if !prepared.may_protect() {
         return Ok(None);
     }
@@ -75,11 +74,10 @@ fn begin_at_once(
         return Ok(None);
     }
     let orphans = keep.children.then(Orphans::adopt);
-    let opened = gated.open();
-    Ok(Some(opened.map(|child| Begun {
-        program: ChildProgram::new(child),
+    Ok(Some(Begun {
+        program: ChildProgram::new(gated.open()?),
         orphans,
-    })))
+    }))
 }
 
 /// Loads the tracer beside a program that has begun, takes it over as it is then, and keeps it.
@@ -114,7 +112,7 @@ fn start_tracked(
     keep: &KeepOptions,
     fork: impl FnOnce(Preparation) -> anyhow::Result<Gated>,
     signals: &Signals,
-) -> anyhow::Result<Result<ChildProgram, CannotExecute>> {
+) -> anyhow::Result<ChildProgram> {
     let mut keeper = prepared.hear(!keep.also.is_empty())?;
     let gated = fork(keeper.preparation())?;
     keeper.track(gated.pid())?;
@@ -124,11 +122,8 @@ fn start_tracked(
     for &pid in &keep.also {
         keeper.track(pid)?;
     }
-    let begin = || Ok(gated.open().map(ChildProgram::new));
-    keeper.keep(begin, |program| match program {
-        Ok(program) => program.attend(signals),
-        Err(_) => Next::Stop,
-    })
+    let begin = || Ok(ChildProgram::new(gated.open()?));
+    keeper.keep(begin, |program| program.attend(signals))
 }
 
 /// The program that is run, and how it is to end.

@@ -73,7 +73,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
             return Ok(interrupted(signal));
         }
     }
-    let code = start(gated, &signals, &mut held);
+    let code = start(gated, &signals, &mut held)?;
     // What was run has its own status, whatever became of the files.
     if let Err(error) = held.close() {
         eprintln!("onbeat: {error:#}");
@@ -115,7 +115,7 @@ pub(super) fn reserve(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
     if let ControlFlow::Break(signal) = asked {
         return Ok(interrupted(signal));
     }
-    Ok(start(gated, &signals, &mut held))
+    start(gated, &signals, &mut held)
 }
 
 fn identify(pid: u32) -> anyhow::Result<TaskId> {
@@ -144,15 +144,11 @@ fn interrupted(signal: i32) -> ExitCode {
     ProgramEnd::Killed(u8::try_from(signal).unwrap_or(u8::MAX)).code()
 }
 
-fn start(gated: Gated, signals: &Signals, held: &mut ClientSession) -> ExitCode {
-    let child = match gated.open() {
-        Ok(child) => child,
-        Err(failure) => return failure.tell(),
-    };
-    let mut program = ChildProgram::new(child);
+fn start(gated: Gated, signals: &Signals, held: &mut ClientSession) -> anyhow::Result<ExitCode> {
+    let mut program = ChildProgram::new(gated.open()?);
     while program.attend(signals) == Next::Continue {
         held.attend(signals);
         signals.wait_at_most(PAUSE);
     }
-    program.code()
+    Ok(program.code())
 }

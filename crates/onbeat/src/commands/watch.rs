@@ -44,10 +44,7 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
     if let Some(program) = gated.executable() {
         start_tracer::tell_limitation(&tracer, &program);
     }
-    let mut program = match gated.open() {
-        Ok(child) => ChildProgram::new(child),
-        Err(failure) => return Ok(failure.tell()),
-    };
+    let mut program = ChildProgram::new(gated.open()?);
     let heard = WatchedThreads::listen(&mut tracer, &mut program, &signals, !args.quiet)?;
     if let Some(path) = &args.report {
         write_report(path, &heard.history.report(heard.lasted, heard.lost))?;

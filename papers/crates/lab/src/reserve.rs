@@ -52,5 +52,5 @@ pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
             outcome.reason
         );
     }
-    Ok(code)
+    Ok(code?)
 }

@@ -70,10 +70,7 @@ pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
         if !args.command.is_empty() {
             let gated = Gated::fork(&args.command).context("cannot start a process")?;
             chooser.choose(gated.pid())?;
-            match gated.open() {
-                Ok(child) => program = Some(child),
-                Err(failure) => return Ok(failure.tell()),
-            }
+            program = Some(gated.open()?);
         }
     }
     Session {
