@@ -1,6 +1,5 @@
 //! The messages of NRI's `api.proto` (package `nri.pkg.api.v1alpha1`), as far as the plugin needs
-//! them. `proto/api.proto` is the published file, under Apache-2.0; a test compares the fields here
-//! with it.
+//! them. `tests/api.proto` has them as published, under Apache-2.0; a test compares the fields.
 
 use std::collections::BTreeMap;
 
@@ -226,7 +225,7 @@ mod tests {
 
     #[test]
     fn every_field_and_event_has_the_published_number() {
-        let published = numbers(include_str!("../proto/api.proto"), "message enum");
+        let published = numbers(include_str!("../tests/api.proto"), "message enum");
         let own = include_str!("api.rs").split("#[cfg(test)]").next().unwrap();
         let own = numbers(own, "struct enum");
         assert!(own.len() > 35, "{own:?}");
