@@ -8,8 +8,6 @@ use onbeat_command::values::positive_span;
 use onbeat_model::{Reservation, Span};
 
 mod config;
-#[cfg(test)]
-mod documented;
 /// Whose command lines, flags and links are true, from the folder of the checkout.
 #[cfg(test)]
 const DOCUMENTS: [&str; 14] = [
@@ -33,6 +31,8 @@ const CHECKOUT: &str = "../..";
 mod keep;
 mod replay;
 mod service;
+#[cfg(test)]
+mod tests;
 mod top;
 mod tracing;
 mod values;

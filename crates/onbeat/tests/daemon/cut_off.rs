@@ -1,7 +1,7 @@
 //! The bus goes away: no client could ask the service any more, nor be heard leaving.
 
 use crate::common::{eventually, needs_root};
-use crate::machine::{ALICE, Machine, ROOT, is_ordinary, is_reserved, tids};
+use crate::machine::{ALICE, Machine, ROOT, is_ordinary, is_reserved, reserved_thread};
 use crate::own_state::state_files;
 use crate::realtimekit::audio;
 
@@ -50,10 +50,7 @@ fn without_a_bus_the_service_keeps_what_its_rules_name() {
     ));
     machine.start();
     let workload = machine.workload(ALICE, &["beat:20000/1000"]);
-    let reserved = eventually("a reservation", || {
-        let mut threads = tids(workload.id()).into_iter();
-        threads.find(|&tid| is_reserved(tid))
-    });
+    let reserved = reserved_thread(workload.id());
     assert_eq!(machine.end(libc::SIGTERM), Some(0), "{}", machine.log());
     assert!(is_ordinary(reserved), "{}", machine.log());
     assert_eq!(state_files(&machine.state()), 0);

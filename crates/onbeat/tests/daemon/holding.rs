@@ -7,7 +7,9 @@ use std::process::Stdio;
 use onbeat_act::attributes::Policy;
 
 use crate::common::{Mortal, eventually, needs_root};
-use crate::machine::{ALICE, Client, Machine, as_itself, is_ordinary, is_reserved, policy, tids};
+use crate::machine::{
+    ALICE, Client, Machine, as_itself, is_ordinary, is_reserved, policy, reserved_thread,
+};
 use crate::own_state::{onbeat, state_files};
 
 /// A tenth of a CPU.
@@ -20,11 +22,7 @@ fn a_users_thread_with_a_rhythm_is_found_and_kept_until_it_is_no_longer_wanted()
     let workload = machine.workload(ALICE, &["beat:20000/1000"]);
     let mut alice = machine.client(ALICE);
     alice.done(&format!("track {}", workload.id()));
-    let thread = eventually("a reservation", || {
-        tids(workload.id())
-            .into_iter()
-            .find(|&tid| is_reserved(tid))
-    });
+    let thread = reserved_thread(workload.id());
     eventually("its place in the list", || {
         let threads = alice.told("list");
         let one = threads
@@ -173,17 +171,4 @@ fn when_the_service_ends_everybody_has_back_what_he_had() {
         assert!(is_ordinary(task.id()));
     }
     assert_eq!(state_files(&machine.state()), 0);
-
-    machine.start();
-    for task in &tasks {
-        alice.done(&format!("reserve {} {TENTH}", task.id()));
-    }
-    assert_eq!(machine.end(libc::SIGKILL), None);
-    for task in &tasks {
-        eventually("the guard's work", || is_ordinary(task.id()).then_some(()));
-    }
-    machine.start();
-    for task in &tasks {
-        assert!(is_ordinary(task.id()), "{}", machine.log());
-    }
 }

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use onbeat_act::attributes::{Attributes, Policy};
 
 use crate::common::{Mortal, eventually, needs_root};
-use crate::machine::{ALICE, BOB, Client, MALLORY, Machine, ROOT, is_ordinary, is_reserved, tids};
+use crate::machine::{
+    ALICE, BOB, Client, MALLORY, Machine, ROOT, is_ordinary, is_reserved, reserved_thread, tids,
+};
 
 /// A tenth of a CPU.
 const TENTH: &str = "1000000 10000000 10000000";
@@ -177,9 +179,7 @@ fn a_kept_program_is_on_time_while_another_user_floods_the_service() {
     let bobs = machine.workload(BOB, &["beat:20000/1000"]);
     let mut bob = machine.client(BOB);
     bob.done(&format!("track {}", bobs.id()));
-    eventually("a reservation", || {
-        tids(bobs.id()).into_iter().any(is_reserved).then_some(())
-    });
+    reserved_thread(bobs.id());
     let service = machine.service_pid();
     std::fs::write(format!("/proc/{service}/clear_refs"), "5").expect("we are root");
     let before = in_kib(service, "VmRSS");

@@ -298,26 +298,16 @@ fn what_the_library_no_longer_waited_for_is_not_kept() {
     });
 }
 
-/// For whose threads a program reserves.
-#[derive(PartialEq, Eq)]
-enum Whose {
-    Own,
-    /// Under the eyes of a guard.
-    OthersToo,
-}
-
 /// All that the library can ask of the service, by a program that runs as `command` says; it ends
 /// well if what watches over it found nothing wrong.
-fn is_found_without_fault(machine: &mut Machine, command: &mut Command, whose: Whose) {
+fn is_found_without_fault(machine: &mut Machine, command: &mut Command) {
     let errors = machine.path("errors");
     let sleeper = machine.sleeper(ALICE);
     command.stderr(std::fs::File::create(&errors).expect("there is room for a file"));
     let mut program = machine.speaker(command);
     done(&mut program, "attach 0");
     done(&mut program, "change 500000 10000000 20000000");
-    if whose == Whose::OthersToo {
-        done(&mut program, &format!("process {}", sleeper.id()));
-    }
+    done(&mut program, &format!("process {}", sleeper.id()));
     assert_eq!(program.ask("threads 4"), "done");
     let refused = program.ask("change 6000000 10000000 10000000");
     assert!(refused.starts_with("EDQUOT"), "{refused}");
@@ -325,9 +315,7 @@ fn is_found_without_fault(machine: &mut Machine, command: &mut Command, whose: W
     assert_eq!(program.ask("ask"), "forked");
     machine.signal(libc::SIGCONT);
     program.ask("answered");
-    if whose == Whose::OthersToo {
-        done(&mut program, &format!("leave {}", sleeper.id()));
-    }
+    done(&mut program, &format!("leave {}", sleeper.id()));
     // A bus that is lost, and found again.
     assert_eq!(machine.end(libc::SIGTERM), Some(0));
     machine.start();
@@ -350,22 +338,5 @@ fn the_address_sanitizer_finds_no_fault_in_what_asks_the_service() {
     ];
     compile(&program, "cc", &flags);
     let mut command = machine.command(ALICE, &program);
-    is_found_without_fault(&mut machine, &mut command, Whose::OthersToo);
-}
-
-#[test]
-fn valgrind_finds_no_fault_in_what_asks_the_service() {
-    needs_root!();
-    let mut machine = Machine::new();
-    let program = machine.path("for-valgrind");
-    compile(&program, "cc", &["-g"]);
-    let mut command = machine.command(ALICE, Path::new("valgrind"));
-    command
-        .args(["--quiet", "--leak-check=full", "--error-exitcode=9"])
-        .arg("--errors-for-leak-kinds=definite")
-        // The data on other threads' stacks is lost in a forked child.
-        .arg("--child-silent-after-fork=yes")
-        .arg(program);
-    // It does not know pidfds (3.19), which the guard needs.
-    is_found_without_fault(&mut machine, &mut command, Whose::Own);
+    is_found_without_fault(&mut machine, &mut command);
 }

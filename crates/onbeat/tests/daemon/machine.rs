@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::common::{Mortal, eventually};
 use crate::copied::copy_program;
+pub(crate) use crate::tasks::{is_reserved, reserved_thread, tids};
 
 /// A user whom every Debian knows (the bus turns strangers away) and no process uses: `games`.
 pub(crate) const ALICE: u32 = 5;
@@ -369,23 +370,8 @@ impl Client {
     }
 }
 
-/// The threads of a process, the first one first.
-pub(crate) fn tids(pid: u32) -> Vec<u32> {
-    let mut tids: Vec<u32> = std::fs::read_dir(format!("/proc/{pid}/task"))
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .collect();
-    tids.sort_unstable();
-    tids
-}
-
 pub(crate) fn policy(tid: u32) -> Policy {
     Attributes::get(tid).expect("the thread lives").policy
-}
-
-pub(crate) fn is_reserved(tid: u32) -> bool {
-    Attributes::get(tid).is_ok_and(|now| matches!(now.policy, Policy::Deadline(_)))
 }
 
 pub(crate) fn is_ordinary(tid: u32) -> bool {

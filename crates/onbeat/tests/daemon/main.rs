@@ -44,6 +44,8 @@ mod serving;
 mod soak;
 mod sound;
 mod storms;
+#[path = "../common/tasks.rs"]
+mod tasks;
 #[path = "../terminal/mod.rs"]
 mod terminal;
 mod throttled;

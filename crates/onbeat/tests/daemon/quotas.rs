@@ -5,7 +5,9 @@ use std::time::Duration;
 use onbeat_act::attributes::{Attributes, Fair, Policy};
 
 use crate::common::{eventually, needs_root};
-use crate::machine::{ALICE, BOB, Client, MALLORY, Machine, ROOT, is_reserved, policy, tids};
+use crate::machine::{
+    ALICE, BOB, Client, MALLORY, Machine, ROOT, is_reserved, policy, reserved_thread, tids,
+};
 
 /// A tenth of a CPU.
 const TENTH: &str = "1000000 10000000 10000000";
@@ -146,10 +148,7 @@ fn who_asks_for_more_than_his_quota_has_nobody_make_room() {
     let mallorys = machine.sleeper(MALLORY);
     let [mut alice, mut mallory] = [ALICE, MALLORY].map(|uid| machine.client(uid));
     alice.done(&format!("track {}", workload.id()));
-    let thread = eventually("a reservation", || {
-        let mut threads = tids(workload.id()).into_iter();
-        threads.find(|&tid| is_reserved(tid))
-    });
+    let thread = reserved_thread(workload.id());
     for _ in 0..50 {
         // It fits if all others are given the minimum.
         let ask = format!("reserve {} 8300000 10000000 10000000", mallorys.id());

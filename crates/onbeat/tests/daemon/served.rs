@@ -9,7 +9,9 @@ use serde_json::Value;
 use crate::common::{Mortal, eventually, needs_root};
 use crate::copied::copy_program;
 use crate::documented::{documented, written};
-use crate::machine::{ALICE, Machine, as_itself, is_ordinary, is_reserved, policy, tids};
+use crate::machine::{
+    ALICE, Machine, as_itself, is_ordinary, is_reserved, policy, reserved_thread,
+};
 
 /// onbeat where users may execute it.
 fn installed(machine: &Machine) -> PathBuf {
@@ -41,13 +43,6 @@ fn child_of(pid: u32, name: &str) -> u32 {
         let child: u32 = children.split_whitespace().next()?.parse().ok()?;
         let comm = std::fs::read_to_string(format!("/proc/{child}/comm")).ok()?;
         (comm.trim() == name).then_some(child)
-    })
-}
-
-fn reserved_thread(process: u32) -> u32 {
-    eventually("a reservation", || {
-        let mut threads = tids(process).into_iter();
-        threads.find(|&tid| is_reserved(tid))
     })
 }
 

@@ -4,8 +4,8 @@
 use std::process::Command;
 
 use crate::capabilities::of_the_unit;
-use crate::common::{eventually, needs_root, skip};
-use crate::machine::{ALICE, Machine, is_ordinary, is_reserved, tids};
+use crate::common::{needs_root, skip};
+use crate::machine::{ALICE, Machine, is_ordinary, reserved_thread};
 use crate::own_state::state_files;
 
 const UNIT: &str = include_str!("../../../../packaging/systemd/onbeat.service");
@@ -172,11 +172,7 @@ fn the_service_works_in_the_sandbox_of_its_unit() {
     let mut alice = machine.client(ALICE);
     alice.done(&format!("reserve {} {TENTH}", sleeper.id()));
     alice.done(&format!("track {}", workload.id()));
-    let thread = eventually("a reservation", || {
-        tids(workload.id())
-            .into_iter()
-            .find(|&tid| is_reserved(tid))
-    });
+    let thread = reserved_thread(workload.id());
     assert_eq!(machine.end(libc::SIGTERM), Some(0), "{}", machine.log());
     assert!(is_ordinary(sleeper.id()) && is_ordinary(thread));
     assert_eq!(state_files(&state), 0);

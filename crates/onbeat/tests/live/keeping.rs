@@ -97,28 +97,3 @@ fn what_an_administrator_sets_by_hand_stays() {
     assert_eq!(onbeat.status(), Some(0));
     assert_eq!(Attributes::get(tid).ok(), Some(by_hand));
 }
-
-#[test]
-fn a_dry_run_changes_nothing_and_logs_what_it_would_have_done() {
-    needs_root!();
-    let folder = Folder::new();
-    let program = working(&["beat:50000/4000"]);
-    let before = scheduling(program.id());
-    let mut onbeat = Mortal::spawn(
-        folder
-            .keep("attach")
-            .args(["--dry-run", &program.id().to_string()]),
-    );
-    eventually("a decision", || {
-        folder
-            .log()
-            .into_iter()
-            .find(|entry| entry["what"] == "reserved")
-    });
-    assert_eq!(scheduling(program.id()), before);
-    let own = Attributes::get(onbeat.id()).expect("it runs");
-    assert!(matches!(own.policy, Policy::Other(_)), "{own:?}");
-    assert_eq!(folder.state_files(), 0);
-    onbeat.signal(libc::SIGTERM);
-    assert_eq!(onbeat.status(), Some(0));
-}

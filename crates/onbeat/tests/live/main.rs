@@ -29,6 +29,8 @@ mod pair;
 mod paths;
 mod programs;
 mod seen;
+#[path = "../common/tasks.rs"]
+mod tasks;
 mod telling;
 #[path = "../terminal/mod.rs"]
 mod terminal;
@@ -39,9 +41,10 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use common::{Mortal, eventually, needs_root};
-use onbeat_act::attributes::{Attributes, Policy};
+use onbeat_act::attributes::Attributes;
 use own_state::{onbeat, state_files};
 use serde_json::Value;
+use tasks::{is_reserved, reserved_thread, tids};
 
 /// How long something that must come may take on a stalled machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -123,34 +126,12 @@ fn working(threads: &[&str]) -> Mortal {
     workload
 }
 
-/// The threads of a process, the first one first.
-fn tids(pid: u32) -> Vec<u32> {
-    let mut tids: Vec<u32> = std::fs::read_dir(format!("/proc/{pid}/task"))
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .collect();
-    tids.sort_unstable();
-    tids
-}
-
 /// The present scheduling of each thread of a process.
 fn scheduling(pid: u32) -> Vec<(u32, Attributes)> {
     tids(pid)
         .into_iter()
         .map(|tid| (tid, Attributes::get(tid).expect("the thread lives")))
         .collect()
-}
-
-fn is_reserved(tid: u32) -> bool {
-    Attributes::get(tid).is_ok_and(|now| matches!(now.policy, Policy::Deadline(_)))
-}
-
-/// Some thread of the process that holds a reservation, as soon as there is one.
-fn reserved_thread(pid: u32) -> u32 {
-    eventually("a reservation", || {
-        tids(pid).into_iter().find(|&tid| is_reserved(tid))
-    })
 }
 
 fn stderr(output: &Output) -> &str {

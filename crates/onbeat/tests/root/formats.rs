@@ -43,6 +43,7 @@ fn a_dry_run_logs_and_reports_the_fields_that_are_documented_and_changes_nothing
         })
     });
     assert_eq!(policy(beats.id()), libc::SCHED_OTHER);
+    assert_eq!(policy(attach.id()), libc::SCHED_OTHER);
     assert_eq!(entry["tid"], beats.id());
     let reservation = written(&entry["new"]);
     assert_eq!(

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 mod config;
 #[cfg(test)]
-#[path = "../../../../../crates/onbeat/src/cli/documented.rs"]
+#[path = "../../../../../crates/onbeat/src/cli/tests.rs"]
 mod documented;
 /// Whose command lines, flags and links are true, from the folder of the checkout.
 #[cfg(test)]
