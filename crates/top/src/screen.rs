@@ -118,6 +118,10 @@ pub fn show(
         }
         let pressed = turn(&keys)?;
         if pressed.intersects(PollFlags::HUP | PollFlags::ERR) {
+            // What is printed from now on has no reader, for which the macros would panic.
+            let nowhere = File::options().write(true).open("/dev/null")?;
+            rustix::stdio::dup2_stdout(&nowhere)?;
+            rustix::stdio::dup2_stderr(&nowhere)?;
             return Ok(());
         }
         if !pressed.is_empty() && event::poll(Duration::ZERO)? {
@@ -156,6 +160,6 @@ struct GivesBack;
 
 impl Drop for GivesBack {
     fn drop(&mut self) {
-        ratatui::restore();
+        let _ = ratatui::try_restore();
     }
 }

@@ -48,7 +48,7 @@ fn a_terminal_that_is_closed_ends_the_look_and_gives_all_back() {
     let mut onbeat = folder.keep("top");
     let mut screen = Terminal::start(onbeat.arg("--pid").arg(program.id().to_string()));
     screen.shows(&format!("process {}", program.id()));
-    screen.closes();
+    assert_eq!(screen.closes().code(), Some(0));
     assert_eq!(scheduling(program.id()), before);
     assert_eq!(folder.state_files(), 0);
 }
