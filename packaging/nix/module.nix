@@ -19,6 +19,7 @@ in
     systemd.packages = [ onbeat ];
     # NixOS does not read a unit's section Install. The unit speaks for RealtimeKit, which is therefore off.
     systemd.services.onbeat.wantedBy = [ "multi-user.target" ];
+    systemd.services.onbeat.aliases = [ "dbus-org.onbeat.Manager1.service" ];
     security.rtkit.enable = lib.mkForce false;
   };
 }

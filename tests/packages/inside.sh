@@ -60,6 +60,10 @@ eventually systemctl --quiet is-active onbeat || fail 'it does not run'
 [ "$(systemctl is-enabled onbeat)" = enabled ] || fail 'it is not started with the machine'
 [ ! -e /etc/systemd/system/rtkit-daemon.service ] || fail 'it stands in for RealtimeKit without being asked'
 grep -q 'systemctl disable --now onbeat' /tmp/apt || fail 'the installation does not say that the service runs'
+systemctl disable --now onbeat >/dev/null 2>&1
+busctl call org.onbeat.Manager1 /org/onbeat/Manager1 org.onbeat.Manager1 List >/dev/null 2>&1 && fail 'the bus starts it where it is disabled'
+systemctl enable onbeat >/dev/null 2>&1
+busctl call org.onbeat.Manager1 /org/onbeat/Manager1 org.onbeat.Manager1 List >/dev/null 2>&1 || fail 'the bus does not start it'
 [ "$(systemctl show --property=Type --value onbeat)" = notify ] || fail 'it does not say when it is ready'
 # There are no manual pages in a fresh Debian.
 systemd-analyze verify onbeat.service 2>&1 | grep onbeat | grep -v "'man " && fail 'systemd finds something wrong with its unit'
