@@ -91,7 +91,7 @@ const FILES: Entries = &[
     ),
     (
         "/var/cache/onbeat/, or /usr/lib/onbeat/ if that is there",
-        "The library that `--tracer preload` loads into root's programs.",
+        "The library that `--tracer preload` of `onbeat record` and `watch` loads into root's programs.",
     ),
 ];
 
@@ -108,7 +108,7 @@ const DAEMON_FILES: Entries = &[
 
 const ENVIRONMENT: Entries = &[(
     "ONBEAT_STATE_DIR",
-    "Another folder for the former scheduling; the flag --state-dir wins, where there is one.",
+    "Another folder for the former scheduling; --state-dir of `onbeat daemon`, `reserve` and `restore` wins.",
 )];
 
 /// The settings that `--config` takes. A term is a setting as it is typed, with its default or an
@@ -234,15 +234,15 @@ const TOP_EXAMPLES: Entries = &[
 const RUN_EXAMPLES: Entries = &[
     (
         "sudo onbeat run -- mplayer film.mkv",
-        "Reserve CPU time for a player until it ends.",
+        "Let a player go before other programs, when they want its CPUs, until it ends.",
     ),
     (
-        "sudo onbeat run --config prediction.spread=0.2 -- mplayer film.mkv",
-        "Reserve more than usual for jobs that vary.",
+        "sudo onbeat run --always --config prediction.spread=0.2 -- mplayer film.mkv",
+        "Reserve CPU time from its first periods on, and more than usual, for jobs that vary.",
     ),
     (
         "sudo onbeat run --also $(pidof Xorg) -- mplayer film.mkv",
-        "Reserve for the display server that draws its frames, too.",
+        "The same for the display server that draws its frames.",
     ),
     (
         "sudo onbeat run --always --dry-run --log decisions.jsonl -- mplayer film.mkv",
@@ -252,7 +252,7 @@ const RUN_EXAMPLES: Entries = &[
 
 const ATTACH_EXAMPLES: Entries = &[(
     "sudo onbeat attach --report report.json $(pidof pipewire)",
-    "Reserve for a running audio server until Ctrl-C, then write the figures to a file.",
+    "Serve a running audio server until Ctrl-C, then write the figures to a file.",
 )];
 
 const RECORD_EXAMPLES: Entries = &[

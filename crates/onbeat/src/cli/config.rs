@@ -40,6 +40,16 @@ impl FromStr for SettingSource {
     }
 }
 
+/// The setting, where a shell took the quotation marks of a text, too.
+fn with_quotes(setting: &str) -> String {
+    match setting.split_once('=') {
+        Some((key, value)) if toml::from_str::<toml::Table>(setting).is_err() => {
+            format!("{key}={}", toml::Value::from(value))
+        }
+        _ => setting.to_owned(),
+    }
+}
+
 impl ConfigOption {
     /// All settings together.
     pub(crate) fn read(&self) -> anyhow::Result<RunConfig> {
@@ -47,9 +57,24 @@ impl ConfigOption {
         for source in &self.sources {
             match source {
                 SettingSource::File(path) => file.read(path)?,
-                SettingSource::Setting(text) => file.parse(Path::new("--config"), text)?,
+                SettingSource::Setting(text) => {
+                    file.parse(Path::new("--config"), &with_quotes(text))?;
+                }
             }
         }
         file.config()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_needs_no_quotation_marks() {
+        assert_eq!(with_quotes("power.rule=band"), "power.rule=\"band\"");
+        for setting in ["a.b=0.2", "a.b=\"c\"", "a.b=true"] {
+            assert_eq!(with_quotes(setting), setting);
+        }
     }
 }
