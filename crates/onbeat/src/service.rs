@@ -10,7 +10,6 @@ use std::future::poll_fn;
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -30,7 +29,7 @@ use crate::cli::KeepOptions;
 use crate::commands::keep::write_report;
 use crate::history::{JobColumns, ThreadHistory};
 use crate::run_table;
-use onbeat_command::output::create;
+use onbeat_command::output::{Output, create};
 use onbeat_command::signals::Signals;
 
 const NAME: &str = "org.onbeat.Manager1";
@@ -97,7 +96,7 @@ pub(crate) struct ClientSession {
 /// The files that the user wants, and what they are made of.
 #[derive(Default)]
 struct Files {
-    report: Option<PathBuf>,
+    report: Option<Output>,
     log: Option<BufWriter<File>>,
     jobs: BTreeMap<TaskId, JobColumns>,
     decisions: VecDeque<Json>,
@@ -123,7 +122,7 @@ impl ClientSession {
             connect(PATIENCE).context("without sudo onbeat asks the system service, which cannot be reached (start it with 'sudo systemctl enable --now onbeat', or use sudo)")?;
         has_the_bus_numbers(&connection)?;
         let log = options.and_then(|options| options.log.as_deref());
-        let report = options.and_then(|options| options.report.clone());
+        let report = options.and_then(|options| options.report.as_deref());
         let now = onbeat_kernel::clock::now();
         Ok(Self {
             connection,
@@ -134,7 +133,7 @@ impl ClientSession {
             applications: BTreeMap::new(),
             files: Files {
                 log: log.map(create).transpose()?,
-                report,
+                report: Output::of(report)?,
                 began: now,
                 known_until: now,
                 ..Files::default()
@@ -382,7 +381,7 @@ impl Files {
         if let Some(log) = &mut self.log {
             log.flush().context("cannot write the log")?;
         }
-        let Some(path) = &self.report else {
+        let Some(output) = self.report.take() else {
             return Ok(());
         };
         let history = std::mem::take(&mut self.jobs).into_iter();
@@ -397,7 +396,7 @@ impl Files {
             history: history.collect(),
             decisions: &self.decisions,
         };
-        write_report(path, &served)
+        write_report(output, &served)
     }
 }
 

@@ -49,9 +49,9 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
 /// The bursts and jobs of the recording's threads, as `run --report` and `--perfetto` write them.
 fn write_history(recording: &Recording, args: &AnalyzeArgs) -> anyhow::Result<()> {
     let history = RunHistory::of(recording);
-    if let Some(path) = &args.report {
+    if let Some(output) = Output::of(args.report.as_deref())? {
         let elapsed_ns = recording.ended.since(recording.began);
-        write_report(path, &history.report(elapsed_ns, recording.lost))?;
+        write_report(output, &history.report(elapsed_ns, recording.lost))?;
     }
     if let Some(output) = Output::of(args.perfetto.as_deref())? {
         output.write(|file| history.write_timeline(file))?;

@@ -35,6 +35,7 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let mut controller = Controller::new(settings, actuator);
     let began = recording.began;
     let mut replayed = replayed(recording, args)?;
+    let report_file = Output::of(args.report.as_deref())?;
     let perfetto = Output::of(args.perfetto.as_deref())?;
     let mut log = Some(LogOutput {
         file: args.log.as_deref().map(create).transpose()?,
@@ -65,8 +66,8 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
 
     let history = history.into_inner();
     let closing = Closing::new(&report, &time, report.elapsed, None, &history);
-    if let Some(path) = &args.report {
-        write_report(path, &closing)?;
+    if let Some(output) = report_file {
+        write_report(output, &closing)?;
     }
     if let Some(output) = perfetto {
         output.write(|file| history.write_timeline(file))?;

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::process::{self, ExitCode};
 
 use anyhow::Context;
+use onbeat_act::attributes::Attributes;
 use onbeat_control::Next;
 use onbeat_sense::identity;
 use onbeat_sense::preparation::Preparation;
@@ -30,6 +31,7 @@ pub(super) fn start(
     view: Option<LiveView>,
 ) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
+    tell_nice(keep);
     let is_watched = view.is_some();
     let fork = |preparation| {
         let gated = if is_watched {
@@ -49,6 +51,17 @@ pub(super) fn start(
     } else {
         program.code()
     })
+}
+
+/// Says that the program inherits a nice value with which onbeat leaves it alone.
+pub(super) fn tell_nice(keep: &KeepOptions) {
+    let own = Attributes::get(process::id()).ok();
+    if let Some(nice @ 1..) = own.and_then(|own| own.nice()).filter(|_| !keep.quiet) {
+        eprintln!(
+            "onbeat: the program begins with the nice value {nice}, and onbeat leaves threads alone \
+             that have one above 0: start onbeat without it"
+        );
+    }
 }
 
 /// A program that has begun and is not tracked yet.

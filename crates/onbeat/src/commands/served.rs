@@ -10,7 +10,7 @@ use onbeat_act::{may_reserve, task};
 use onbeat_control::Next;
 use onbeat_model::TaskId;
 
-use super::run::ChildProgram;
+use super::run::{ChildProgram, tell_nice};
 use crate::cli::{AttachArgs, ReserveArgs, RunArgs, ServiceOption};
 use crate::service::{ClientRequest, ClientSession};
 use onbeat_command::child::{Gated, ProgramEnd};
@@ -66,6 +66,7 @@ fn refuse_others(option: &ServiceOption) -> anyhow::Result<()> {
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
     let keep = &args.keep;
+    tell_nice(keep);
     let mut held = ClientSession::new(Some(keep))?;
     let gated = Gated::fork(&args.command).context("cannot start a process")?;
     for pid in std::iter::once(gated.pid()).chain(keep.also.iter().copied()) {

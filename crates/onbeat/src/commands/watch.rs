@@ -33,6 +33,7 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
     };
     let mut tracer =
         start_tracer::start(args.tracing.choice(), &wants, args.quiet).context("cannot trace")?;
+    let report_file = Output::of(args.report.as_deref())?;
     let perfetto = Output::of(args.perfetto.as_deref())?;
     let follow = Follow::with(args.children);
     let gated =
@@ -46,8 +47,8 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
     }
     let mut program = ChildProgram::new(gated.open()?);
     let heard = WatchedThreads::listen(&mut tracer, &mut program, &signals, !args.quiet)?;
-    if let Some(path) = &args.report {
-        write_report(path, &heard.history.report(heard.lasted, heard.lost))?;
+    if let Some(output) = report_file {
+        write_report(output, &heard.history.report(heard.lasted, heard.lost))?;
     }
     if let Some(output) = perfetto {
         output.write(|file| heard.history.write_timeline(file))?;

@@ -51,6 +51,36 @@ fn the_exit_status_is_the_program_s() {
     assert_eq!(status(&["/"]), Some(126));
 }
 
+#[test]
+fn a_file_that_cannot_be_written_is_told_before_the_program_begins() {
+    needs_root!();
+    let folder = Folder::new();
+    let begun = folder.path("begun");
+    for option in ["--report", "--log", "--perfetto"] {
+        let mut run = folder.onbeat();
+        let run = run.args(["run", option, "/nowhere/file", "--", "touch"]);
+        let output = run.arg(&begun).output().expect("onbeat starts");
+        assert_eq!(output.status.code(), Some(125), "{option}");
+        assert!(stderr(&output).contains("cannot write /nowhere/file"));
+        assert!(!begun.exists(), "{option}");
+    }
+}
+
+#[test]
+fn a_program_with_a_nice_value_is_told_that_it_is_left_alone() {
+    needs_root!();
+    let folder = Folder::new();
+    let mut nice = Command::new("nice");
+    nice.args(["-n", "5"]).arg(env!("CARGO_BIN_EXE_onbeat"));
+    let nice = nice.args(["run", "--dry-run", "--", "true"]);
+    let output = nice
+        .env("ONBEAT_STATE_DIR", folder.state())
+        .output()
+        .expect("onbeat starts");
+    let messages = stderr(&output);
+    assert!(messages.contains("the nice value 5"), "{messages}");
+}
+
 /// The output of `script` under `onbeat run` with these options.
 fn printed(folder: &Folder, options: &[&str], script: &str) -> String {
     let mut run = folder.keep("run");

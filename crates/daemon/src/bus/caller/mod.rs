@@ -162,7 +162,14 @@ impl Callers {
                 "that needs the permission {name} of polkit, which is not here: install it, or write without-polkit = \
                  true under [realtimekit] in onbeat.toml"
             ),
-            _ => format!("that needs the permission {name} of polkit"),
+            _ => format!(
+                "that needs the permission {name} of polkit: {}",
+                match action {
+                    Action::ManageOwnTasks | Action::MakeRealTime | Action::MakeHighPriority =>
+                        "who sits at the machine has it, and an administrator gives it to others by a rule of polkit",
+                    Action::ManageOtherTasks | Action::Reload => "administrators have it",
+                }
+            ),
         }))
     }
 }

@@ -48,6 +48,7 @@ pub(crate) struct PreparedRun<'a> {
     options: &'a KeepOptions,
     config: RunConfig,
     log: Option<BufWriter<File>>,
+    report: Option<Output>,
     perfetto: Option<Output>,
     metrics: Option<Metrics>,
     view: Option<LiveView>,
@@ -126,6 +127,7 @@ impl<'a> PreparedRun<'a> {
         }
         let config = config_of(options)?;
         let log = options.log.as_deref().map(create).transpose()?;
+        let report = Output::of(options.report.as_deref())?;
         let perfetto = Output::of(options.perfetto.as_deref())?;
         let metrics = options.metrics.as_ref().map(Metrics::open).transpose()?;
         if let Some(metrics) = metrics.as_ref().filter(|_| !options.quiet) {
@@ -135,6 +137,7 @@ impl<'a> PreparedRun<'a> {
             options,
             config,
             log,
+            report,
             perfetto,
             metrics,
             view,
@@ -183,7 +186,7 @@ impl<'a> PreparedRun<'a> {
         };
         let sensor = start_tracer::start(options.tracer.choice(), &wants, options.quiet)
             .context("cannot trace")?;
-        let wants_history = self.perfetto.is_some() || options.report.is_some();
+        let wants_history = self.perfetto.is_some() || self.report.is_some();
         Ok(Keeper {
             prepared: self,
             sensor,
@@ -365,8 +368,8 @@ impl Keeper<'_> {
         let history = self.history.take().unwrap_or_default().into_inner();
         let elapsed = OwnTime::now().at.since(since.at);
         let closing = Closing::new(report, since, elapsed, energy_uj, &history);
-        if let Some(path) = &self.prepared.options.report {
-            write_report(path, &closing)?;
+        if let Some(output) = self.prepared.report.take() {
+            write_report(output, &closing)?;
         }
         if let Some(output) = self.prepared.perfetto.take() {
             output.write(|file| history.write_timeline(file))?;
@@ -376,6 +379,9 @@ impl Keeper<'_> {
                 "{}",
                 run_table::of(report, Some(closing.loop_cpu), energy_uj)
             );
+            if self.prepared.options.dry_run {
+                eprintln!("This was a dry run: nothing was changed.");
+            }
         }
         Ok(())
     }
@@ -437,8 +443,8 @@ fn cpufreq(state: &Path) -> anyhow::Result<Cpufreq> {
 }
 
 /// One object, as `--report` has it.
-pub(crate) fn write_report(path: &Path, report: &impl Serialize) -> anyhow::Result<()> {
-    Output::create(path)?.write(|mut file| {
+pub(crate) fn write_report(output: Output, report: &impl Serialize) -> anyhow::Result<()> {
+    output.write(|mut file| {
         serde_json::to_writer(&mut file, report)?;
         writeln!(file)?;
         file.flush()
