@@ -1,5 +1,5 @@
 //! A program whose audio thread is promoted by the library that Firefox and cubeb use,
-//! audio_thread_priority.
+//! audio_thread_priority, or with a budget in microseconds as its argument by onbeat-client.
 //!
 //! It prints the thread's number, or the error; the thread then works for 1 ms every 10 ms.
 
@@ -12,12 +12,27 @@ const PERIOD: Duration = Duration::from_millis(10);
 const WORK: Duration = Duration::from_millis(1);
 
 fn main() {
-    let audio = std::thread::spawn(|| {
+    let budget = std::env::args().nth(1).map(|us| {
+        let us = us.parse().expect("a budget in microseconds");
+        Duration::from_micros(us)
+    });
+    let audio = std::thread::spawn(move || {
         // As many frames as are played in a period.
-        match promote_current_thread_to_real_time(RATE_HZ / 100, RATE_HZ) {
+        let frames = RATE_HZ / 100;
+        let mut kept = None;
+        let promoted = if budget.is_some() {
+            let asked = onbeat_client::keep_audio_thread(frames, RATE_HZ, budget);
+            asked
+                .map(|it| kept = Some(it))
+                .map_err(|error| error.to_string())
+        } else {
+            let asked = promote_current_thread_to_real_time(frames, RATE_HZ);
+            asked.map(drop).map_err(|error| format!("{error:?}"))
+        };
+        match promoted {
             // SAFETY: gettid takes nothing and always succeeds.
-            Ok(_) => println!("{}", unsafe { libc::gettid() }),
-            Err(error) => println!("error {error:?}"),
+            Ok(()) => println!("{}", unsafe { libc::gettid() }),
+            Err(error) => println!("error {error}"),
         }
         let mut next = Instant::now();
         loop {
