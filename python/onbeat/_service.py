@@ -23,7 +23,7 @@ _PATIENCE_S = 60.0
 class ServiceError(RuntimeError):
     """The service has not done it. The text says what happened, to which task, and what to do.
 
-    `name` is that of the service's error without `org.onbeat.Error.` (docs/daemon.md), the bus's
+    `name` is that of the service's error without `org.onbeat.Error.` (docs/bus.md), the bus's
     own error, or `Unreachable` if there is no bus, no service or no answer. `task` is the number of
     the task; None if it was about none.
     """

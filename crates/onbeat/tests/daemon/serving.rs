@@ -10,7 +10,7 @@ use crate::PATIENCE;
 use crate::common::needs_root;
 use crate::machine::{ALICE, Machine};
 
-const DOCUMENTED: &str = include_str!("../../../../docs/daemon.md");
+const DOCUMENTED: &str = include_str!("../../../../docs/bus.md");
 
 fn attribute<'a>(tag: &'a str, name: &str) -> &'a str {
     let found = tag.split_once(&format!("{name}=\""));
