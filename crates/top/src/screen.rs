@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc::TryRecvError;
 use std::time::Duration;
 
+use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event};
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
@@ -18,10 +19,9 @@ use crate::{Feed, Model};
 
 /// How long to wait for a key before it is looked for news, a signal, or another size of the
 /// terminal.
-const TURN: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 100_000_000,
-};
+const TURN: Duration = Duration::from_millis(100);
+/// What poll says of a terminal that was closed.
+const GONE: PollFlags = PollFlags::HUP.union(PollFlags::ERR);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScreenLook {
@@ -93,11 +93,29 @@ pub fn show(
     model: &mut Model,
     feed: &Feed,
     look: &ScreenLook,
-    mut stop: impl FnMut() -> bool,
+    stop: impl FnMut() -> bool,
 ) -> io::Result<()> {
     let keys = keys()?;
     let mut terminal = ratatui::try_init()?;
     let _back = GivesBack;
+    let shown = show_on(&mut terminal, &keys, (model, feed, look), stop);
+    if !turn(&keys, Duration::ZERO)?.intersects(GONE) {
+        return shown;
+    }
+    // What is printed from now on has no reader, for which the macros would panic: also what gives
+    // the terminal back.
+    let nowhere = File::options().write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdout(&nowhere)?;
+    rustix::stdio::dup2_stderr(&nowhere)?;
+    Ok(())
+}
+
+fn show_on(
+    terminal: &mut DefaultTerminal,
+    keys: &OwnedFd,
+    (model, feed, look): (&mut Model, &Feed, &ScreenLook),
+    mut stop: impl FnMut() -> bool,
+) -> io::Result<()> {
     let mut is_new = true;
     let mut drawn = Rect::default();
     while !stop() {
@@ -116,12 +134,8 @@ pub fn show(
             terminal.draw(|frame| draw(model, look, frame.area(), frame.buffer_mut()))?;
             (is_new, drawn) = (false, area);
         }
-        let pressed = turn(&keys)?;
-        if pressed.intersects(PollFlags::HUP | PollFlags::ERR) {
-            // What is printed from now on has no reader, for which the macros would panic.
-            let nowhere = File::options().write(true).open("/dev/null")?;
-            rustix::stdio::dup2_stdout(&nowhere)?;
-            rustix::stdio::dup2_stderr(&nowhere)?;
+        let pressed = turn(keys, TURN)?;
+        if pressed.intersects(GONE) {
             return Ok(());
         }
         if !pressed.is_empty() && event::poll(Duration::ZERO)? {
@@ -148,9 +162,10 @@ fn keys() -> io::Result<OwnedFd> {
 
 /// Waits for a key, or a turn's time. crossterm alone would read from a terminal that is gone for
 /// ever.
-fn turn(keys: &OwnedFd) -> io::Result<PollFlags> {
+fn turn(keys: &OwnedFd, time: Duration) -> io::Result<PollFlags> {
+    let time = Timespec::try_from(time).map_err(io::Error::other)?;
     let mut keys = [PollFd::new(keys, PollFlags::IN)];
-    match rustix::event::poll(&mut keys, Some(&TURN)) {
+    match rustix::event::poll(&mut keys, Some(&time)) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(keys[0].revents()),
         Err(error) => Err(error.into()),
     }
