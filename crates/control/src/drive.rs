@@ -1,41 +1,8 @@
 //! Polls the sensor and turns the controller, until there are no more events.
 
-use onbeat_model::{Actuator, Flow, Sensor, Span, TaskId};
+use onbeat_model::{Actuator, Flow, Sensor, Span};
 
 use crate::Controller;
-
-/// The CPU time of tasks and applications. A function of a task suffices.
-pub trait CpuTime {
-    fn executed(&mut self, task: TaskId) -> Option<Span>;
-
-    fn assign(&mut self, _task: TaskId, _application: u32) {}
-
-    fn spent(&mut self, _application: u32) -> Option<Span> {
-        None
-    }
-}
-
-impl<F: FnMut(TaskId) -> Option<Span>> CpuTime for F {
-    fn executed(&mut self, task: TaskId) -> Option<Span> {
-        self(task)
-    }
-}
-
-struct OfSensor<'a, S>(&'a mut S);
-
-impl<S: Sensor> CpuTime for OfSensor<'_, S> {
-    fn executed(&mut self, task: TaskId) -> Option<Span> {
-        self.0.executed(task)
-    }
-
-    fn assign(&mut self, task: TaskId, application: u32) {
-        self.0.assign(task, application);
-    }
-
-    fn spent(&mut self, application: u32) -> Option<Span> {
-        self.0.spent(application)
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -51,7 +18,7 @@ pub fn begin<S: Sensor, A: Actuator>(
 ) -> Result<(), S::Error> {
     let mut events = Vec::new();
     sensor.poll(Span::ZERO, &mut events)?;
-    controller.turn(&events, sensor.now(), &mut OfSensor(sensor));
+    controller.turn(&events, sensor.now(), sensor);
     Ok(())
 }
 
@@ -75,7 +42,7 @@ pub fn drive<S: Sensor, A: Actuator>(
         {
             controller.idle(idle, now);
         }
-        controller.turn(&events, now, &mut OfSensor(sensor));
+        controller.turn(&events, now, sensor);
         for partner in controller.partners_to_track() {
             // It has ended meanwhile, or may not be tracked: the path goes without it.
             if sensor.track_partner(partner.tid, partner.of).is_err() {

@@ -35,7 +35,7 @@ mod speed;
 mod task;
 mod timer;
 
-pub use drive::{CpuTime, Next, begin, drive};
+pub use drive::{Next, begin, drive};
 pub use dry_run::DryRun;
 pub use journal::Decision;
 pub use pipeline::Partner;

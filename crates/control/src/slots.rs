@@ -27,6 +27,10 @@ impl<T: Default> BySlot<T> {
         self.states.get(slot).unwrap_or(&self.none)
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &T)> {
+        self.states.iter().enumerate()
+    }
+
     pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut T {
         if slot >= self.states.len() {
             self.states.resize_with(slot + 1, T::default);

@@ -8,6 +8,10 @@
 
 use onbeat_model::{Reservation, Span};
 
+/// Up to this part of its period a runtime counts as so long: a twentieth of that is a thousandth
+/// of a CPU, and less is not worth a system call.
+const SHORT: u64 = 50;
+
 /// How much a grant must differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Thresholds {
@@ -69,6 +73,13 @@ impl Hysteresis {
         worth_it
     }
 
+    /// Whether it is a raise that is made at once.
+    #[must_use]
+    pub fn is_raise(&self, held: Option<Reservation>, granted: Option<Reservation>) -> bool {
+        let bandwidth = |it: Option<Reservation>| it.map_or(0.0, |it| it.bandwidth().as_cpus());
+        bandwidth(granted) > bandwidth(held) * (1.0 + self.thresholds.raise)
+    }
+
     /// Starts counting anew, as after a reservation was changed by other means.
     pub fn forget(&mut self) {
         *self = Self::new(self.thresholds);
@@ -80,10 +91,10 @@ impl Hysteresis {
     }
 
     fn change(&mut self, held: Reservation, granted: Reservation) -> Option<Reservation> {
-        let now = held.runtime();
-        let wanted = granted.runtime();
-        let more = (wanted - now).ratio(now);
-        let less = (now - wanted).ratio(now);
+        let (now, wanted) = (held.runtime(), granted.runtime());
+        let whole = now.max(held.period() / SHORT);
+        let more = (wanted - now).ratio(whole);
+        let less = (now - wanted).ratio(whole);
         if more >= self.thresholds.raise {
             return Some(granted);
         }

@@ -1,53 +1,42 @@
-//! Makes adjustments of the reservations in force from requests, in their right order.
+//! All requests, and the adjustments of the reservations in force that follow from them, in their
+//! right order.
 //!
 //! If all requests fit, each that changed is granted whole, up to the cap of one task. If not, all
-//! requests are looked at, and compressed.
+//! are looked at, and compressed.
 
 use std::collections::HashMap;
-use std::vec::IntoIter;
 
-use onbeat_decide::supervisor::{self, Limits, Request, SupervisorOutcome};
+use onbeat_decide::hysteresis::{Hysteresis, Thresholds};
+use onbeat_decide::supervisor::{self, GaveWay, GrantReason, Limits, Request};
 use onbeat_model::{Bandwidth, Refusal, Reservation, TaskId};
 
 use super::bandwidth;
-use super::filter::is_worth_raising;
-use super::request::RequestRecord;
-use super::requests::{RequestIndex, RequestTable};
 use crate::Why;
 use crate::slots::{BySlot, Slot};
 
-/// All requests, and what has changed about them since the last arbitration.
 pub(crate) struct Arbiter {
-    pub(super) requests: RequestTable,
-    pub(super) claims: BySlot<RequestRecord>,
+    threads: BySlot<RequestRecord>,
+    /// What all requests together want.
+    sum: Bandwidth,
     limits: Limits,
+    /// The threads whose requests changed since the last arbitration.
     changed: Vec<Slot>,
     /// Not every request was granted whole.
-    pub(super) is_compressed: bool,
+    is_compressed: bool,
     /// The next arbitration looks at all requests.
-    pub(super) is_stale: bool,
+    is_stale: bool,
 }
 
-pub(crate) struct Arbitration {
-    limits: Limits,
-    changed: Vec<Slot>,
-    next: usize,
-    stage: ArbitrationStage,
-}
-
-enum ArbitrationStage {
-    /// All fits: each that changed is granted whole.
-    Each,
-    All,
-    Adjusting {
-        adjustments: IntoIter<Adjustment>,
-        is_compressed: bool,
-    },
+#[derive(Debug, Default)]
+struct RequestRecord {
+    request: Option<Request>,
+    hysteresis: Hysteresis,
+    /// Why it is to be settled in the next arbitration.
+    asked: Option<Why>,
 }
 
 pub(crate) struct Adjustment {
     pub(crate) slot: Slot,
-    pub(crate) held: Option<Reservation>,
     pub(crate) target: Option<Reservation>,
     pub(crate) why: Why,
 }
@@ -55,8 +44,8 @@ pub(crate) struct Adjustment {
 impl Arbiter {
     pub(crate) fn new(limits: Limits) -> Self {
         Self {
-            requests: RequestTable::default(),
-            claims: BySlot::default(),
+            threads: BySlot::default(),
+            sum: Bandwidth::ZERO,
             limits,
             changed: Vec::new(),
             is_compressed: false,
@@ -78,39 +67,106 @@ impl Arbiter {
         self.is_stale = true;
     }
 
-    pub(crate) const fn has_changes(&self) -> bool {
-        !self.changed.is_empty()
-    }
-
     /// The threads whose requests changed since the last arbitration.
     pub(crate) fn changed(&self) -> &[Slot] {
         &self.changed
     }
 
-    pub(crate) fn requests(&self) -> &[Request] {
-        self.requests.requests()
+    pub(crate) fn requests(&self) -> impl Iterator<Item = (Slot, &Request)> {
+        let all = self.threads.iter();
+        all.filter_map(|(slot, thread)| Some((slot, thread.request.as_ref()?)))
     }
 
-    /// The slot of the thread whose request is at `place`.
-    pub(crate) fn slot(&self, place: RequestIndex) -> Option<Slot> {
-        self.requests.slot(place)
+    /// A new thread is in `slot`, whose request changes at these `thresholds`.
+    pub(crate) fn enter(&mut self, slot: Slot, thresholds: Thresholds) {
+        *self.threads.get_mut(slot) = RequestRecord {
+            hysteresis: Hysteresis::new(thresholds),
+            ..RequestRecord::default()
+        };
+    }
+
+    pub(crate) fn forget(&mut self, slot: Slot) {
+        self.threads.take(slot);
+        self.changed.retain(|&other| other != slot);
+    }
+
+    pub(crate) fn has_request(&self, slot: Slot) -> bool {
+        self.threads.get(slot).request.is_some()
+    }
+
+    pub(crate) fn wanted(&self, slot: Slot) -> Option<Reservation> {
+        Some(self.threads.get(slot).request?.wanted)
+    }
+
+    /// The thread's demand has changed, to what `wanted` would serve: what it is to request now, if
+    /// the difference from its present request is worth it.
+    pub(crate) fn consider(&mut self, slot: Slot, wanted: Reservation) -> Option<Reservation> {
+        let former = self.wanted(slot);
+        let thread = self.threads.get_mut(slot);
+        thread.hysteresis.consider(former, wanted)
+    }
+
+    /// Has the next change of the thread's demand count from the beginning.
+    pub(crate) fn forget_changes(&mut self, slot: Slot) {
+        self.threads.get_mut(slot).hysteresis.forget();
     }
 
     /// Settles the thread's request in this turn. If there are several reasons, the last one
     /// counts, but a change of demand counts only alone.
     pub(crate) fn ask(&mut self, slot: Slot, why: Why) {
-        let claim = self.claims.get_mut(slot);
-        if claim.asked.is_none() {
+        let thread = self.threads.get_mut(slot);
+        if thread.asked.is_none() {
             self.changed.push(slot);
         }
-        if claim.asked.is_none() || !matches!(why, Why::Demand { .. }) {
-            claim.asked = Some(why);
+        if thread.asked.is_none() || !matches!(why, Why::Demand { .. }) {
+            thread.asked = Some(why);
         }
     }
 
-    pub(crate) fn forget(&mut self, slot: Slot) {
-        self.claims.take(slot);
-        self.changed.retain(|&other| other != slot);
+    pub(crate) fn put(&mut self, slot: Slot, request: Request) {
+        let before = self.threads.get_mut(slot).request.replace(request);
+        let before = before.map(|before| before.wanted);
+        self.sum = self.sum - bandwidth(before) + request.wanted.bandwidth();
+    }
+
+    /// Requests `wanted` for the thread, never to be compressed.
+    pub(crate) fn put_fixed(&mut self, slot: Slot, task: TaskId, wanted: Reservation) {
+        let request = Request {
+            task,
+            wanted,
+            least: wanted.bandwidth(),
+            weight: 1.0,
+        };
+        self.put(slot, request);
+    }
+
+    /// Lowers the thread's request to `wanted`. False if there is none.
+    pub(crate) fn lower(&mut self, slot: Slot, wanted: Reservation) -> bool {
+        let Some(request) = self.threads.get(slot).request else {
+            return false;
+        };
+        let request = Request {
+            wanted,
+            least: request.least.min(wanted.bandwidth()),
+            ..request
+        };
+        self.put(slot, request);
+        true
+    }
+
+    pub(crate) fn weigh(&mut self, slot: Slot, weight: f64) {
+        let request = &mut self.threads.get_mut(slot).request;
+        if let Some(request) = request.as_mut().filter(|request| request.weight != weight) {
+            request.weight = weight;
+            self.is_stale |= self.is_compressed;
+        }
+    }
+
+    pub(crate) fn withdraw(&mut self, slot: Slot) {
+        if let Some(request) = self.threads.get_mut(slot).request.take() {
+            self.sum = self.sum - request.wanted.bandwidth();
+            self.is_stale |= self.is_compressed;
+        }
     }
 
     /// Tests whether `wanted` fits whole beside the reservations promised to others.
@@ -123,10 +179,8 @@ impl Arbiter {
                 advice: format!("no task may have more than {}", self.limits.per_task),
             });
         }
-        let others: Bandwidth = (0..self.requests.requests().len())
-            .filter(|&place| self.requests.slot(place) != Some(slot))
-            .filter_map(|place| Some(self.requests.request(place)?.least))
-            .sum();
+        let others = self.requests().filter(|(other, _)| *other != slot);
+        let others: Bandwidth = others.map(|(_, request)| request.least).sum();
         if others + bandwidth > self.limits.total {
             return Err(Refusal::NoRoom {
                 wanted: bandwidth,
@@ -139,166 +193,61 @@ impl Arbiter {
         Ok(())
     }
 
-    /// Begins an arbitration, if one is due. No more than `admitted` is handed out, if the kernel
-    /// has admitted no more.
-    pub(crate) fn begin(
+    /// What is to be changed for the requests, those reservations first that shrink, so that there
+    /// is room for the others at any moment; none if no request changed. No more than `admitted` is
+    /// handed out, if the kernel has admitted no more.
+    pub(crate) fn arbitrate(
         &mut self,
         held: &dyn Fn(Slot) -> Option<Reservation>,
         admitted: Option<Bandwidth>,
-    ) -> Option<Arbitration> {
+    ) -> Option<Vec<Adjustment>> {
+        if self.changed.is_empty() && !self.is_stale {
+            return None;
+        }
         let limits = Limits {
             total: self.limits.total.min(admitted.unwrap_or(self.limits.total)),
             ..self.limits
         };
-        if self.changed.is_empty() && !self.is_stale {
-            return None;
-        }
-        let mut changed = std::mem::take(&mut self.changed);
-        let fits = self.requests.sum() <= limits.total;
-        let stage = if self.is_stale || self.is_compressed || !fits {
-            ArbitrationStage::All
-        } else {
-            // Reservations that shrink come first, so that there is room for the others at any
-            // moment.
-            changed.sort_by_key(|&slot| bandwidth(self.wanted(slot)) > bandwidth(held(slot)));
-            ArbitrationStage::Each
-        };
-        Some(Arbitration {
-            limits,
-            changed,
-            next: 0,
-            stage,
-        })
-    }
-
-    pub(crate) fn next(
-        &mut self,
-        arbitration: &mut Arbitration,
-        held: &dyn Fn(Slot) -> Option<Reservation>,
-    ) -> Option<Adjustment> {
-        loop {
-            match &mut arbitration.stage {
-                ArbitrationStage::Each => {
-                    let slot = arbitration.next_changed()?;
-                    let adjustment = self.grant(slot, held(slot), &arbitration.limits);
-                    if adjustment.is_some() {
-                        return adjustment;
-                    }
-                }
-                ArbitrationStage::All => {
-                    arbitration.stage = self.all(held, &arbitration.limits);
-                }
-                ArbitrationStage::Adjusting { adjustments, .. } => return adjustments.next(),
-            }
-        }
-    }
-
-    pub(crate) fn end(&mut self, arbitration: Arbitration) {
-        let ArbitrationStage::Adjusting { is_compressed, .. } = arbitration.stage else {
-            return;
-        };
-        self.is_compressed = is_compressed;
-        for slot in arbitration.changed {
-            self.claims.get_mut(slot).asked = None;
-        }
-    }
-
-    fn grant(
-        &mut self,
-        slot: Slot,
-        held: Option<Reservation>,
-        limits: &Limits,
-    ) -> Option<Adjustment> {
-        let why = self.claims.get_mut(slot).asked.take();
-        let request = self.request(slot)?;
-        let outcome = supervisor::arbitrate(std::slice::from_ref(request), limits);
-        let grant = outcome.grants.first()?;
-        Some(Adjustment {
-            slot,
-            held,
-            target: grant.reservation,
-            why: why?,
-        })
-    }
-
-    /// Looks at all requests, because not all fit, or all may fit again. Reservations that shrink
-    /// come first, so that there is room for the others.
-    fn all(
-        &mut self,
-        held: &dyn Fn(Slot) -> Option<Reservation>,
-        limits: &Limits,
-    ) -> ArbitrationStage {
-        self.is_stale = false;
-        let outcome = supervisor::arbitrate(self.requests.requests(), limits);
-        let is_compressed = outcome
-            .gave_way
-            .iter()
-            .any(|how| how.why != supervisor::GrantReason::TaskCap);
-        let mut adjustments = self.adjustments(held, &outcome, is_compressed);
-        adjustments.sort_by_key(Adjustment::raises);
-        ArbitrationStage::Adjusting {
-            adjustments: adjustments.into_iter(),
-            is_compressed,
-        }
-    }
-
-    fn adjustments(
-        &self,
-        held: &dyn Fn(Slot) -> Option<Reservation>,
-        outcome: &SupervisorOutcome,
-        is_compressed: bool,
-    ) -> Vec<Adjustment> {
-        let mut adjustments = Vec::new();
-        let gave_way = if is_compressed {
-            &*outcome.gave_way
-        } else {
-            &[]
-        };
-        let turns: HashMap<TaskId, usize> = (gave_way.iter().zip(1..))
-            .map(|(how, turn)| (how.task, turn))
-            .collect();
-        for (place, grant) in outcome.grants.iter().enumerate() {
-            let Some(slot) = self.requests.slot(place) else {
-                continue;
+        let changed = std::mem::take(&mut self.changed);
+        let (slots, requests): (Vec<Slot>, Vec<Request>) =
+            if self.is_stale || self.is_compressed || self.sum > limits.total {
+                self.requests().unzip()
+            } else {
+                let of = |&slot: &Slot| Some((slot, self.threads.get(slot).request?));
+                changed.iter().filter_map(of).unzip()
             };
-            let (held, asked) = (held(slot), self.claims.get(slot).asked.clone());
-            if held == grant.reservation {
+        let outcome = supervisor::arbitrate(&requests, &limits);
+        let gave_way = outcome.gave_way.iter();
+        self.is_compressed = gave_way.clone().any(|how| how.why != GrantReason::TaskCap);
+        self.is_stale = false;
+        let gave_way: HashMap<TaskId, (usize, GaveWay)> = (1..)
+            .zip(gave_way.filter(|_| self.is_compressed))
+            .map(|(turn, how)| (how.task, (turn, *how)))
+            .collect();
+        let (mut first, mut then) = (Vec::new(), Vec::new());
+        for (slot, grant) in slots.into_iter().zip(&outcome.grants) {
+            let (held, target) = (held(slot), grant.reservation);
+            let thread = self.threads.get(slot);
+            let raises = bandwidth(target) > bandwidth(held);
+            let is_trifle = raises && !thread.hysteresis.is_raise(held, target);
+            if held == target || (is_trifle && thread.asked.is_none()) {
                 continue;
             }
-            let raises = bandwidth(grant.reservation) > bandwidth(held);
-            if asked.is_none() && raises && !is_worth_raising(held, grant.reservation) {
-                continue;
-            }
-            let turn = turns.get(&grant.task).copied();
-            let why = match turn.and_then(|turn| Some((turn, *gave_way.get(turn - 1)?))) {
-                Some((turn, how)) => Why::GaveWay {
+            let why = match gave_way.get(&grant.task) {
+                Some(&(turn, how)) => Why::GaveWay {
                     turn,
                     of: gave_way.len(),
                     how,
                 },
-                None => asked.unwrap_or(Why::RoomAgain),
+                None => thread.asked.clone().unwrap_or(Why::RoomAgain),
             };
-            adjustments.push(Adjustment {
-                slot,
-                held,
-                target: grant.reservation,
-                why,
-            });
+            let order = if raises { &mut then } else { &mut first };
+            order.push(Adjustment { slot, target, why });
         }
-        adjustments
-    }
-}
-
-impl Arbitration {
-    fn next_changed(&mut self) -> Option<Slot> {
-        let slot = self.changed.get(self.next).copied();
-        self.next += 1;
-        slot
-    }
-}
-
-impl Adjustment {
-    fn raises(&self) -> bool {
-        bandwidth(self.target) > bandwidth(self.held)
+        for slot in changed {
+            self.threads.get_mut(slot).asked = None;
+        }
+        first.append(&mut then);
+        Some(first)
     }
 }

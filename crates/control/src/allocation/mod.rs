@@ -1,17 +1,13 @@
 //! From a thread's demand to what it is to have: requests, and how they are arbitrated.
 //!
 //! ```text
-//!  demand ──wanted──▶ consider ──▶ RequestTable ──arbiter──▶ Adjustment
+//!  demand ──wanted──▶ consider ──▶ requests ──arbitrate──▶ adjustments
 //! ```
 //!
 //! Nothing in this folder knows threads or the actuator: the run loop passes the adjustments to
-//! `enforcement`, one after the other, and tells the arbiter how much is in force before it asks
-//! for the next.
+//! `enforcement`, one after the other.
 
 pub(crate) mod arbiter;
-mod filter;
-mod request;
-mod requests;
 mod server;
 
 use onbeat_model::{Bandwidth, Reservation};

@@ -70,7 +70,7 @@ impl EnforcedThread {
 pub(crate) struct Context<'a> {
     pub(crate) tasks: &'a mut TaskTable,
     pub(crate) arbiter: &'a mut Arbiter,
-    pub(crate) timers: &'a mut TimerQueue<TimerEvent>,
+    pub(crate) timers: &'a mut TimerQueue,
     pub(crate) log: &'a mut DecisionLog,
     /// The factor by which the scheduler counts runtimes.
     pub(crate) scale: Option<f64>,
@@ -207,9 +207,7 @@ impl<A: Actuator> Enforcer<A> {
     }
 
     pub(crate) fn apply(&mut self, context: &mut Context<'_>, adjustment: Adjustment) -> Effects {
-        let Adjustment {
-            slot, target, why, ..
-        } = adjustment;
+        let Adjustment { slot, target, why } = adjustment;
         let server = self.servers.get(slot);
         if server.held() == target || !server.state.is_open() {
             return Effects::default();

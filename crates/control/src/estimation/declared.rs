@@ -40,7 +40,7 @@ impl Estimator {
         mark: &Mark,
         account: &mut ThreadAccount,
         settings: &Settings,
-        kind: impl FnOnce() -> PredictorKind,
+        kind: PredictorKind,
     ) -> MarkEffect {
         self.heard.last = self.heard.last.max(mark.at);
         account.marks.marks += 1;
@@ -68,7 +68,7 @@ impl Estimator {
         job: &Job,
         rhythm: Rhythm,
         settings: &Settings,
-        kind: impl FnOnce() -> PredictorKind,
+        kind: PredictorKind,
     ) -> MarkEffect {
         if let Some(lock) = self.state.lock_mut().filter(|lock| lock.is_declared()) {
             if let Some(planned) = lock.runtime() {
@@ -81,7 +81,6 @@ impl Estimator {
                 to: rhythm.period,
             }));
         }
-        let kind = kind();
         let declared = self.declared.as_ref();
         let overruns = declared.and_then(|declared| declared.told.overruns());
         self.state.lock_on(|dormant| {

@@ -267,7 +267,7 @@ impl Estimator {
         found: Option<Rhythm>,
         now: Instant,
         settings: &Settings,
-        kind: impl FnOnce() -> PredictorKind,
+        kind: PredictorKind,
     ) -> AnalysisOutcome {
         match (self.is_locked(), found) {
             (false, Some(rhythm)) => self.believe(rhythm, now, settings, kind),
@@ -365,7 +365,7 @@ impl Estimator {
         head: Rhythm,
         now: Instant,
         settings: &Settings,
-        kind: impl FnOnce() -> PredictorKind,
+        kind: PredictorKind,
     ) -> bool {
         let wakeups = self.bursts().map(|burst| burst.woke);
         let begin = pipeline::begin_of_work(wakeups, head.period);
@@ -381,7 +381,7 @@ impl Estimator {
             lock.derive(rhythm);
             return false;
         }
-        let lock = Lock::derived(rhythm, self.bursts(), now, kind(), settings);
+        let lock = Lock::derived(rhythm, self.bursts(), now, kind, settings);
         self.state.lock_on(|_| Box::new(lock));
         true
     }

@@ -41,7 +41,7 @@ impl Estimator {
         rhythm: Rhythm,
         now: Instant,
         settings: &Settings,
-        kind: impl FnOnce() -> PredictorKind,
+        kind: PredictorKind,
     ) -> AnalysisOutcome {
         let agrees = |other: Rhythm| same_period(other.period, rhythm.period);
         self.verification.confirmations = if self.verification.suspect.is_some_and(agrees) {
@@ -57,7 +57,6 @@ impl Estimator {
             return AnalysisOutcome::Same;
         }
         let bursts = self.analysis.analyser.bursts().count();
-        let kind = kind();
         let heard = self.analysis.analyser.bursts();
         self.state.lock_on(|dormant| {
             let Some(mut lock) = dormant.filter(|lock| !lock.is_declared()) else {

@@ -5,9 +5,8 @@ use std::collections::HashMap;
 use onbeat_decide::account::{Account, Grant, share};
 use onbeat_decide::guard::Guard;
 use onbeat_decide::ladder::{ApplicationFacts, Rung, RungWhy};
-use onbeat_model::{Burst, Instant, Span};
+use onbeat_model::{Burst, Instant, Sensor, Span};
 
-use crate::drive::CpuTime;
 use crate::estimation::clock::QUARTER;
 use crate::need::Need;
 
@@ -142,10 +141,10 @@ impl ProtectedApplications {
     }
 
     /// Charges what the sensor's meter says. False without one.
-    pub(super) fn charge_metered(&mut self, now: Instant, cpu_time: &mut dyn CpuTime) -> bool {
+    pub(super) fn charge_metered(&mut self, now: Instant, sensor: &mut impl Sensor) -> bool {
         let mut is_metered = false;
         for (&number, application) in &mut self.all {
-            let spent = cpu_time.spent(number);
+            let spent = sensor.spent(number);
             is_metered |= spent.is_some();
             let new = application.meter(spent);
             application.recent.above += new;

@@ -24,10 +24,9 @@ mod application;
 pub(crate) mod boost;
 
 use onbeat_decide::ladder::{self, MemberFacts, Rung, RungWhy};
-use onbeat_model::{Actuator, Boost, Burst, Instant, Span, Task, TaskId};
+use onbeat_model::{Actuator, Boost, Burst, Instant, Sensor, Span, Task, TaskId};
 
 use crate::Why;
-use crate::drive::CpuTime;
 use crate::enforcement::Enforcer;
 use crate::estimation::clock::QUARTER;
 use crate::need::Sign;
@@ -81,7 +80,7 @@ pub(crate) struct LoopParts<'a, A> {
     pub(crate) tasks: &'a TaskTable,
     pub(crate) enforcer: &'a mut Enforcer<A>,
     pub(crate) pipelines: &'a PipelineFinder,
-    pub(crate) timers: &'a mut TimerQueue<TimerEvent>,
+    pub(crate) timers: &'a mut TimerQueue,
     pub(crate) means: AllowedMeans,
     /// The most CPUs that all grants together may have.
     pub(crate) total: f64,
@@ -328,13 +327,13 @@ impl Protector {
     pub(crate) fn review<A: Actuator>(
         &mut self,
         around: &mut LoopParts<'_, A>,
-        cpu_time: &mut dyn CpuTime,
+        sensor: &mut impl Sensor,
     ) {
         let now = around.now;
         if now < self.next || self.applications.is_empty() {
             return;
         }
-        self.count(around, cpu_time);
+        self.count(around, sensor);
         self.changed.extend(self.applications.guard(now));
         let over = now.since(self.looked);
         if over >= QUARTER {
@@ -388,19 +387,19 @@ impl Protector {
     }
 
     /// Has the meter charge new threads to their applications.
-    pub(crate) fn assign(&mut self, cpu_time: &mut dyn CpuTime) {
+    pub(crate) fn assign(&mut self, sensor: &mut impl Sensor) {
         for (task, application) in self.unassigned.drain(..) {
-            cpu_time.assign(task, application);
+            sensor.assign(task, application);
             if let Some(it) = self.applications.get_mut(application) {
-                it.meter(cpu_time.spent(application));
+                it.meter(sensor.spent(application));
             }
         }
     }
 
     /// Charges the applications with what their threads have used by now. What a thread used before
     /// it was raised is not charged, so those that may be raised are counted as well.
-    fn count<A: Actuator>(&mut self, around: &LoopParts<'_, A>, cpu_time: &mut dyn CpuTime) {
-        let metered = self.applications.charge_metered(around.now, cpu_time);
+    fn count<A: Actuator>(&mut self, around: &LoopParts<'_, A>, sensor: &mut impl Sensor) {
+        let metered = self.applications.charge_metered(around.now, sensor);
         self.has_raised = false;
         for (slot, thread) in around.tasks.iter() {
             let protection = self.threads.get_mut(slot);
@@ -419,7 +418,7 @@ impl Protector {
                 && around.means.raises
                 && application.facts(around.means.always, around.now).needs
                 && server.state().is_clean()
-                && let Some(total) = cpu_time.executed(thread.task.id)
+                && let Some(total) = sensor.executed(thread.task.id)
             {
                 let is_raised = protection.is_in_force();
                 application.charge(protection.account.count(total), is_raised, around.now);

@@ -10,12 +10,11 @@ mod reviews;
 use onbeat_decide::predictor::PredictorKind;
 use onbeat_decide::supervisor::Request;
 use onbeat_model::{
-    Actuator, Burst, Event, Instant, Mark, Name, Reservation, Said, Span, Task, TaskId,
+    Actuator, Burst, Event, Instant, Mark, Name, Reservation, Said, Sensor, Span, Task, TaskId,
 };
 
 use crate::allocation;
 use crate::allocation::arbiter::Arbiter;
-use crate::drive::CpuTime;
 use crate::enforcement::{Context, Effects, Enforcer};
 use crate::estimation::declared::MarkEffect;
 use crate::estimation::{AnalysisOutcome, AnalysisQueue, BurstEffect, Part, clock};
@@ -41,7 +40,7 @@ pub struct Controller<A: Actuator> {
     analyses: AnalysisQueue,
     arbiter: Arbiter,
     enforcer: Enforcer<A>,
-    timers: TimerQueue<TimerEvent>,
+    timers: TimerQueue,
     governor: Option<SpeedGovernor>,
     pipelines: PipelineFinder,
     protector: Protector,
@@ -64,25 +63,24 @@ impl<A: Actuator> Controller<A> {
             enforcer,
             tasks: TaskTable::default(),
             analyses: AnalysisQueue::default(),
-            timers: TimerQueue::new(),
+            timers: TimerQueue::default(),
             pipelines,
             protector: Protector::default(),
             records: RunRecords::default(),
         }
     }
 
-    /// Takes in `events`, which are all up to `now`, and does what follows from them. `cpu_time`
-    /// tells what tasks have used up to now.
-    pub fn turn(&mut self, events: &[Event], now: Instant, cpu_time: &mut dyn CpuTime) {
+    /// Takes in the sensor's `events`, which are all up to `now`, and does what follows from them.
+    pub fn turn(&mut self, events: &[Event], now: Instant, sensor: &mut impl Sensor) {
         self.records.now = now;
         self.records.started.get_or_insert(now);
         for event in events {
             self.hear(event, now);
         }
-        self.protector.assign(cpu_time);
+        self.protector.assign(sensor);
         self.pipelines.hear_contacts(&self.tasks);
         while let Some(due) = self.timers.due(now) {
-            self.look(due, now, cpu_time);
+            self.look(due, now, sensor);
         }
         self.follow_applications(now);
         self.analyse_some(now);
@@ -418,7 +416,9 @@ impl<A: Actuator> Controller<A> {
 
     /// Renews all requests, and settles them in this turn.
     fn request_all(&mut self, why: &Why) {
-        for slot in self.arbiter.renew_all(self.tasks.slots()) {
+        let slots: Vec<Slot> = self.arbiter.requests().map(|(slot, _)| slot).collect();
+        for slot in slots {
+            self.arbiter.forget_changes(slot);
             if let Some((wanted, _)) = self.wanted(slot, Part::Whole) {
                 self.request(slot, wanted, why.clone());
             }
@@ -476,17 +476,13 @@ impl<A: Actuator> Controller<A> {
         for (slot, effects) in enforcer.keep_within_quotas(&mut context) {
             self.follow_up(slot, effects, now);
         }
-        let admitted = self.enforcer.admitted();
         let held = |slot| self.enforcer.held(slot);
-        let Some(mut arbitration) = self.arbiter.begin(&held, admitted) else {
+        let adjustments = self.arbiter.arbitrate(&held, self.enforcer.admitted());
+        let Some(adjustments) = adjustments else {
             return;
         };
         let tries = self.enforcer.tries();
-        loop {
-            let held = |slot| self.enforcer.held(slot);
-            let Some(adjustment) = self.arbiter.next(&mut arbitration, &held) else {
-                break;
-            };
+        for adjustment in adjustments {
             let slot = adjustment.slot;
             if Some(slot) != passed_over {
                 self.enforce(slot, now, |enforcer, context| {
@@ -494,7 +490,6 @@ impl<A: Actuator> Controller<A> {
                 });
             }
         }
-        self.arbiter.end(arbitration);
         self.enforcer.arbitrated(tries);
     }
 

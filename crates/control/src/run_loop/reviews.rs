@@ -2,11 +2,10 @@
 //! speed of the CPUs.
 
 use onbeat_decide::supervisor::Request;
-use onbeat_model::{Actuator, Instant, Span, TaskId};
+use onbeat_model::{Actuator, Instant, Sensor, Span, TaskId};
 
 use super::Controller;
 use crate::Why;
-use crate::drive::CpuTime;
 use crate::estimation::Part;
 use crate::pipeline::{Fate, Review};
 use crate::slots::Slot;
@@ -20,7 +19,7 @@ pub(super) const LOOK_AT_FIXED: Span = Span::from_ms(2000);
 const CHECKED_EVERY: Span = Span::from_ms(1000);
 
 impl<A: Actuator> Controller<A> {
-    pub(super) fn look(&mut self, event: TimerEvent, now: Instant, cpu_time: &mut dyn CpuTime) {
+    pub(super) fn look(&mut self, event: TimerEvent, now: Instant, sensor: &mut impl Sensor) {
         match event {
             TimerEvent::Check(task) => self.look_at(task, now),
             TimerEvent::Retry(task) => {
@@ -36,11 +35,11 @@ impl<A: Actuator> Controller<A> {
                 }
             }
             TimerEvent::Sample(task) => {
-                self.sample(task, now, cpu_time.executed(task));
+                self.sample(task, now, sensor.executed(task));
             }
             TimerEvent::Protection => {
                 let (protector, mut around) = self.protecting(now);
-                protector.review(&mut around, cpu_time);
+                protector.review(&mut around, sensor);
             }
             TimerEvent::RetryAdmission => {
                 self.enforcer.forget_admitted();
@@ -234,41 +233,40 @@ impl<A: Actuator> Controller<A> {
         let renewal = governor.begin(&mut self.enforcer, now);
         let utilisation = governor.utilisation(idle, now);
         self.renew(renewal);
-        let lasting = self.lasting();
+        let promised = self.promised();
         if let Some(governor) = &mut self.governor
             && let Some(utilisation) = utilisation
         {
-            let lasting = lasting.as_deref();
-            let (enforcer, arbiter) = (&mut self.enforcer, &self.arbiter);
-            let renewal = governor.decide(enforcer, arbiter, utilisation, lasting, now);
+            let (enforcer, limits) = (&mut self.enforcer, self.arbiter.limits());
+            let renewal = governor.decide(enforcer, utilisation, &promised, limits, now);
             self.renew(renewal);
         }
     }
 
-    /// The lasting requests, in time at the speed at which budgets must suffice, if the speed
-    /// follows from it.
-    fn lasting(&self) -> Option<Vec<Request>> {
-        let governor = self.governor.as_ref();
-        governor.filter(|governor| governor.follows_budgets())?;
-        let of_place = |(place, request): (usize, &Request)| {
-            let slot = self.arbiter.slot(place)?;
+    /// The requests by which the speed is decided. If it follows from them, only their lasting
+    /// parts count, in time at the speed at which budgets must suffice.
+    fn promised(&self) -> Vec<Request> {
+        let follows = self.governor.as_ref();
+        let follows = follows.is_some_and(SpeedGovernor::follows_budgets);
+        let of = |(slot, request): (Slot, &Request)| {
+            if !follows {
+                return Some(*request);
+            }
             let (wanted, _) = self.wanted(slot, Part::Lasting)?;
             Some(Request { wanted, ..*request })
         };
-        let requests = self.arbiter.requests().iter().enumerate();
-        Some(requests.filter_map(of_place).collect())
+        self.arbiter.requests().filter_map(of).collect()
     }
 
     /// Requests have changed: where the speed follows from them, it rises before they are settled.
     pub(super) fn press_speed(&mut self, now: Instant) {
-        if !self.arbiter.has_changes() {
+        if self.governor.is_none() || self.arbiter.changed().is_empty() {
             return;
         }
-        let lasting = self.lasting();
-        if let Some(governor) = &mut self.governor
-            && let Some(lasting) = lasting
-        {
-            let renewal = governor.press(&mut self.enforcer, &self.arbiter, &lasting, now);
+        let promised = self.promised();
+        if let Some(governor) = &mut self.governor {
+            let limits = self.arbiter.limits();
+            let renewal = governor.press(&mut self.enforcer, &promised, limits, now);
             self.renew(renewal);
         }
     }
@@ -282,10 +280,13 @@ impl<A: Actuator> Controller<A> {
                 governor.arbitrated(longest, now);
             }
         }
-        let lasting = self.lasting();
+        if self.governor.is_none() {
+            return;
+        }
+        let promised = self.promised();
         if let Some(governor) = &mut self.governor {
-            let lasting = lasting.as_deref();
-            let renewal = governor.pace(&mut self.enforcer, &self.arbiter, lasting, now);
+            let limits = self.arbiter.limits();
+            let renewal = governor.pace(&mut self.enforcer, &promised, limits, now);
             self.renew(renewal);
         }
     }
@@ -293,8 +294,7 @@ impl<A: Actuator> Controller<A> {
     /// The longest period of all requests, if each of them is in force as it is.
     fn longest_period_in_force(&self) -> Option<Span> {
         let mut longest = Span::ZERO;
-        for (place, request) in self.arbiter.requests().iter().enumerate() {
-            let slot = self.arbiter.slot(place)?;
+        for (slot, request) in self.arbiter.requests() {
             if self.enforcer.held(slot)? != request.wanted {
                 return None;
             }

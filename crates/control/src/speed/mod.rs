@@ -9,10 +9,9 @@
 pub(crate) mod account;
 
 use onbeat_decide::power::{PowerManager, ProtocolRule, SpeedStep, Uniform};
-use onbeat_decide::supervisor::Request;
+use onbeat_decide::supervisor::{Limits, Request};
 use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Span, Speed, Speeds};
 
-use crate::allocation::arbiter::Arbiter;
 use crate::enforcement::{Enforcer, LONGEST_RETRY};
 use crate::{PowerSettings, SpeedRule, Why};
 use account::{AtSpeed, SpeedAccount, SpeedEntry, SpeedWhat, SpeedWhy};
@@ -113,34 +112,30 @@ impl SpeedGovernor {
         self.set_speed(enforcer, self.highest, SpeedWhy::Began, now)
     }
 
-    /// Decides about the speed, if the busiest CPU was in use for this share of the time. `lasting`
-    /// is what is wanted to last, if the speed follows from that.
+    /// Decides about the speed, if the busiest CPU was in use for this share of the time.
     pub(crate) fn decide<A: Actuator>(
         &mut self,
         enforcer: &mut Enforcer<A>,
-        arbiter: &Arbiter,
         utilisation: Bandwidth,
-        lasting: Option<&[Request]>,
+        requests: &[Request],
+        limits: &Limits,
         now: Instant,
     ) -> Option<Renewal> {
         let falling = self.manager.budgets_for();
-        let requests = lasting.unwrap_or(arbiter.requests());
-        let limits = arbiter.limits();
         let wanted = self.manager.wants(utilisation, requests, limits);
         let falls = wanted.is_some_and(|to| to < self.manager.present());
         if now < self.no_fall_before && falls {
             return None;
         }
         let step = self.manager.sampled(utilisation, requests, limits);
-        let (busy, idle) = match lasting {
-            None => (
+        let (busy, idle) = if self.follows_budgets() {
+            let why = SpeedWhy::Budgets(promised(requests));
+            (why.clone(), why)
+        } else {
+            (
                 SpeedWhy::Busy { utilisation },
                 SpeedWhy::Idle { utilisation },
-            ),
-            Some(lasting) => {
-                let why = SpeedWhy::Budgets(promised(lasting));
-                (why.clone(), why)
-            }
+            )
         };
         match step {
             Some(SpeedStep::Rise(to)) => return self.set_speed(enforcer, to, busy, now),
@@ -168,17 +163,17 @@ impl SpeedGovernor {
     pub(crate) fn press<A: Actuator>(
         &mut self,
         enforcer: &mut Enforcer<A>,
-        arbiter: &Arbiter,
-        lasting: &[Request],
+        requests: &[Request],
+        limits: &Limits,
         now: Instant,
     ) -> Option<Renewal> {
         if !self.ours {
             return None;
         }
-        let Some(SpeedStep::Rise(to)) = self.manager.pressed(lasting, arbiter.limits()) else {
+        let Some(SpeedStep::Rise(to)) = self.manager.pressed(requests, limits) else {
             return None;
         };
-        self.set_speed(enforcer, to, SpeedWhy::Budgets(promised(lasting)), now)
+        self.set_speed(enforcer, to, SpeedWhy::Budgets(promised(requests)), now)
     }
 
     pub(crate) fn awaits_budgets(&self) -> bool {
@@ -201,12 +196,11 @@ impl SpeedGovernor {
     pub(crate) fn pace<A: Actuator>(
         &mut self,
         enforcer: &mut Enforcer<A>,
-        arbiter: &Arbiter,
-        lasting: Option<&[Request]>,
+        requests: &[Request],
+        limits: &Limits,
         now: Instant,
     ) -> Option<Renewal> {
-        let requests = lasting.unwrap_or(arbiter.requests());
-        match self.manager.due(now, requests, arbiter.limits()) {
+        match self.manager.due(now, requests, limits) {
             Some(SpeedStep::Fall(to)) => {
                 self.set_speed(enforcer, to, SpeedWhy::BudgetsInForce, now)
             }

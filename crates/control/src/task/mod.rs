@@ -68,26 +68,6 @@ impl TrackedThread {
         own.unwrap_or(settings.estimation.predictor)
     }
 
-    /// Gives `then` the estimator, the account and a way to ask for the predictor.
-    fn estimate<T>(
-        &mut self,
-        settings: &Settings,
-        then: impl FnOnce(&mut Estimator, &mut ThreadAccount, &mut dyn FnMut() -> PredictorKind) -> T,
-    ) -> T {
-        let Self {
-            task,
-            treatment,
-            estimator,
-            account,
-            ..
-        } = self;
-        let mut kind = || {
-            let treatment = treatment.get_or_insert_with(|| (settings.treat)(task));
-            treatment.predictor.unwrap_or(settings.estimation.predictor)
-        };
-        then(estimator, account, &mut kind)
-    }
-
     pub(crate) fn burst(
         &mut self,
         burst: &Burst,
@@ -99,9 +79,9 @@ impl TrackedThread {
     }
 
     pub(crate) fn marked(&mut self, mark: &Mark, settings: &Settings) -> MarkEffect {
-        self.estimate(settings, |estimator, account, kind| {
-            estimator.marked(mark, account, settings, kind)
-        })
+        let kind = self.predictor(settings);
+        self.estimator
+            .marked(mark, &mut self.account, settings, kind)
     }
 
     pub(crate) fn conclude(
@@ -110,16 +90,14 @@ impl TrackedThread {
         now: Instant,
         settings: &Settings,
     ) -> AnalysisOutcome {
-        self.estimate(settings, |estimator, _, kind| {
-            estimator.conclude(found, now, settings, kind)
-        })
+        let kind = self.predictor(settings);
+        self.estimator.conclude(found, now, settings, kind)
     }
 
     /// The thread works in a pipeline whose head has this rhythm. True if it had none before.
     pub(crate) fn derive(&mut self, head: Rhythm, now: Instant, settings: &Settings) -> bool {
-        self.estimate(settings, |estimator, _, kind| {
-            estimator.derive(head, now, settings, kind)
-        })
+        let kind = self.predictor(settings);
+        self.estimator.derive(head, now, settings, kind)
     }
 
     pub(crate) fn finish_job(&mut self) {

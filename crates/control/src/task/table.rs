@@ -1,11 +1,9 @@
-//! All tracked threads, each in a slot, and found by its identity with one cheap look-up, because
-//! that happens at every event.
+//! All tracked threads, each in a slot, and found by its identity.
 //!
 //! Slots of threads that ended are used again; whatever is to outlive a thread names it by its
 //! identity.
 
 use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 use onbeat_model::TaskId;
@@ -124,9 +122,9 @@ impl Wakers for TaskTable {
 
 #[derive(Debug, Default)]
 struct Index {
-    slots: HashMap<TaskId, Slot, BuildHasherDefault<TaskHasher>>,
+    slots: HashMap<TaskId, Slot>,
     /// Wakers are known by their numbers alone.
-    living: HashMap<u32, TaskId, BuildHasherDefault<TaskHasher>>,
+    living: HashMap<u32, TaskId>,
     /// Those that ended, or were let go, last.
     left: VecDeque<TaskId>,
 }
@@ -158,38 +156,6 @@ impl Index {
 
     fn has_left(&self, tid: u32) -> bool {
         tid != 0 && self.left.iter().any(|task| task.tid == tid)
-    }
-}
-
-/// Mixes a thread's number and start time by one multiplication each (Fibonacci hashing, Knuth
-/// 6.4). Thread numbers and start times cannot be chosen to collide in bulk, which is what the
-/// standard library's slower hash defends against.
-#[derive(Debug, Default)]
-pub(crate) struct TaskHasher(u64);
-
-impl TaskHasher {
-    fn mix(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(26) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-}
-
-impl Hasher for TaskHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.mix(u64::from(byte));
-        }
-    }
-
-    fn write_u32(&mut self, word: u32) {
-        self.mix(u64::from(word));
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.mix(word);
     }
 }
 

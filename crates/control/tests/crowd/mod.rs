@@ -1,10 +1,12 @@
 //! Threads of 50 Hz that the loop keeps, without a kernel: for what a job costs it, in time and in
 //! memory.
 
+use std::convert::Infallible;
+
 use onbeat_control::{Controller, Settings};
 use onbeat_model::{
-    Actuator, Bandwidth, Boost, Burst, Capacity, Event, Instant, Name, Refusal, Reservation, Span,
-    Standing, Task, TaskId,
+    Actuator, Bandwidth, Boost, Burst, Capacity, Event, Flow, Follow, Instant, Name, Refusal,
+    Reservation, Sensor, Span, Standing, Task, TaskId,
 };
 
 pub(crate) const PERIOD: Span = Span::from_ms(20);
@@ -12,7 +14,7 @@ pub(crate) const PERIOD: Span = Span::from_ms(20);
 /// s.
 const SETTLE: Span = Span::from_secs(18);
 
-/// Room for all, and no system call.
+/// Room for all, no system call, and no events but those that are given.
 pub(crate) struct Roomy;
 
 impl Actuator for Roomy {
@@ -43,6 +45,30 @@ impl Actuator for Roomy {
             shortest_period: Span::from_us(100),
             longest_period: Span::from_secs(4),
         }
+    }
+}
+
+impl Sensor for Roomy {
+    type Error = Infallible;
+
+    fn track(&mut self, _tid: u32, _follow: Follow) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn untrack(&mut self, _tasks: &[TaskId]) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn poll(&mut self, _timeout: Span, _events: &mut Vec<Event>) -> Result<Flow, Infallible> {
+        Ok(Flow::Open)
+    }
+
+    fn now(&self) -> Instant {
+        Instant::ZERO
+    }
+
+    fn executed(&mut self, _task: TaskId) -> Option<Span> {
+        None
     }
 }
 
@@ -128,8 +154,7 @@ impl Crowd {
 
     pub(crate) fn hear_turn(&mut self, events: &[Event]) {
         self.now = self.now + self.turn;
-        self.controller
-            .turn(events, self.now, &mut |_| Some(Span::ZERO));
+        self.controller.turn(events, self.now, &mut Roomy);
         drop(self.controller.journal());
     }
 }

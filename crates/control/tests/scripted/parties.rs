@@ -10,7 +10,7 @@ use crate::kernel::Kernel;
 use crate::pipelines::{
     PLAYER, SERVER, answered, burst, number_of, plays, serves, settings, task, wakes,
 };
-use crate::world::{Noise, Script, at_ms, ms, play, play_asking};
+use crate::world::{Noise, Script, Scripted, at_ms, ms, play, play_asking};
 
 /// The threads from 1000 on are user 1's, those from 2000 on user 2's, and so on.
 fn by_thousands(task: TaskId) -> Party {
@@ -48,7 +48,7 @@ fn woken_by_each(users: impl Iterator<Item = (u32, u32)>) -> Vec<Event> {
 /// How many threads of each user are to be watched.
 fn watched_of_each(events: &[Event]) -> BTreeMap<u32, usize> {
     let mut controller = Controller::new(of_users(by_thousands), Kernel::with_cpus(2));
-    controller.turn(events, at_ms(0), &mut |_| None);
+    controller.turn(events, at_ms(0), &mut Scripted::default());
     let mut counts = BTreeMap::new();
     for partner in controller.partners_to_track() {
         assert_eq!(
@@ -76,7 +76,7 @@ fn where_many_users_wake_many_each_has_his_share_of_all_that_are_watched() {
 fn who_comes_when_all_that_can_be_watched_are_is_given_one_in_the_place_of_those_who_have_most() {
     let mut controller = Controller::new(of_users(by_thousands), Kernel::with_cpus(2));
     let events = woken_by_each((1..=4).map(|user| (user, 100)));
-    controller.turn(&events, at_ms(0), &mut |_| None);
+    controller.turn(&events, at_ms(0), &mut Scripted::default());
     let at = at_ms(10);
     let tracked = controller.partners_to_track().into_iter().map(|partner| {
         let task = task(partner.tid, partner.tid, "many");
@@ -85,7 +85,7 @@ fn who_comes_when_all_that_can_be_watched_are_is_given_one_in_the_place_of_those
     let mut tracked: Vec<Event> = tracked.collect();
     assert_eq!(tracked.len(), 64);
     tracked.extend(woken_by_each([(5, 3)].into_iter()));
-    controller.turn(&tracked, at, &mut |_| None);
+    controller.turn(&tracked, at, &mut Scripted::default());
     let wanted = controller.partners_to_track();
     let newcomers = wanted.iter().filter(|partner| partner.tid / 1000 == 5);
     assert_eq!(newcomers.count(), 3);
@@ -105,11 +105,11 @@ fn a_thread_that_one_user_was_refused_can_be_watched_for_its_own() {
     };
     let mut events = woken_by_each([(1, 0), (2, 0)].into_iter());
     events.extend([woke(1), woke(2)]);
-    controller.turn(&events, at, &mut |_| None);
+    controller.turn(&events, at, &mut Scripted::default());
     let first = controller.partners_to_track();
     assert_eq!(first.len(), 1, "one asks at a time");
     controller.partner_refused(first[0], at);
-    controller.turn(&[], at_ms(300), &mut |_| None);
+    controller.turn(&[], at_ms(300), &mut Scripted::default());
     let second = controller.partners_to_track();
     assert_eq!(second.len(), 1);
     assert_ne!(first[0].of, second[0].of);
@@ -222,9 +222,11 @@ fn a_server_works_for_those_whose_jobs_it_shares_and_no_longer_for_whom_it_left(
 #[test]
 fn a_thread_that_somebody_asks_for_before_it_was_watched_is_nobodys_partner() {
     let mut controller = Controller::new(of_users(by_thousands), Kernel::with_cpus(2));
-    controller.turn(&woken_by_each([(1, 1)].into_iter()), at_ms(0), &mut |_| {
-        None
-    });
+    controller.turn(
+        &woken_by_each([(1, 1)].into_iter()),
+        at_ms(0),
+        &mut Scripted::default(),
+    );
     let watched = controller.partners_to_track();
     assert_eq!(watched.len(), 1);
     let asked_for = task(watched[0].tid, watched[0].tid, "many");
@@ -234,7 +236,7 @@ fn a_thread_that_somebody_asks_for_before_it_was_watched_is_nobodys_partner() {
         at,
         task: asked_for,
     };
-    controller.turn(&[tracked], at, &mut |_| None);
+    controller.turn(&[tracked], at, &mut Scripted::default());
     assert!(controller.works_for(asked_for.id).is_empty());
 }
 

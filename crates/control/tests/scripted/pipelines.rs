@@ -4,7 +4,7 @@ use onbeat_control::{Controller, Party, PipelineSettings, Settings, What, Why};
 use onbeat_model::{Burst, Event, Instant, Name, Span, Task, TaskId};
 
 use crate::kernel::{Asked, Kernel};
-use crate::world::{Noise, Ran, Script, at_ms, ms, play};
+use crate::world::{Noise, Ran, Script, Scripted, at_ms, ms, play};
 
 pub(crate) const PLAYER: u32 = 1;
 pub(crate) const SERVER: u32 = 20;
@@ -387,13 +387,13 @@ fn who_may_not_be_tracked_makes_room_for_another() {
     };
     let mut events = vec![Event::Tracked { at, task: player }];
     events.extend((1000..1040).map(woke));
-    controller.turn(&events, at, &mut |_| None);
+    controller.turn(&events, at, &mut Scripted::default());
     let first = controller.partners_to_track();
     assert_eq!(first.len(), 16);
     for partner in &first {
         controller.partner_refused(*partner, at);
     }
-    controller.turn(&[], at_ms(300), &mut |_| None);
+    controller.turn(&[], at_ms(300), &mut Scripted::default());
     let second = controller.partners_to_track();
     assert_eq!(second.len(), 16);
     assert!(second.iter().all(|partner| !first.contains(partner)));

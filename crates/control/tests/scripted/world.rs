@@ -145,7 +145,9 @@ pub(crate) const HOG: TaskId = TaskId::recorded(667);
 /// The present time, which the sensor moves and the actuator writes down.
 pub(crate) type Clock = Rc<Cell<Instant>>;
 
-struct Scripted {
+/// Tells what the script says.
+#[derive(Default)]
+pub(crate) struct Scripted {
     events: VecDeque<Event>,
     clock: Clock,
     processor: Option<Rc<Processor>>,
