@@ -10,8 +10,11 @@ use std::fs;
 use std::io;
 use std::sync::OnceLock;
 
-use onbeat_model::{Reservation, Span};
+use onbeat_model::{Refusal, Reservation, Span, TaskId};
 use serde::{Deserialize, Serialize};
+
+use crate::limits::may_schedule;
+use crate::task;
 
 /// Not in every C library's headers yet; `include/uapi/linux/sched.h`.
 pub(crate) const SCHED_EXT: i32 = 7;
@@ -170,37 +173,44 @@ impl Attributes {
         raw
     }
 
-    /// As reported by the kernel: a default slice counts as no slice.
-    #[must_use]
-    pub fn as_reported(mut self) -> Self {
-        match &mut self.policy {
-            Policy::Other(fair) | Policy::Batch(fair) | Policy::Idle(fair) | Policy::Ext(fair)
-                if fair.slice_ns == default_slice_ns() =>
-            {
-                fair.slice_ns = 0;
-            }
-            _ => {}
-        }
-        self
-    }
-
-    #[must_use]
-    pub const fn nice(&self) -> Option<i32> {
+    const fn fair(&self) -> Option<Fair> {
         match self.policy {
             Policy::Other(fair) | Policy::Batch(fair) | Policy::Idle(fair) | Policy::Ext(fair) => {
-                Some(fair.nice)
+                Some(fair)
             }
             _ => None,
         }
     }
 
-    #[must_use]
-    pub const fn with_nice(mut self, nice: i32) -> Self {
+    const fn fair_mut(&mut self) -> Option<&mut Fair> {
         match &mut self.policy {
             Policy::Other(fair) | Policy::Batch(fair) | Policy::Idle(fair) | Policy::Ext(fair) => {
-                fair.nice = nice;
+                Some(fair)
             }
-            _ => {}
+            _ => None,
+        }
+    }
+
+    /// As reported by the kernel: a default slice counts as no slice.
+    #[must_use]
+    pub fn as_reported(mut self) -> Self {
+        if let Some(fair) = self.fair_mut()
+            && fair.slice_ns == default_slice_ns()
+        {
+            fair.slice_ns = 0;
+        }
+        self
+    }
+
+    #[must_use]
+    pub fn nice(&self) -> Option<i32> {
+        self.fair().map(|fair| fair.nice)
+    }
+
+    #[must_use]
+    pub const fn with_nice(mut self, nice: i32) -> Self {
+        if let Some(fair) = self.fair_mut() {
+            fair.nice = nice;
         }
         self
     }
@@ -266,15 +276,31 @@ pub(crate) fn put_nice_back(tid: u32, set: &Attributes, before: &Attributes) {
     }
 }
 
+/// After `set` was given to a task that turns out to have ended: if its number had already gone to
+/// another, that one is made an ordinary task again, as all but a few are born.
+pub(crate) fn undo_for_another(task: TaskId, set: &Attributes) {
+    let is_another = task::identify(task.tid).is_ok_and(|now| now != task);
+    if is_another && Attributes::get(task.tid).is_ok_and(|now| now == *set) {
+        let nice = set
+            .nice()
+            .map_or_else(|| kept_nice(task.tid).unwrap_or(0), |_| 0);
+        let ordinary = Attributes {
+            policy: Policy::Other(Fair { nice, slice_ns: 0 }),
+            reset_on_fork: false,
+        };
+        let _ = ordinary.set(task.tid);
+    }
+}
+
+pub(crate) fn taken_over(now: Attributes) -> Refusal {
+    Refusal::TakenOver {
+        now: now.to_string(),
+    }
+}
+
 /// Whether the task may set this nice value itself: by its capability, or by RLIMIT_NICE.
 pub(crate) fn may_set_nice(tid: u32, nice: i32) -> bool {
-    const CAP_SYS_NICE: u64 = 1 << 23;
-    let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
-    let effective = status
-        .lines()
-        .find_map(|line| line.strip_prefix("CapEff:"))
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    if effective.is_some_and(|mask| mask & CAP_SYS_NICE != 0) {
+    if may_schedule(tid) {
         return true;
     }
     limit(tid, libc::RLIMIT_NICE)

@@ -27,7 +27,7 @@ use std::sync::LazyLock;
 use onbeat_kernel::clock;
 use onbeat_model::{Boost, Refusal, TaskId};
 
-use crate::attributes::{self, Attributes, Fair, Policy, RealTime, kept_nice};
+use crate::attributes::{self, Attributes, Fair, Policy, RealTime, kept_nice, taken_over};
 use crate::restore::StateFile;
 use crate::task;
 
@@ -124,7 +124,7 @@ impl Boosts {
         };
         if let Err(error) = is_set {
             let _ = state_file.refused(task);
-            return Err(refused(task, &error));
+            return Err(task::refused(task.tid, &error));
         }
         let held = Boosted {
             before,
@@ -136,10 +136,7 @@ impl Boosts {
         if task::is_alive(task) {
             return Ok(());
         }
-        // Its number may be another task's by now, and most tasks begin with the default.
-        if Attributes::get(task.tid).is_ok_and(|now| now == wanted) {
-            let _ = DEFAULT.set(task.tid);
-        }
+        attributes::undo_for_another(task, &wanted);
         self.ended(state_file, task);
         Err(Refusal::Gone)
     }
@@ -183,7 +180,7 @@ impl Boosts {
         }
         if let Some(BoostState::Boosted(held)) = self.0.get(&task) {
             let given_back = held.before.set(task.tid);
-            given_back.map_err(|error| refused(task, &error))?;
+            given_back.map_err(|error| task::refused(task.tid, &error))?;
         }
         self.forget(state_file, task);
         Ok(())
@@ -197,7 +194,7 @@ impl Boosts {
             self.ended(state_file, task);
             return Err(Refusal::Gone);
         }
-        let now = now.map_err(|error| refused(task, &error))?;
+        let now = now.map_err(|error| task::refused(task.tid, &error))?;
         match self.0.get_mut(&task) {
             Some(BoostState::Boosted(held)) if held.set != now || held.is_reniced(task.tid) => {
                 let reniced = held.reniced(task.tid, now);
@@ -285,22 +282,4 @@ fn boosted(boost: Boost, before: Attributes) -> Attributes {
         reset_on_fork: true,
     };
     boosted.as_reported()
-}
-
-fn taken_over(now: Attributes) -> Refusal {
-    let now = now.to_string();
-    Refusal::TakenOver { now }
-}
-
-fn refused(task: TaskId, error: &std::io::Error) -> Refusal {
-    match error.raw_os_error() {
-        Some(libc::ESRCH) => Refusal::Gone,
-        Some(libc::EPERM) => Refusal::NotPermitted {
-            advice: format!(
-                "a boost for task {task} needs CAP_SYS_NICE: run onbeat as root, or give it the \
-                 capability with 'setcap cap_sys_nice+ep'"
-            ),
-        },
-        _ => Refusal::Other(format!("task {task}: {error}")),
-    }
 }

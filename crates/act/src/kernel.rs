@@ -8,11 +8,10 @@ use std::path::Path;
 
 use onbeat_model::{Bandwidth, Capacity, Feature, Reservation, Span, Support};
 
-use crate::affinity::Affinity;
 use crate::attributes::{Attributes, Policy, RealTime};
 use crate::cpufreq;
 use crate::enforcement::EnforcementMeasurement;
-use crate::limits::{KernelLimits, may_reserve};
+use crate::limits::{KernelLimits, allowed_cpus, may_reserve};
 use crate::reserved::reserved_tasks;
 
 /// Probes everything reservations need. Nothing is left changed on the machine.
@@ -171,22 +170,22 @@ fn periods(limits: &KernelLimits) -> Feature {
 
 fn affinity(limits: &KernelLimits) -> Feature {
     let name = "CPU affinity";
-    match Affinity::of(0) {
-        Ok(affinity) if affinity.count() < limits.cpus => Feature::new(
+    match allowed_cpus(std::process::id()) {
+        Some((list, count)) if count < limits.cpus => Feature::new(
             name,
             Support::Partial,
             &format!(
-                "onbeat, and every program it starts, may run on CPU {affinity} alone of {}",
+                "onbeat, and every program it starts, may run on CPU {list} alone of {}",
                 limits.cpus
             ),
             "start onbeat without taskset and outside of a cpuset, or in one with \
              cpuset.cpus.partition=root: the kernel reserves for tasks that may run everywhere",
         ),
-        Ok(affinity) => {
-            let detail = format!("CPU {affinity}, all there are");
+        Some((list, _)) => {
+            let detail = format!("CPU {list}, all there are");
             Feature::new(name, Support::Full, &detail, "")
         }
-        Err(error) => Feature::new(name, Support::None, &error.to_string(), ""),
+        None => Feature::new(name, Support::None, "not told", "mount /proc"),
     }
 }
 

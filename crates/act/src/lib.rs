@@ -5,7 +5,6 @@
 //! change it writes its [`StateFile`](restore::StateFile), from which [`restore::restore`] undoes
 //! everything after a crash. This is the only crate that changes a scheduling parameter.
 
-pub mod affinity;
 pub mod attributes;
 mod boosts;
 pub mod cpufreq;
@@ -24,6 +23,6 @@ pub mod task;
 pub mod watcher;
 
 pub use deadline::{DeadlineActuator, DeadlineOptions};
-pub use limits::may_reserve;
+pub use limits::{allowed_cpus, may_reserve};
 pub use priorities::{Effect, Priorities};
 pub use restore::{Given, Priority};

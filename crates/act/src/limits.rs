@@ -7,7 +7,7 @@
 use std::fs;
 use std::sync::OnceLock;
 
-use onbeat_kernel::cpus;
+use onbeat_kernel::{cpus, proc};
 use onbeat_model::{Bandwidth, Capacity, Reservation, Span};
 
 /// The share of each CPU of the fair server, which keeps ordinary tasks alive beside reservations,
@@ -26,12 +26,24 @@ const CAP_SYS_NICE: u32 = 23;
 /// Whether this process may change the scheduling of others.
 #[must_use]
 pub fn may_reserve() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status
-        .lines()
-        .find_map(|line| line.strip_prefix("CapEff:"))
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    may_schedule(std::process::id())
+}
+
+/// Whether the thread `tid` may change the scheduling of others.
+pub(crate) fn may_schedule(tid: u32) -> bool {
+    let mask = proc::status(tid, "CapEff:");
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| mask & (1 << CAP_SYS_NICE) != 0)
+}
+
+/// The CPUs that the thread may run on, as the kernel lists them (`0-3,6`), and how many they are;
+/// none if there is no such thread. The kernel reserves only for tasks that may run on all of their
+/// root domain.
+#[must_use]
+pub fn allowed_cpus(tid: u32) -> Option<(String, u32)> {
+    let list = proc::status(tid, "Cpus_allowed_list:")?.trim().to_owned();
+    let count = cpus::list(&list)?.len();
+    Some((list, u32::try_from(count).unwrap_or(u32::MAX)))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use onbeat_model::{Refusal, TaskId};
 
-use crate::attributes::{Attributes, Policy, RealTime, with_kept_nice};
+use crate::attributes::{self, Attributes, Policy, RealTime, taken_over, with_kept_nice};
 use crate::cpufreq::domain::Tree;
 use crate::limits::may_reserve;
 use crate::restore::{self, Files, Given, Left, Priority, RestoreReport, StateFile};
@@ -136,9 +136,7 @@ impl Priorities {
             Some(raised) if raised.set == now => raised.before,
             _ => match now.policy {
                 Policy::Deadline(_) | Policy::Fifo(_) | Policy::RoundRobin(_) => {
-                    return Err(Refusal::TakenOver {
-                        now: now.to_string(),
-                    });
+                    return Err(taken_over(now));
                 }
                 _ => now,
             },
@@ -159,17 +157,10 @@ impl Priorities {
                 && may_reserve();
             return is_withheld
                 .then_some(Effect::Withheld)
-                .ok_or_else(|| refusal(task, &error));
+                .ok_or_else(|| task::refused(task.tid, &error));
         }
         if !task::is_alive(task) {
-            // The number went to another task in between, which is made ordinary again.
-            if Attributes::get(task.tid).is_ok_and(|now| now == set) {
-                let ordinary = Attributes {
-                    reset_on_fork: false,
-                    ..before.with_nice(0)
-                };
-                let _ = ordinary.set(task.tid);
-            }
+            attributes::undo_for_another(task, &set);
             self.forget(task);
             return Err(Refusal::Gone);
         }
@@ -190,7 +181,7 @@ impl Priorities {
             Ok(now) if now == raised.set => {
                 let put_back = with_kept_nice(raised.before, &now, task.tid)
                     .and_then(|before| before.set(task.tid));
-                put_back.map_err(|error| refusal(task, &error))?;
+                put_back.map_err(|error| task::refused(task.tid, &error))?;
             }
             Ok(now) if matches!(now.policy, Policy::Deadline(_)) => {
                 return Err(Refusal::Settling {
@@ -258,18 +249,6 @@ fn look(task: TaskId) -> Result<Attributes, Refusal> {
     match Attributes::get(task.tid) {
         Ok(now) if task::is_alive(task) => Ok(now),
         Ok(_) => Err(Refusal::Gone),
-        Err(error) => Err(refusal(task, &error)),
-    }
-}
-
-fn refusal(task: TaskId, error: &io::Error) -> Refusal {
-    match error.raw_os_error() {
-        Some(libc::ESRCH) => Refusal::Gone,
-        Some(libc::EPERM) => Refusal::NotPermitted {
-            advice: format!(
-                "the priority of task {task} cannot be changed: onbeat needs CAP_SYS_NICE"
-            ),
-        },
-        _ => Refusal::Other(format!("task {task}: {error}")),
+        Err(error) => Err(task::refused(task.tid, &error)),
     }
 }

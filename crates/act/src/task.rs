@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 
 use onbeat_kernel::proc;
-use onbeat_model::{Stat, TaskId};
+use onbeat_model::{Refusal, Stat, TaskId};
 
 /// The kernel's record of the task `tid`; none if that cannot be read.
 #[must_use]
@@ -71,6 +71,26 @@ pub(crate) fn has_ended(process: TaskId) -> bool {
 
 fn tells_of_no_task(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
+}
+
+/// What the kernel said to a change of a task's scheduling.
+pub(crate) fn refused(tid: u32, error: &io::Error) -> Refusal {
+    match error.raw_os_error() {
+        Some(libc::ESRCH) => Refusal::Gone,
+        Some(libc::EPERM) => Refusal::NotPermitted {
+            advice: format!(
+                "changing the scheduling of task {tid} needs CAP_SYS_NICE: run onbeat as root, or \
+                 give it the capability with 'setcap cap_sys_nice+ep'"
+            ),
+        },
+        Some(libc::EINVAL) => Refusal::Other(format!(
+            "the kernel did not take the parameters for task {tid}: see 'onbeat doctor' for its \
+             limits"
+        )),
+        _ => Refusal::Other(format!(
+            "the scheduling of task {tid} was not changed: {error}"
+        )),
+    }
 }
 
 /// Whether the task waits for something other than a CPU.

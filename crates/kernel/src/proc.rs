@@ -44,7 +44,9 @@ pub fn status_numbers(tid: u32, field: &str) -> Option<Vec<u32>> {
     numbers.collect()
 }
 
-fn status(tid: u32, field: &str) -> Option<String> {
+/// The rest of the line of the thread's status that begins with `field`.
+#[must_use]
+pub fn status(tid: u32, field: &str) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
     let value = status.lines().find_map(|line| line.strip_prefix(field));
     value.map(str::to_owned)

@@ -5,8 +5,8 @@ use onbeat_model::{Instant, Refusal, Reservation, TaskId};
 use super::account::RoomFinding;
 use super::recount::LeakReaction;
 use super::{DeadlineActuator, TaskOwnership, diagnosis};
-use crate::attributes::{Attributes, Fair, Policy, kept_nice};
-use crate::limits::KernelLimits;
+use crate::attributes::Attributes;
+use crate::limits::{KernelLimits, may_reserve};
 use crate::task;
 use onbeat_kernel::clock;
 
@@ -53,8 +53,10 @@ impl DeadlineActuator {
             No::Refused(why) => why,
             No::Kernel(error) => match error.raw_os_error() {
                 Some(libc::EBUSY) => self.no_room(wish),
-                Some(libc::EPERM) => diagnosis::not_permitted(wish.task.tid, &self.limits),
-                _ => diagnosis::unknown(wish.task.tid, &error),
+                Some(libc::EPERM) if may_reserve() => {
+                    diagnosis::not_permitted(wish.task.tid, &self.limits)
+                }
+                _ => task::refused(wish.task.tid, &error),
             },
         })
     }
@@ -75,21 +77,6 @@ impl DeadlineActuator {
             }));
         }
         set.set(wish.task.tid).map_err(No::Kernel)
-    }
-
-    /// After `set` was given to a task that turns out to have ended: if its number had already gone
-    /// to another, that one is made an ordinary task again, as all but a few are born.
-    pub(super) fn undo_for_another(task: TaskId, set: &Attributes) {
-        let is_another = task::identify(task.tid).is_ok_and(|now| now != task);
-        if !is_another || !Attributes::get(task.tid).is_ok_and(|now| now == *set) {
-            return;
-        }
-        let nice = kept_nice(task.tid).unwrap_or(0);
-        let ordinary = Attributes {
-            policy: Policy::Other(Fair { nice, slice_ns: 0 }),
-            reset_on_fork: false,
-        };
-        let _ = ordinary.set(task.tid);
     }
 
     /// Writes down what is about to be done; without that, it is not done.

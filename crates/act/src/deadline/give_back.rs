@@ -3,7 +3,7 @@
 
 use onbeat_model::{Instant, Refusal, Span, TaskId};
 
-use super::{DeadlineActuator, ReservedTask, TaskOwnership, diagnosis};
+use super::{DeadlineActuator, ReservedTask, TaskOwnership};
 use crate::attributes::with_kept_nice;
 use crate::deadline::MARGIN;
 use crate::leave::{Leaving, leave};
@@ -89,7 +89,7 @@ impl DeadlineActuator {
                     held.before
                 ),
             }),
-            Err(error) => Err(diagnosis::unknown(task.tid, &error)),
+            Err(error) => Err(task::refused(task.tid, &error)),
         }
     }
 

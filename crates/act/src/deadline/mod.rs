@@ -19,7 +19,7 @@ mod diagnosis;
 mod give_back;
 mod recount;
 
-use crate::attributes::{Attributes, Policy};
+use crate::attributes::{self, Attributes, Policy, taken_over};
 use crate::boosts::Boosts;
 use crate::cpufreq::Cpufreq;
 use crate::kernel;
@@ -142,7 +142,7 @@ impl DeadlineActuator {
         let found = match Attributes::get(task.tid) {
             Ok(now) if task::is_alive(task) => return Ok(now),
             Ok(_) => Refusal::Gone,
-            Err(error) => diagnosis::unknown(task.tid, &error),
+            Err(error) => task::refused(task.tid, &error),
         };
         if found == Refusal::Gone {
             self.forget(task);
@@ -288,7 +288,7 @@ impl DeadlineActuator {
         if task::is_alive(task) {
             Ok(())
         } else {
-            Self::undo_for_another(task, &set);
+            attributes::undo_for_another(task, &set);
             self.forget(task);
             Err(Refusal::Gone)
         }
@@ -311,12 +311,6 @@ impl ReservedTask {
     fn settled_by(&self, now: Instant) -> Instant {
         self.earlier_settled
             .max(now + self.reservation.period() + MARGIN)
-    }
-}
-
-fn taken_over(now: Attributes) -> Refusal {
-    Refusal::TakenOver {
-        now: now.to_string(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use onbeat_act::DeadlineActuator;
-use onbeat_act::affinity::Affinity;
+use onbeat_act::allowed_cpus;
 use onbeat_act::attributes::{Attributes, Policy, RealTime, kept_nice};
 use onbeat_model::{Actuator, Refusal, Reservation, Span, Standing, TaskId};
 
@@ -141,7 +141,7 @@ fn a_task_bound_to_one_cpu_is_refused_with_what_to_do() {
     }
     let process = Process::start(Command::new("taskset").args(["-c", "0", "sleep", "1000"]));
     eventually("one CPU", || {
-        (Affinity::of(process.task().tid).unwrap().count() == 1).then_some(())
+        (allowed_cpus(process.task().tid).unwrap().1 == 1).then_some(())
     });
     let before = scheduling(process.task());
     let refusal = actuator.reserve(process.task(), small()).unwrap_err();
