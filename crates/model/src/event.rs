@@ -36,10 +36,8 @@ pub enum Event {
     },
     /// A task gave up the rest of its budget by `sched_yield()`, and waits for the next.
     Yielded {
-        /// When.
         #[serde(rename = "at_ns")]
         at: Instant,
-        /// The task.
         #[serde(flatten)]
         task: TaskId,
     },
@@ -48,7 +46,6 @@ pub enum Event {
         /// When it got a CPU.
         #[serde(rename = "at_ns")]
         at: Instant,
-        /// The task.
         #[serde(flatten)]
         task: TaskId,
         /// For how long that thread ran meanwhile.

@@ -40,7 +40,7 @@ pub use quantiles::Quantiles;
 pub use reservation::{Reservation, ReservationError};
 pub use rhythm::Rhythm;
 pub use sensor::{Flow, RunningProgram, Sensor};
-pub use speed::{Ladder, NoSpeed, Speed};
+pub use speed::{Ladder, Speed};
 pub use stat::Stat;
 pub use task::{Follow, Name, Task, TaskId};
 pub use time::{Instant, ParseSpanError, Span};

@@ -11,10 +11,13 @@ use crate::{Bandwidth, Span};
 /// Always 0 < runtime <= deadline <= period. The actuator knows what a kernel adds to that
 /// (granularity, shortest and longest period).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "RawReservation", into = "RawReservation")]
+#[serde(try_from = "RawReservation")]
 pub struct Reservation {
+    #[serde(rename = "runtime_ns")]
     runtime: Span,
+    #[serde(rename = "deadline_ns")]
     deadline: Span,
+    #[serde(rename = "period_ns")]
     period: Span,
 }
 
@@ -89,7 +92,7 @@ impl fmt::Display for Reservation {
     }
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct RawReservation {
     runtime_ns: Span,
     deadline_ns: Span,
@@ -100,16 +103,6 @@ impl TryFrom<RawReservation> for Reservation {
     type Error = ReservationError;
     fn try_from(raw: RawReservation) -> Result<Self, Self::Error> {
         Self::new(raw.runtime_ns, raw.deadline_ns, raw.period_ns)
-    }
-}
-
-impl From<Reservation> for RawReservation {
-    fn from(r: Reservation) -> Self {
-        Self {
-            runtime_ns: r.runtime,
-            deadline_ns: r.deadline,
-            period_ns: r.period,
-        }
     }
 }
 

@@ -5,52 +5,36 @@
 //! that the CPUs have at the moment.
 
 use std::fmt;
+use std::num::NonZeroU64;
 
 use serde::{Deserialize, Serialize};
 
 /// The frequency of a CPU, in kHz, as the kernel's cpufreq counts it. Never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "u64", into = "u64")]
-pub struct Speed(u64);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a frequency of 0 kHz is no speed")]
-pub struct NoSpeed;
+#[serde(transparent)]
+pub struct Speed(NonZeroU64);
 
 impl Speed {
     #[must_use]
-    pub const fn from_khz(khz: u64) -> Option<Self> {
-        if khz == 0 { None } else { Some(Self(khz)) }
+    pub fn from_khz(khz: u64) -> Option<Self> {
+        NonZeroU64::new(khz).map(Self)
     }
 
     #[must_use]
     pub const fn as_khz(self) -> u64 {
-        self.0
+        self.0.get()
     }
 
     /// How many times as fast as `other`: what takes t at `self` takes t times this at `other`.
     #[must_use]
     pub fn ratio(self, other: Self) -> f64 {
-        self.0 as f64 / other.0 as f64
-    }
-}
-
-impl TryFrom<u64> for Speed {
-    type Error = NoSpeed;
-    fn try_from(khz: u64) -> Result<Self, NoSpeed> {
-        Self::from_khz(khz).ok_or(NoSpeed)
-    }
-}
-
-impl From<Speed> for u64 {
-    fn from(speed: Speed) -> Self {
-        speed.0
+        self.as_khz() as f64 / other.as_khz() as f64
     }
 }
 
 impl fmt::Display for Speed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&format!("{} MHz", self.0 as f64 / 1000.0))
+        f.pad(&format!("{} MHz", self.as_khz() as f64 / 1000.0))
     }
 }
 

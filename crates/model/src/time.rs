@@ -45,22 +45,9 @@ impl Instant {
 
     /// The signed time from `other` to here, in nanoseconds.
     #[must_use]
-    pub const fn offset_from(self, other: Self) -> i64 {
-        if self.0 >= other.0 {
-            let ahead = self.0 - other.0;
-            if ahead > i64::MAX as u64 {
-                i64::MAX
-            } else {
-                ahead as i64
-            }
-        } else {
-            let behind = other.0 - self.0;
-            if behind > i64::MAX as u64 {
-                i64::MIN
-            } else {
-                -(behind as i64)
-            }
-        }
+    pub fn offset_from(self, other: Self) -> i64 {
+        let offset = i128::from(self.0) - i128::from(other.0);
+        offset.clamp(i64::MIN.into(), i64::MAX.into()) as i64
     }
 }
 
