@@ -17,7 +17,7 @@ use crate::limits::may_schedule;
 use crate::task;
 
 /// Not in every C library's headers yet; `include/uapi/linux/sched.h`.
-pub(crate) const SCHED_EXT: i32 = 7;
+pub const SCHED_EXT: i32 = 7;
 
 /// The scheduling of one task: everything that has to be put back to undo a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +69,15 @@ pub struct Deadline {
 }
 
 impl Attributes {
+    /// An ordinary task's, at this nice value.
+    #[must_use]
+    pub const fn ordinary(nice: i32, reset_on_fork: bool) -> Self {
+        Self {
+            policy: Policy::Other(Fair { nice, slice_ns: 0 }),
+            reset_on_fork,
+        }
+    }
+
     /// The flags that onbeat sets for a reservation: children do not inherit it, and an overrun is
     /// never signalled, because SIGXCPU kills a program that does not expect it.
     #[must_use]
@@ -284,11 +293,7 @@ pub(crate) fn undo_for_another(task: TaskId, set: &Attributes) {
         let nice = set
             .nice()
             .map_or_else(|| kept_nice(task.tid).unwrap_or(0), |_| 0);
-        let ordinary = Attributes {
-            policy: Policy::Other(Fair { nice, slice_ns: 0 }),
-            reset_on_fork: false,
-        };
-        let _ = ordinary.set(task.tid);
+        let _ = Attributes::ordinary(nice, false).set(task.tid);
     }
 }
 

@@ -31,14 +31,7 @@ use crate::attributes::{self, Attributes, Fair, Policy, RealTime, kept_nice, tak
 use crate::restore::StateFile;
 use crate::task;
 
-const fn ordinary(nice: i32) -> Attributes {
-    Attributes {
-        policy: Policy::Other(Fair { nice, slice_ns: 0 }),
-        reset_on_fork: false,
-    }
-}
-
-pub(crate) const DEFAULT: Attributes = ordinary(0);
+pub(crate) const DEFAULT: Attributes = Attributes::ordinary(0, false);
 
 const fn is_first(attributes: &Attributes) -> bool {
     matches!(attributes.policy, Policy::RoundRobin(_))
@@ -203,13 +196,13 @@ impl Boosts {
                         // Without the right to it, the task's own call would have failed.
                         let was_checked = is_first(&held.set);
                         if was_checked || nice == 0 || attributes::may_set_nice(task.tid, nice) {
-                            held.before = ordinary(nice);
+                            held.before = Attributes::ordinary(nice, false);
                         }
                         held.set = now;
                         return Ok(now);
                     }
                     // The slice and the flag are this boost's, and go with it.
-                    Some(nice) => drop(ordinary(nice).set(task.tid)),
+                    Some(nice) => drop(Attributes::ordinary(nice, false).set(task.tid)),
                     None => attributes::put_nice_back(task.tid, &held.set, &held.before),
                 }
                 self.forget(state_file, task);
@@ -262,7 +255,7 @@ fn may_be_moved(task: TaskId) -> bool {
 
 fn is_urgent_or_default(now: Attributes) -> bool {
     now.nice()
-        .is_some_and(|nice| nice <= 0 && now == ordinary(nice))
+        .is_some_and(|nice| nice <= 0 && now == Attributes::ordinary(nice, false))
 }
 
 const fn first(priority: u32) -> Attributes {

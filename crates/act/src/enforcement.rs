@@ -16,29 +16,12 @@ const PERIOD: Span = Span::from_ms(50);
 /// or another thread stops it, and below `PERIOD`.
 const GAP: Span = Span::from_ms(20);
 
-/// The runtime given, and what a thread that always wants to run got before it was stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct EnforcementMeasurement {
-    pub(crate) given: Span,
-    pub(crate) used: Span,
-}
-
-impl EnforcementMeasurement {
-    /// Measures it on a short-lived thread; none if it gets no reservation, or is never stopped.
-    pub(crate) fn measure() -> Option<Self> {
-        let reservation = Reservation::implicit(RUNTIME, PERIOD).ok()?;
-        let measure = std::thread::spawn(move || used_before_stopped(reservation));
-        let used = measure.join().ok()??;
-        Some(Self {
-            given: RUNTIME,
-            used,
-        })
-    }
-
-    /// Whether it is exact enough for runtimes of some hundred microseconds.
-    pub(crate) fn is_exact(&self) -> bool {
-        self.used < self.given * 2
-    }
+/// What a short-lived thread that always wants to run got of a runtime before it was stopped, and
+/// that runtime; none if it gets no reservation, or is never stopped.
+pub(crate) fn measure() -> Option<(Span, Span)> {
+    let reservation = Reservation::implicit(RUNTIME, PERIOD).ok()?;
+    let measure = std::thread::spawn(move || used_before_stopped(reservation));
+    Some((measure.join().ok()??, RUNTIME))
 }
 
 /// The CPU time that the calling thread, which always wants to run, gets of a `reservation` before

@@ -8,10 +8,11 @@ use std::path::Path;
 
 use onbeat_model::{Bandwidth, Capacity, Feature, Reservation, Span, Support};
 
-use crate::attributes::{Attributes, Policy, RealTime};
+use crate::attributes::Attributes;
 use crate::cpufreq;
-use crate::enforcement::EnforcementMeasurement;
+use crate::enforcement;
 use crate::limits::{KernelLimits, allowed_cpus, may_reserve};
+use crate::own::real_time;
 use crate::reserved::reserved_tasks;
 
 /// Probes everything reservations need. Nothing is left changed on the machine.
@@ -28,7 +29,7 @@ pub fn probe() -> Vec<Feature> {
         cpusets(),
         own_priority(),
         server_state(),
-        enforcement(),
+        exact_runtimes(),
         cpufreq::probe(&cpufreq::Tree::default()),
     ]
 }
@@ -208,11 +209,7 @@ fn cpusets() -> Feature {
 
 fn own_priority() -> Feature {
     let name = "onbeat's own priority";
-    let first = Attributes {
-        policy: Policy::Fifo(RealTime { priority: 1 }),
-        reset_on_fork: true,
-    };
-    match takes(first) {
+    match takes(real_time(1)) {
         Ok(()) => Feature::new(name, Support::Full, "SCHED_FIFO", ""),
         Err(error) => Feature::new(
             name,
@@ -236,14 +233,15 @@ fn server_state() -> Feature {
     }
 }
 
-fn enforcement() -> Feature {
+fn exact_runtimes() -> Feature {
     let name = "exact runtimes";
-    match EnforcementMeasurement::measure() {
-        Some(enforcement) if enforcement.is_exact() => {
+    match enforcement::measure() {
+        // Exact enough for runtimes of some hundred microseconds.
+        Some((used, given)) if used < given * 2 => {
             let detail = "a task is stopped when its runtime is used up";
             Feature::new(name, Support::Full, detail, "")
         }
-        Some(EnforcementMeasurement { given, used }) => Feature::new(
+        Some((used, given)) => Feature::new(
             name,
             Support::Partial,
             &format!(

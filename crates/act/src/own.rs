@@ -18,7 +18,7 @@ use std::{io, thread};
 
 use onbeat_model::Boost;
 
-use crate::attributes::{Attributes, Fair, Policy, RealTime, kept_nice};
+use crate::attributes::{Attributes, Policy, RealTime, kept_nice};
 
 /// How often it is looked whether the thread gives way. Ten turns of the loop, and as long as a
 /// person hardly notices.
@@ -79,12 +79,8 @@ pub fn start_ahead<T>(start: impl FnOnce() -> T) -> T {
 pub fn pass_nice_on(child: u32) {
     let is_real_time = Attributes::get(0).is_ok_and(|own| matches!(own.policy, Policy::Fifo(_)));
     if let Some(nice) = kept_nice(0).ok().filter(|&nice| is_real_time && nice != 0) {
-        let inherited = Attributes {
-            policy: Policy::Other(Fair { nice, slice_ns: 0 }),
-            reset_on_fork: false,
-        };
-        // Where it is refused, the program begins as an ordinary one.
-        let _ = inherited.set(child);
+        // Where it is refused, the program begins at nice 0.
+        let _ = Attributes::ordinary(nice, false).set(child);
     }
 }
 
@@ -149,7 +145,7 @@ fn look_at(tid: u32, clock: libc::clockid_t) {
         match gives_way {
             None if used > WITHOUT_PAUSE => {
                 let priority = priority_of(tid);
-                gives_way = priority.filter(|_| ordinary().set(tid).is_ok());
+                gives_way = priority.filter(|_| Attributes::ordinary(0, true).set(tid).is_ok());
             }
             Some(priority) if used < WITH_PAUSES && real_time(priority).set(tid).is_ok() => {
                 gives_way = None;
@@ -184,27 +180,14 @@ fn ahead(priority: u32) -> io::Result<Precedence> {
     if real_time(priority).set(0).is_ok() {
         return Ok(Precedence::RealTime);
     }
-    largest_share().set(0).map(|()| Precedence::Nice)
+    Attributes::ordinary(-20, true)
+        .set(0)
+        .map(|()| Precedence::Nice)
 }
 
 pub(crate) const fn real_time(priority: u32) -> Attributes {
     Attributes {
         policy: Policy::Fifo(RealTime { priority }),
-        reset_on_fork: true,
-    }
-}
-
-const fn largest_share() -> Attributes {
-    fair(-20)
-}
-
-const fn ordinary() -> Attributes {
-    fair(0)
-}
-
-const fn fair(nice: i32) -> Attributes {
-    Attributes {
-        policy: Policy::Other(Fair { nice, slice_ns: 0 }),
         reset_on_fork: true,
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn reserved_tasks() -> impl Iterator<Item = (u32, Bandwidth)> {
     })
 }
 
-pub(crate) fn tasks_of_policy(policy: u32) -> impl Iterator<Item = u32> {
+pub fn tasks_of_policy(policy: u32) -> impl Iterator<Item = u32> {
     numbers(Path::new("/proc"))
         .flat_map(|pid| numbers(&Path::new("/proc").join(pid.to_string()).join("task")))
         .filter(move |&tid| stat(tid).is_some_and(|stat| stat.policy == policy))

@@ -99,7 +99,8 @@ pub(crate) fn is_asleep(task: TaskId) -> bool {
 }
 
 /// The leader of the task's process; none if that is the task itself.
-pub(crate) fn leader(task: TaskId) -> Option<TaskId> {
+#[must_use]
+pub fn leader(task: TaskId) -> Option<TaskId> {
     let pid = proc::process_of(task.tid)?;
     (pid != task.tid).then(|| identify(pid).ok())?
 }

@@ -9,7 +9,6 @@
 
 pub mod account;
 pub mod guard;
-pub mod histogram;
 pub mod hysteresis;
 pub mod ladder;
 pub mod notification;

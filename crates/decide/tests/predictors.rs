@@ -134,50 +134,6 @@ fn nearly_constant_jobs_cost_little_more_than_the_spread() {
 }
 
 #[test]
-fn the_papers_rate_form_and_mean_plus_sigma_do_well_where_jobs_are_nearly_constant() {
-    let seed = 1;
-    for (period, mean) in table_one() {
-        let scene = Scene::of(period, steady(seed, mean, 0.02));
-        for kind in [PredictorKind::Rate, PredictorKind::MeanSigma] {
-            let outcome = with(kind, &scene);
-            let told = format!("{kind}, period {period}: {outcome:?}");
-            assert!(outcome.misses <= 0.01, "{told}");
-            assert!(outcome.reserved_over_used <= 1.25, "{told}");
-        }
-    }
-}
-
-#[test]
-fn where_some_jobs_are_long_the_rate_form_misses_more_and_mean_plus_sigma_costs_more() {
-    let seed = 1;
-    for (period, mean) in table_one() {
-        let scene = Scene::of(period, jobs(seed, mean, 0.02, 0.03, 0.1..0.2));
-        let percentile = with(PredictorKind::Percentile, &scene);
-        let rate = with(PredictorKind::Rate, &scene);
-        let mean_sigma = with(PredictorKind::MeanSigma, &scene);
-        assert!(rate.misses > 2.0 * percentile.misses, "{rate:?}");
-        assert!(
-            mean_sigma.reserved_over_used > percentile.reserved_over_used + 0.02,
-            "{mean_sigma:?} {percentile:?}"
-        );
-    }
-}
-
-#[test]
-fn the_binary_baseline_pays_with_misses_for_not_knowing_how_much_is_needed() {
-    let seed = 1;
-    for (period, mean) in table_one() {
-        let scene = Scene::of(period, steady(seed, mean, 0.02));
-        let binary = with(PredictorKind::Binary, &scene);
-        let percentile = with(PredictorKind::Percentile, &scene);
-        assert!(binary.misses > 0.02, "{binary:?}");
-        assert!(binary.misses < 0.05, "{binary:?}");
-        assert!(percentile.misses < binary.misses);
-        assert!(percentile.reserved_over_used < binary.reserved_over_used);
-    }
-}
-
-#[test]
 fn a_lasting_rise_of_the_demand_costs_two_jobs_at_most() {
     let seed = 1;
     for (period, mean) in table_one() {

@@ -6,8 +6,8 @@
 use std::fs;
 
 use anyhow::Context;
-use onbeat_decide::histogram::Histogram;
 use onbeat_model::{Demand, Span};
+use onbeat_sim::stochastic::Histogram;
 use serde::Serialize;
 use serde_json::json;
 

@@ -79,7 +79,7 @@ pub enum DomainError {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainSettings {
     /// The governor, which chooses between the limits. onbeat never changes that.
-    pub governor: Governor,
+    pub governor: String,
     #[serde(rename = "min_khz")]
     pub min: Speed,
     #[serde(rename = "max_khz")]
@@ -87,30 +87,6 @@ pub struct DomainSettings {
     /// `scaling_setspeed`, if the governor leaves the choice to user space.
     #[serde(rename = "setspeed_khz")]
     pub setspeed: Option<Speed>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Governor(String);
-
-impl Governor {
-    /// User space chooses.
-    #[must_use]
-    pub fn is_userspace(&self) -> bool {
-        self.0 == "userspace"
-    }
-
-    /// It sets the speeds that a scheduler asks for.
-    #[must_use]
-    pub fn is_schedutil(&self) -> bool {
-        self.0 == "schedutil"
-    }
-}
-
-impl fmt::Display for Governor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
 }
 
 impl DomainSettings {
@@ -234,15 +210,12 @@ impl Domain {
     /// The present setting.
     /// Fails if its files are not as the kernel's documentation says.
     pub fn settings(&self) -> Result<DomainSettings, DomainError> {
-        let name = self.read("scaling_governor")?;
-        let is_name = !name.is_empty() && name.len() <= NAME_BYTES;
-        if !is_name || !name.chars().all(|c| c.is_ascii_graphic()) {
-            return Err(self.odd("scaling_governor", &name, "governor"));
+        let governor = self.read("scaling_governor")?;
+        let is_name = !governor.is_empty() && governor.len() <= NAME_BYTES;
+        if !is_name || !governor.chars().all(|c| c.is_ascii_graphic()) {
+            return Err(self.odd("scaling_governor", &governor, "governor"));
         }
-        let governor = Governor(name);
-        let setspeed = governor
-            .is_userspace()
-            .then(|| self.speed("scaling_setspeed"));
+        let setspeed = (governor == "userspace").then(|| self.speed("scaling_setspeed"));
         Ok(DomainSettings {
             governor,
             min: self.speed("scaling_min_freq")?,

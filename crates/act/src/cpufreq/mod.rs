@@ -17,7 +17,7 @@ use std::io;
 
 use onbeat_model::{Instant, Ladder, Refusal, Speed, Speeds};
 
-pub use domain::{Domain, DomainError, DomainSettings, Governor, Tree};
+pub use domain::{Domain, DomainError, DomainSettings, Tree};
 pub use probe::probe;
 
 use crate::restore::StateFile;

@@ -38,7 +38,7 @@ pub fn probe(tree: &Tree) -> Feature {
 
 fn describe(domain: &Domain) -> Option<String> {
     let (ladder, settings) = (domain.ladder().ok()?, domain.settings().ok()?);
-    let way = if settings.governor.is_userspace() {
+    let way = if settings.setspeed.is_some() {
         "scaling_setspeed"
     } else {
         "its limits"

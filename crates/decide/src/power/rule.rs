@@ -32,12 +32,6 @@ impl Band {
         (low < high && high <= Bandwidth::ONE).then_some(Self { low, high })
     }
 
-    /// The utilisation below which a lower speed is wanted.
-    #[must_use]
-    pub const fn low(&self) -> Bandwidth {
-        self.low
-    }
-
     /// The utilisation above which the highest speed is wanted.
     #[must_use]
     pub const fn high(&self) -> Bandwidth {

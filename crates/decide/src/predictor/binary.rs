@@ -26,10 +26,6 @@ impl Binary {
 }
 
 impl Predictor for Binary {
-    fn name(&self) -> &'static str {
-        "binary"
-    }
-
     /// Starts at twice the first job; from then on only whether the budget ran out counts.
     fn job(&mut self, job: &Job, _demand: &Demand) {
         self.pace = Pace::of(job);
@@ -39,8 +35,6 @@ impl Predictor for Binary {
             Some(runtime) => runtime.scale(1.0 - self.parameters.binary_lower.clamp(0.0, 1.0)),
         });
     }
-
-    fn sampled(&mut self, _executed: Span, _over: Span) {}
 
     fn exhausted(&mut self, _at: Instant, held: Reservation) {
         let raised = held

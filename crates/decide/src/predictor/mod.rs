@@ -32,13 +32,11 @@ use windowed::Windowed;
 /// exhausted budget when it happens, before the job that it interrupts; (3) asks
 /// [`runtime`](Self::runtime) after each of these.
 pub trait Predictor: Send {
-    fn name(&self) -> &'static str;
-
     /// A job is done; `demand` is the distribution of the last jobs, this one included.
     fn job(&mut self, job: &Job, demand: &Demand);
 
     /// The thread executed for `executed` in the last sampling interval, which was `over` long.
-    fn sampled(&mut self, executed: Span, over: Span);
+    fn sampled(&mut self, _executed: Span, _over: Span) {}
 
     /// The runtime of the reservation `held` ran out at `at`, in the middle of a job.
     fn exhausted(&mut self, at: Instant, held: Reservation);
@@ -170,9 +168,9 @@ pub fn build(kind: PredictorKind, parameters: Parameters) -> Box<dyn Predictor> 
     match kind {
         PredictorKind::Percentile => Box::new(Percentile::new(parameters)),
         PredictorKind::Rate => Box::new(Rate::new(parameters)),
-        PredictorKind::MeanSigma => Box::new(Windowed::new(kind, mean_sigma::rule, parameters)),
+        PredictorKind::MeanSigma => Box::new(Windowed::new(mean_sigma::rule, parameters)),
         PredictorKind::Binary => Box::new(Binary::new(parameters)),
-        PredictorKind::Statistical => Box::new(Windowed::new(kind, statistical::rule, parameters)),
+        PredictorKind::Statistical => Box::new(Windowed::new(statistical::rule, parameters)),
         PredictorKind::Pattern => Box::new(Pattern::new(parameters)),
     }
 }
@@ -219,10 +217,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_predictor_has_its_name_and_knows_nothing_at_first() {
+    fn every_predictor_knows_nothing_at_first() {
         for kind in PredictorKind::ALL {
             let predictor = build(kind, Parameters::default());
-            assert_eq!(predictor.name(), kind.name());
             assert_eq!(predictor.runtime(Span::from_ms(40)), None);
         }
     }

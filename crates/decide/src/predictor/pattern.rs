@@ -109,10 +109,6 @@ impl Pattern {
 }
 
 impl Predictor for Pattern {
-    fn name(&self) -> &'static str {
-        "pattern"
-    }
-
     fn job(&mut self, job: &Job, demand: &Demand) {
         self.catch_up.job(job, self.without_raise());
         self.usual.job(job, demand);
@@ -132,8 +128,6 @@ impl Predictor for Pattern {
         self.learn(executed);
         self.planned = self.plan();
     }
-
-    fn sampled(&mut self, _executed: Span, _over: Span) {}
 
     fn exhausted(&mut self, at: Instant, held: Reservation) {
         self.catch_up.exhausted(at, held, &self.parameters);

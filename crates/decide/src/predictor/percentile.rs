@@ -94,10 +94,6 @@ impl Percentile {
 }
 
 impl Predictor for Percentile {
-    fn name(&self) -> &'static str {
-        "percentile"
-    }
-
     fn job(&mut self, job: &Job, demand: &Demand) {
         if self.start_up_left > 0 {
             self.start_up_left -= 1;
@@ -118,8 +114,6 @@ impl Predictor for Percentile {
             }
         }
     }
-
-    fn sampled(&mut self, _executed: Span, _over: Span) {}
 
     fn exhausted(&mut self, at: Instant, held: Reservation) {
         self.catch_up.exhausted(at, held, &self.parameters);

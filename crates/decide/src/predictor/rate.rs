@@ -39,10 +39,6 @@ impl Rate {
 }
 
 impl Predictor for Rate {
-    fn name(&self) -> &'static str {
-        "rate"
-    }
-
     fn job(&mut self, job: &Job, demand: &Demand) {
         self.catch_up.job(job, None);
         let generous = generosity(demand.len(), self.parameters.window);

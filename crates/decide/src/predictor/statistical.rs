@@ -11,19 +11,26 @@
 use onbeat_model::{Demand, Span};
 
 use super::{Parameters, generosity};
-use crate::histogram::Histogram;
 
 /// r. A group is then 2% of the range of demands, and a budget too large by that at most.
-const GROUPS: usize = 50;
+const GROUPS: u64 = 50;
 /// The first 50 jobs tell enough of the distribution (GRACE-OS, section 4.2).
 const KNOWN: usize = 50;
 
 pub(super) fn rule(demand: &Demand, parameters: &Parameters) -> Option<Span> {
     let rho = 1.0 - parameters.overruns.clamp(0.0, 1.0);
     let window = KNOWN.min(parameters.window);
-    let histogram = Histogram::of(demand, GROUPS)?;
-    let budget = histogram.budget(rho).demand;
-    Some(budget.scale(generosity(demand.len(), window)))
+    Some(boundary(demand, rho)?.scale(generosity(demand.len(), window)))
+}
+
+fn boundary(demand: &Demand, rho: f64) -> Option<Span> {
+    let jobs = demand.sorted();
+    let (&least, &most) = (jobs.first()?, jobs.last()?);
+    // In whole nanoseconds, so that the last one is the largest demand.
+    let above = |group| least + Span::from_ns(((most - least) * group).as_ns().div_ceil(GROUPS));
+    let within = |bound: &Span| jobs.partition_point(|job| job <= bound) as f64 / jobs.len() as f64;
+    let is_enough = |bound: &Span| within(bound) >= rho;
+    Some((0..GROUPS).map(above).find(is_enough).unwrap_or(most))
 }
 
 #[cfg(test)]

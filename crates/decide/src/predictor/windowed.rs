@@ -4,13 +4,12 @@
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
 use super::catch_up::CatchUp;
-use super::{Pace, Parameters, Predictor, PredictorKind};
+use super::{Pace, Parameters, Predictor};
 
 /// The need of the next jobs, from the last ones' demands; none as long as nothing is known.
 pub(super) type WindowRule = fn(&Demand, &Parameters) -> Option<Span>;
 
 pub(super) struct Windowed {
-    kind: PredictorKind,
     rule: WindowRule,
     parameters: Parameters,
     planned: Option<Span>,
@@ -19,9 +18,8 @@ pub(super) struct Windowed {
 }
 
 impl Windowed {
-    pub(super) fn new(kind: PredictorKind, rule: WindowRule, parameters: Parameters) -> Self {
+    pub(super) fn new(rule: WindowRule, parameters: Parameters) -> Self {
         Self {
-            kind,
             rule,
             parameters,
             planned: None,
@@ -32,17 +30,11 @@ impl Windowed {
 }
 
 impl Predictor for Windowed {
-    fn name(&self) -> &'static str {
-        self.kind.name()
-    }
-
     fn job(&mut self, job: &Job, demand: &Demand) {
         self.catch_up.job(job, self.planned);
         self.pace = Pace::of(job);
         self.planned = (self.rule)(demand, &self.parameters);
     }
-
-    fn sampled(&mut self, _executed: Span, _over: Span) {}
 
     fn exhausted(&mut self, at: Instant, held: Reservation) {
         self.catch_up.exhausted(at, held, &self.parameters);

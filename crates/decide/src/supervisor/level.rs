@@ -7,7 +7,7 @@
 
 use onbeat_model::Bandwidth;
 
-use super::{Grant, Limits, Request, reservation_within, why};
+use super::{Limits, Request};
 
 /// The lightest weight, which keeps the level finite: beside one of 1, it is 1 us of a CPU in a
 /// second, less than the shortest runtime that the kernel takes.
@@ -22,47 +22,20 @@ pub(super) fn effective(weight: f64) -> f64 {
     }
 }
 
-/// The one number from which each grant follows.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Level {
-    /// The share of a task of weight 1; infinite where all fits.
-    height: f64,
-    /// Not even the minima fit, and only they are shared out.
-    of_minima: bool,
-}
-
-impl Level {
-    /// The highest one at which all `requests` stay within `limits`.
-    pub(super) fn highest(requests: &[Request], limits: &Limits) -> Self {
-        let shares: Vec<LevelShare> = requests
-            .iter()
-            .map(|request| LevelShare::of(request, limits.per_task))
-            .collect();
-        let of_minima = shares.iter().map(|share| share.least).sum::<Bandwidth>() > limits.total;
-        let shares = if of_minima {
-            shares.iter().map(LevelShare::only_the_minimum).collect()
-        } else {
-            shares
-        };
-        Self {
-            height: highest_level(&shares, limits.total),
-            of_minima,
-        }
-    }
-
-    pub(super) fn grant(&self, request: &Request, limits: &Limits) -> Grant {
-        let share = LevelShare::of(request, limits.per_task);
-        let bandwidth = if self.of_minima {
-            share.only_the_minimum().at(self.height)
-        } else {
-            share.at(self.height)
-        };
-        Grant {
-            task: request.task,
-            reservation: reservation_within(request.wanted, bandwidth, limits.shortest_runtime),
-            why: why(request, &share, bandwidth),
-        }
-    }
+/// The shares of all `requests`, at the highest level at which they stay within the total. If not
+/// even the minima do, only these are shared out.
+pub(super) fn shares(requests: &[Request], limits: &Limits) -> Vec<(LevelShare, Bandwidth)> {
+    let of = |request| LevelShare::of(request, limits.per_task);
+    let wanted: Vec<LevelShare> = requests.iter().map(of).collect();
+    let least: Bandwidth = wanted.iter().map(|share| share.least).sum();
+    let shared = if least > limits.total {
+        wanted.iter().map(LevelShare::only_the_minimum).collect()
+    } else {
+        wanted.clone()
+    };
+    let level = highest_level(&shared, limits.total);
+    let given = shared.iter().map(|share| share.at(level));
+    wanted.into_iter().zip(given).collect()
 }
 
 /// Between what and what a task's share may lie, and how fast it grows with the level.
@@ -74,7 +47,7 @@ pub(super) struct LevelShare {
 }
 
 impl LevelShare {
-    pub(super) fn of(request: &Request, per_task: Bandwidth) -> Self {
+    fn of(request: &Request, per_task: Bandwidth) -> Self {
         let most = request.wanted.bandwidth().min(per_task);
         Self {
             least: request.least.min(most),
@@ -83,7 +56,7 @@ impl LevelShare {
         }
     }
 
-    pub(super) fn only_the_minimum(&self) -> Self {
+    fn only_the_minimum(&self) -> Self {
         Self {
             least: Bandwidth::ZERO,
             most: self.least,

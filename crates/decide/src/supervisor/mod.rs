@@ -20,7 +20,6 @@ mod level;
 use onbeat_model::{Bandwidth, Reservation, Span, TaskId};
 
 pub use explain::GaveWay;
-use level::Level;
 use level::LevelShare;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,11 +87,13 @@ pub struct SupervisorOutcome {
 /// from its own grants the outcome is the same; more weight never gets a task less.
 #[must_use]
 pub fn arbitrate(requests: &[Request], limits: &Limits) -> SupervisorOutcome {
-    let level = Level::highest(requests, limits);
-    let grants: Vec<Grant> = requests
-        .iter()
-        .map(|request| level.grant(request, limits))
-        .collect();
+    let shares = level::shares(requests, limits).into_iter();
+    let grant = |(request, (share, given)): (&Request, (LevelShare, Bandwidth))| Grant {
+        task: request.task,
+        reservation: reservation_within(request.wanted, given, limits.shortest_runtime),
+        why: why(request, &share, given),
+    };
+    let grants: Vec<Grant> = requests.iter().zip(shares).map(grant).collect();
     let gave_way = explain::in_order(requests, &grants);
     SupervisorOutcome { grants, gave_way }
 }

@@ -22,13 +22,7 @@ pub(super) struct Tuned {
 struct ByHand(Span);
 
 impl Predictor for ByHand {
-    fn name(&self) -> &'static str {
-        "by hand"
-    }
-
     fn job(&mut self, _job: &Job, _demand: &Demand) {}
-
-    fn sampled(&mut self, _executed: Span, _over: Span) {}
 
     fn exhausted(&mut self, _at: Instant, _held: Reservation) {}
 

@@ -1,5 +1,6 @@
 //! `onbeat-lab scheduler`: onbeat's own schedulers in the kernel.
 
+mod chooser;
 mod groups;
 mod plans;
 mod show;
@@ -71,7 +72,7 @@ fn status(json: bool) -> anyhow::Result<ExitCode> {
         scheduler: status.as_ref().and_then(|status| status.scheduler.clone()),
         whole: status.as_ref().is_some_and(|status| status.whole),
         starts: status.as_ref().map_or(0, |status| status.starts),
-        chosen: onbeat_act::extensible::count(),
+        chosen: chooser::count(),
     };
     let mut output = io::stdout().lock();
     if json {

@@ -361,7 +361,7 @@ fn deaf_governor(tree: &Tree) -> Option<String> {
     let deaf = |domain: &Domain| {
         let governor = domain.settings().ok()?.governor;
         let number = domain.number();
-        (!governor.is_schedutil()).then(|| format!(
+        (governor != "schedutil").then(|| format!(
             "the governor {governor} sets no speed that a scheduler asks for: 'echo schedutil >/sys/devices/system/cpu/cpufreq/policy{number}/scaling_governor' as root, and start grace anew"
         ))
     };

@@ -3,11 +3,11 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::Instant;
 
-use onbeat_act::extensible::Chooser;
 use onbeat_schedulers::{Running, Value};
 use serde::Serialize;
 use serde_json::Map;
 
+use super::chooser::Chooser;
 use super::groups::{self, GroupTold};
 use super::object;
 use crate::cli::StartArgs;

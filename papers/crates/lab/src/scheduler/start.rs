@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use onbeat_act::extensible::Chooser;
 use onbeat_schedulers::reserve::Reservations;
 use onbeat_schedulers::{ALL, Extent, Opened, Running, SchedulerOutcome, find};
 
+use super::chooser::Chooser;
 use super::groups;
 use super::plans::Plans;
 use super::show::Show;

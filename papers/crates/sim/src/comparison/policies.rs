@@ -1,6 +1,6 @@
 //! The ways to schedule the same threads, each as a scenario.
 
-use onbeat_decide::histogram::Histogram;
+use crate::stochastic::Histogram;
 use onbeat_model::{Bandwidth, Demand, Ladder, Name, Reservation, Span, Speed};
 
 use super::{ComparedThread, Threads};

@@ -10,6 +10,7 @@
 
 mod allowance;
 pub mod forecast;
+pub mod histogram;
 pub mod joint;
 mod margin;
 pub mod planner;
@@ -18,8 +19,8 @@ pub mod schedule;
 use onbeat_model::Span;
 
 pub use allowance::Allowance;
+pub use histogram::{Budget, Histogram};
 pub use margin::Margin;
-pub use onbeat_decide::histogram::{Budget, Histogram};
 pub use planner::Planner;
 pub use schedule::Schedule;
 

@@ -16,7 +16,7 @@
 
 use onbeat_model::{Ladder, Span, Speed};
 
-use onbeat_decide::histogram::Bound;
+use super::histogram::Bound;
 
 use super::{Budget, Histogram};
 

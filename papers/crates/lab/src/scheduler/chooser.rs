@@ -9,16 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
+use onbeat_act::attributes::{Attributes, Fair, Policy, SCHED_EXT, kept_nice};
+use onbeat_act::restore::StateFile;
+use onbeat_act::task::{self, numbers};
+use onbeat_act::tasks_of_policy;
 use onbeat_model::TaskId;
 
-use crate::attributes::{Attributes, Fair, Policy, SCHED_EXT, kept_nice};
-use crate::leave::{Leaving, leave};
-use crate::reserved::tasks_of_policy;
-use crate::restore::StateFile;
-use crate::task::{self, numbers};
-
 #[derive(Debug, thiserror::Error)]
-pub enum NotChosen {
+pub(super) enum NotChosen {
     /// It is scheduled by another class, which comes before sched_ext.
     #[error("thread {tid} has {now}, and only ordinary threads can be chosen")]
     OtherClass { tid: u32, now: Attributes },
@@ -35,7 +33,7 @@ struct Chosen {
 
 /// The tasks under SCHED_EXT by our choice. Puts them back when it is dropped.
 #[derive(Debug)]
-pub struct Chooser {
+pub(super) struct Chooser {
     state_file: StateFile,
     chosen: BTreeMap<TaskId, Chosen>,
     /// Under SCHED_EXT by another program's choice.
@@ -45,7 +43,7 @@ pub struct Chooser {
 impl Chooser {
     /// Notes its changes in `state_file`.
     #[must_use]
-    pub fn new(state_file: StateFile) -> Self {
+    pub(super) fn new(state_file: StateFile) -> Self {
         Self {
             state_file,
             chosen: BTreeMap::new(),
@@ -56,7 +54,7 @@ impl Chooser {
     /// Chooses all threads of the process `pid`, and those that they start from now on.
     /// Fails if a thread cannot be chosen, or there is no such process. Those before it stay
     /// chosen.
-    pub fn choose(&mut self, pid: u32) -> Result<(), NotChosen> {
+    pub(super) fn choose(&mut self, pid: u32) -> Result<(), NotChosen> {
         let system = |tid| move |source| NotChosen::System { tid, source };
         task::identify(pid).map_err(system(pid))?;
         if let Some(why) = task::off_limits(pid) {
@@ -82,7 +80,7 @@ impl Chooser {
                     _ => return Err(NotChosen::OtherClass { tid, now: before }),
                 };
                 let before = match before.policy {
-                    Policy::Ext(fair) => as_ordinary(fair, before.reset_on_fork),
+                    Policy::Ext(fair) => Attributes::ordinary(fair.nice, before.reset_on_fork),
                     _ => before,
                 };
                 self.put_under(task, before, set).map_err(system(tid))?;
@@ -94,7 +92,7 @@ impl Chooser {
     }
 
     /// Takes in what chosen tasks have started since, and forgets those that have ended.
-    pub fn follow(&mut self) {
+    pub(super) fn follow(&mut self) {
         self.chosen.retain(|&task, _| task::is_alive(task));
         for task in extensible_tasks() {
             if self.chosen.contains_key(&task) || self.foreign.contains(&task) {
@@ -104,31 +102,31 @@ impl Chooser {
                 && let Policy::Ext(fair) = now.policy
             {
                 // One that cannot be noted now is met again by the next look.
-                let _ = self.put_under(task, as_ordinary(fair, now.reset_on_fork), now);
+                let _ = self.put_under(
+                    task,
+                    Attributes::ordinary(fair.nice, now.reset_on_fork),
+                    now,
+                );
             }
         }
     }
 
-    pub fn tasks(&self) -> impl Iterator<Item = TaskId> + '_ {
+    pub(super) fn tasks(&self) -> impl Iterator<Item = TaskId> + '_ {
         self.chosen.keys().copied()
     }
 
     /// Gives every chosen task what it had before; one that another program has changed since stays
     /// as it is. Answers which could not be put back, and why; those stay in the state file.
-    pub fn put_back(&mut self) -> Vec<(TaskId, io::Error)> {
+    pub(super) fn put_back(&mut self) -> Vec<(TaskId, io::Error)> {
         self.follow();
         let mut failed = Vec::new();
         for (task, Chosen { before, set }) in std::mem::take(&mut self.chosen) {
-            // Another nice value is an administrator's, and stays.
-            let left = kept_nice(task.tid)
-                .and_then(|nice| leave(task, None, false, &set.with_nice(nice), &before));
-            match left {
-                Ok(Leaving::Left | Leaving::TakenOver(_)) => {}
-                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
-                Err(error) => {
+            match leave(task, set, before) {
+                Err(error) if error.raw_os_error() != Some(libc::ESRCH) => {
                     failed.push((task, error));
                     continue;
                 }
+                _ => {}
             }
             // A record too many is looked at once more by a restore, and found to be done.
             let _ = self.state_file.done(task);
@@ -146,6 +144,16 @@ impl Chooser {
         self.chosen.insert(task, Chosen { before, set });
         Ok(())
     }
+}
+
+/// Gives `task`, which has `set`, what it had `before`. One that has something else by now, but for
+/// another nice value, stays as it is.
+fn leave(task: TaskId, set: Attributes, before: Attributes) -> io::Result<()> {
+    let set = set.with_nice(kept_nice(task.tid)?);
+    if Attributes::get(task.tid)? == set && task::is_alive(task) {
+        before.set(task.tid)?;
+    }
+    Ok(())
 }
 
 impl Drop for Chooser {
@@ -169,20 +177,9 @@ const fn under_extensible(fair: Fair, reset_on_fork: bool) -> Attributes {
     }
 }
 
-const fn as_ordinary(fair: Fair, reset_on_fork: bool) -> Attributes {
-    let policy = Policy::Other(Fair {
-        nice: fair.nice,
-        slice_ns: 0,
-    });
-    Attributes {
-        policy,
-        reset_on_fork,
-    }
-}
-
 /// How many tasks are under SCHED_EXT, by any program's choice.
 #[must_use]
-pub fn count() -> usize {
+pub(super) fn count() -> usize {
     extensible_tasks().count()
 }
 
