@@ -30,10 +30,9 @@ const ENOUGH: Span = Span::from_ms(3);
 /// How long need outlasts its last sign: some reviews, so that a build between two compilers does
 /// not end it.
 const LASTS: Span = Span::from_secs(1);
-/// The CPUs are wanted by others if less than this share is idle, ...
-const IDLE: f64 = 0.1;
-/// ... and others use more than this share: the rest of a system that is otherwise idle uses less.
-const OTHERS: f64 = 0.1;
+/// The CPUs are wanted by others if less than this share is idle, and others use more than it: the
+/// rest of a system that is otherwise idle uses less.
+pub(crate) const SHARE: f64 = 0.1;
 
 impl Need {
     pub(crate) fn is_there(&self, now: Instant) -> bool {
@@ -72,7 +71,7 @@ impl Need {
 
     /// Of all CPUs, these shares were idle and used by others lately.
     pub(crate) fn contended(&mut self, idle: f64, others: f64, now: Instant) {
-        if self.is_there(now) && idle < IDLE && others > OTHERS {
+        if self.is_there(now) && idle < SHARE && others > SHARE {
             self.until = now + LASTS;
         }
     }

@@ -4,14 +4,16 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use onbeat_model::{Instant, TaskId};
+use onbeat_model::{Instant, Span, TaskId};
+
+/// The time between two reviews of what takes a look at all threads.
+pub(crate) const QUARTER: Span = Span::from_ms(250);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TimerEvent {
     /// Check whether the thread is silent, and still has its reservation.
     Check(TaskId),
     Retry(TaskId),
-    RetryRelease(TaskId),
     Sample(TaskId),
     Protection,
     /// Try whether the kernel has more room.

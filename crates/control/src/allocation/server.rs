@@ -10,11 +10,8 @@ use crate::estimation::JobDemand;
 
 /// What each period of a server gets beyond the job's own runtime: the kernel charges what it does
 /// around a job, and on a busy machine that differs from job to job.
-pub(super) const MARGIN: Span = Span::from_us(20);
-/// A budget is enforced at the scheduler's tick, and a job that overran a tiny one by a tick would
-/// pay for it with tens of periods.
-const SHORTEST_RUNTIME: Span = Span::from_us(30);
-/// The same of a stage, which has other work, too: the least share of its period.
+const MARGIN: Span = Span::from_us(20);
+/// A stage has other work, too: the least share of its period.
 const LEAST_OF_STAGE: f64 = 0.05;
 
 /// The server period for a task's period, and how the job's runtime changes with it.
@@ -73,9 +70,9 @@ pub(crate) fn wanted(
     capacity: &Capacity,
 ) -> Option<Reservation> {
     let floor = if demand.is_derived {
-        SHORTEST_RUNTIME.max(demand.period.scale(LEAST_OF_STAGE))
+        demand.period.scale(LEAST_OF_STAGE)
     } else {
-        SHORTEST_RUNTIME
+        Span::ZERO
     };
     let wanted = reservation(demand.job, demand.period, floor, capacity)?;
     within(wanted, ceiling, capacity)

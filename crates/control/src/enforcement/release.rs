@@ -1,10 +1,10 @@
-//! Releases: a thread gets its former scheduling back. A release that must settle waits until the
-//! time that the actuator says. A failed release is tried again, with pauses that double up to 30
-//! s, until it succeeds or the thread is gone or taken over.
+//! Releases: a thread gets its former scheduling back. One that must settle, or that fails, is in a
+//! back-off with what it holds, and is released again when that is over, until it succeeds or the
+//! thread is gone or taken over.
 
 use onbeat_model::{Actuator, Refusal, Reservation};
 
-use super::state::{Enforcement, PendingRelease};
+use super::state::Enforcement;
 use super::{Context, Effects, Enforcer, FIRST_RETRY, LONGEST_RETRY};
 use crate::Why;
 use crate::report::decision::What;
@@ -33,66 +33,34 @@ impl<A: Actuator> Enforcer<A> {
         context.arbiter.forget_changes(slot);
         let server = self.servers.get_mut(slot);
         let old = server.held();
-        match self.actuator.release(task.id) {
-            Err(Refusal::Settling { until }) if why != Why::Finished => {
-                server.state.back_off(until, Some(why));
-                context.timers.set(until, TimerEvent::Retry(task.id));
-                Effects::default()
+        let until = match self.actuator.release(task.id) {
+            Ok(()) | Err(Refusal::Gone) => return self.gave_back(context, slot, why, old),
+            // The actuator does it when it is dropped, unless it hears that the thread has ended.
+            Err(Refusal::Settling { .. }) if why == Why::Finished => {
+                let _ = self.gave_back(context, slot, why, old);
+                return Effects::default();
             }
-            // If onbeat ends before that, the actuator releases the thread when it is dropped.
-            Err(Refusal::Settling { .. }) => {
-                let pending = PendingRelease::new(why.clone(), old, context.now);
-                self.change(context, slot, |state| state.release_failed(pending));
-                let decision = (What::Released, why);
-                context.enter(slot, decision, (old, None));
-                Effects::default()
+            Err(refusal @ Refusal::TakenOver { .. }) => {
+                let effects = self.yield_to_other(context, slot, Some(refusal));
+                return Effects {
+                    may_end: true,
+                    ..effects
+                };
             }
-            Ok(()) | Err(Refusal::Gone) => self.gave_back(context, slot, why, old),
-            Err(refusal @ Refusal::TakenOver { .. }) => self.yielded(context, slot, refusal),
+            Err(Refusal::Settling { until }) => until,
             Err(refusal) => {
-                let due = context.now + FIRST_RETRY;
-                let pending = PendingRelease::new(why, old, due);
-                self.change(context, slot, |state| state.release_failed(pending));
-                let decision = (What::Refused, Why::Refused(refusal));
-                context.enter(slot, decision, (old, None));
-                context.timers.set(due, TimerEvent::RetryRelease(task.id));
-                Effects::default()
+                let pause = FIRST_RETRY.doubled(server.refusals, LONGEST_RETRY);
+                server.refusals += 1;
+                if server.refusals == 1 {
+                    let decision = (What::Refused, Why::Refused(refusal));
+                    context.enter(slot, decision, (old, None));
+                }
+                context.now + pause
             }
-        }
-    }
-
-    pub(crate) fn retry_release(&mut self, context: &mut Context<'_>, slot: Slot) -> Effects {
-        let Some(task) = context.task(slot).map(|task| task.id) else {
-            return Effects::default();
         };
-        let pending = self.servers.get_mut(slot).state.pending_release();
-        let Some(pending) = pending.filter(|pending| pending.due <= context.now) else {
-            return Effects::default();
-        };
-        match self.actuator.release(task) {
-            Ok(()) | Err(Refusal::Gone) => {
-                let (why, old) = (pending.why.clone(), pending.old);
-                self.gave_back(context, slot, why, old)
-            }
-            Err(refusal @ Refusal::TakenOver { .. }) => self.yielded(context, slot, refusal),
-            Err(refusal) => {
-                pending.tries += 1;
-                let pause = FIRST_RETRY.doubled(pending.tries, LONGEST_RETRY);
-                pending.due = refusal.retry_at().unwrap_or(context.now + pause);
-                context
-                    .timers
-                    .set(pending.due, TimerEvent::RetryRelease(task));
-                Effects::default()
-            }
-        }
-    }
-
-    fn yielded(&mut self, context: &mut Context<'_>, slot: Slot, refusal: Refusal) -> Effects {
-        let effects = self.yield_to_other(context, slot, Some(refusal));
-        Effects {
-            may_end: true,
-            ..effects
-        }
+        server.state.back_off(until, Some(why));
+        context.timers.set(until, TimerEvent::Retry(task.id));
+        Effects::default()
     }
 
     fn gave_back(
@@ -102,9 +70,9 @@ impl<A: Actuator> Enforcer<A> {
         why: Why,
         old: Option<Reservation>,
     ) -> Effects {
+        self.servers.get_mut(slot).refusals = 0;
         self.change(context, slot, Enforcement::released);
-        let decision = (What::Released, why);
-        context.enter(slot, decision, (old, None));
+        context.enter(slot, (What::Released, why), (old, None));
         Effects {
             may_end: true,
             ..Effects::default()

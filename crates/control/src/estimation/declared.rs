@@ -7,7 +7,7 @@ use onbeat_model::{Burst, Instant, Job, Mark, Rhythm, Said};
 
 use super::lock::Lock;
 use super::timeouts::patience;
-use super::{AnalysisOutcome, BurstEffect, Estimator};
+use super::{Estimator, News};
 use crate::report::account::ThreadAccount;
 use crate::{Settings, Why};
 
@@ -17,14 +17,6 @@ pub(super) struct Declared {
     last: Instant,
     /// That it contradicts itself was entered in the log.
     is_doubted: bool,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum MarkEffect {
-    Nothing,
-    /// The reason for which its request may have changed.
-    Consider(Option<Why>),
-    Concluded(AnalysisOutcome),
 }
 
 impl Declared {
@@ -41,7 +33,7 @@ impl Estimator {
         account: &mut ThreadAccount,
         settings: &Settings,
         kind: PredictorKind,
-    ) -> MarkEffect {
+    ) -> News {
         self.heard.last = self.heard.last.max(mark.at);
         account.marks.marks += 1;
         match mark.said {
@@ -55,7 +47,7 @@ impl Estimator {
                 declared.last = mark.at;
                 let job = declared.told.hear(mark);
                 let Some((job, rhythm)) = job.zip(declared.told.rhythm()) else {
-                    return MarkEffect::Nothing;
+                    return News::None;
                 };
                 account.job(&job);
                 self.job_declared(&job, rhythm, settings, kind)
@@ -69,14 +61,14 @@ impl Estimator {
         rhythm: Rhythm,
         settings: &Settings,
         kind: PredictorKind,
-    ) -> MarkEffect {
+    ) -> News {
         if let Some(lock) = self.state.lock_mut().filter(|lock| lock.is_declared()) {
             if let Some(planned) = lock.runtime() {
                 self.notification.job(job.ended, job.executed, planned);
             }
             let from = lock.rhythm().period;
             let rate_changed = lock.job_declared(job, rhythm);
-            return MarkEffect::Consider(rate_changed.then_some(Why::RateChanged {
+            return News::Demand(rate_changed.then_some(Why::RateChanged {
                 from,
                 to: rhythm.period,
             }));
@@ -93,9 +85,9 @@ impl Estimator {
             lock
         });
         self.analysis.analyser.clear();
-        MarkEffect::Concluded(AnalysisOutcome::Plan(Why::Told {
+        News::Locked(Why::Told {
             period: rhythm.period,
-        }))
+        })
     }
 
     /// Why its marks make no sense, once.
@@ -110,40 +102,39 @@ impl Estimator {
     }
 
     /// It said where its jobs are, and takes it back: whether it has a rhythm is to be heard again.
-    fn says_no_more(&mut self) -> MarkEffect {
+    fn says_no_more(&mut self) -> News {
         if self.declared.take().is_some() && self.state.lock().is_some_and(Lock::is_declared) {
-            MarkEffect::Concluded(self.lose(Why::SaysNoMore))
+            self.lose(Why::SaysNoMore)
         } else {
-            MarkEffect::Nothing
+            News::None
         }
     }
 
-    fn missed_deadline(&mut self, mark: &Mark) -> MarkEffect {
+    fn missed_deadline(&mut self, mark: &Mark) -> News {
         let Some(lock) = self.state.lock_mut() else {
-            return MarkEffect::Nothing;
+            return News::None;
         };
         if !self.notification.is_credible() {
-            return MarkEffect::Nothing;
+            return News::None;
         }
         let deadline = lock.missed(mark.at, mark.woke);
         let period = lock.rhythm().period;
         if self.notification.missed(mark.at, deadline, period) {
             let factor = self.notification.factor();
-            MarkEffect::Consider(Some(Why::MissedDeadline { factor }))
+            News::Demand(Some(Why::MissedDeadline { factor }))
         } else {
-            MarkEffect::Nothing
+            News::None
         }
     }
 
-    pub(super) fn burst_declared(&mut self, burst: &Burst) -> Option<BurstEffect> {
+    pub(super) fn burst_declared(&mut self, burst: &Burst) -> Option<News> {
         let lock = self.state.lock().filter(|lock| lock.is_declared())?;
         let declared = self.declared.as_ref();
         let silent_since = declared.map(|declared| declared.last).unwrap_or_default();
         if burst.blocked.since(silent_since) < patience(lock.rhythm().period) {
-            return Some(BurstEffect::Nothing);
+            return Some(News::None);
         }
         self.declared = None;
-        self.lose(Why::SaysNoMore);
-        Some(BurstEffect::Lost(Why::SaysNoMore))
+        Some(self.lose(Why::SaysNoMore))
     }
 }

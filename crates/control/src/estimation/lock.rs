@@ -8,8 +8,6 @@ use onbeat_model::{Burst, Demand, Instant, Job, Reservation, Rhythm, Span};
 
 use crate::Settings;
 
-/// A period that is off by one part in this number was a guess.
-const GUESS: u64 = 100;
 /// Periods that differ by less than one part in this number are the same rate.
 const SAME_RATE: u64 = 20;
 
@@ -218,8 +216,7 @@ impl Lock {
     /// or changed its rate, is replaced.
     pub(super) fn confirm(&mut self, rhythm: Rhythm) {
         let guess = self.rhythm();
-        let off = guess.period.abs_diff(rhythm.period) * GUESS > rhythm.period;
-        if self.lost || (off && rhythm.jitter * 2 < guess.jitter) {
+        if self.lost || rhythm.jitter * 2 < guess.jitter {
             self.tracker = Tracker::new(rhythm);
             self.separator.retune(rhythm);
             self.lost = false;

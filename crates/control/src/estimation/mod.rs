@@ -5,8 +5,7 @@
 //! follows comes out. `state` has its states and all transitions.
 
 mod analysis;
-pub(crate) mod clock;
-pub(crate) mod declared;
+mod declared;
 mod lock;
 mod schedule;
 mod state;
@@ -50,20 +49,17 @@ struct HeardTimes {
     blocked: Option<Instant>,
 }
 
+/// What follows from a burst, a mark or an analysis.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum BurstEffect {
-    Nothing,
+pub(crate) enum News {
+    None,
     /// A job ended. If it was late, it had waited so long for a CPU.
     Job(Span),
+    /// The demand has changed, perhaps for this reason.
+    Demand(Option<Why>),
+    /// The thread has a period, or another one: the reason to give it a reservation.
+    Locked(Why),
     Lost(Why),
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum AnalysisOutcome {
-    Same,
-    /// The reason to give the thread a reservation.
-    Plan(Why),
-    Released(Why),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -140,7 +136,7 @@ impl Estimator {
         account: &mut ThreadAccount,
         settings: &Settings,
         follows_others: bool,
-    ) -> BurstEffect {
+    ) -> News {
         if let Some(blocked) = self.heard.blocked.replace(burst.blocked) {
             self.notification
                 .blocked(burst.woke.since(blocked), burst.response());
@@ -154,13 +150,13 @@ impl Estimator {
         self.analysis
             .burst(burst, settings, has_rhythm, follows_others);
         let Some(lock) = self.state.lock_mut() else {
-            return BurstEffect::Nothing;
+            return News::None;
         };
         match lock.cut(burst) {
             None => self.piece(burst, account),
-            Some(pieces) => pieces.iter().fold(BurstEffect::Nothing, |heard, piece| {
+            Some(pieces) => pieces.iter().fold(News::None, |heard, piece| {
                 match self.piece(piece, account) {
-                    BurstEffect::Nothing => heard,
+                    News::None => heard,
                     news => news,
                 }
             }),
@@ -168,9 +164,9 @@ impl Estimator {
     }
 
     /// Takes in a burst of a locked thread, or the pieces of one that its marks make.
-    fn piece(&mut self, burst: &Burst, account: &mut ThreadAccount) -> BurstEffect {
+    fn piece(&mut self, burst: &Burst, account: &mut ThreadAccount) -> News {
         let Some(lock) = self.state.lock_mut() else {
-            return BurstEffect::Nothing;
+            return News::None;
         };
         let planned = self.notification.is_in_appeal().then(|| lock.runtime());
         let heard = lock.burst(burst);
@@ -179,13 +175,13 @@ impl Estimator {
             self.analysis.listen_to_news(self.heard.last, period);
         }
         let Some(job) = &heard.job else {
-            return BurstEffect::Nothing;
+            return News::None;
         };
         if let Some(planned) = planned.flatten() {
             self.notification.job(job.ended, job.executed, planned);
         }
         account.job(job);
-        BurstEffect::Job(if job.missed() { job.waited } else { Span::ZERO })
+        News::Job(if job.missed() { job.waited } else { Span::ZERO })
     }
 
     /// Takes in a budget that was exhausted at `at`, and was `stretch` times the necessary one.
@@ -268,12 +264,12 @@ impl Estimator {
         now: Instant,
         settings: &Settings,
         kind: PredictorKind,
-    ) -> AnalysisOutcome {
+    ) -> News {
         match (self.is_locked(), found) {
             (false, Some(rhythm)) => self.believe(rhythm, now, settings, kind),
             (false, None) => {
                 self.analysis.attempts.failed(now);
-                AnalysisOutcome::Same
+                News::None
             }
             (true, found) => self.verify(found, now),
         }

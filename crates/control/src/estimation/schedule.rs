@@ -8,15 +8,14 @@ use std::collections::VecDeque;
 
 use onbeat_model::{Instant, Span, TaskId};
 
+use crate::timer::QUARTER;
+
 /// The fewest new bursts that are worth an analysis: as many as show a period.
 pub(super) const FEWEST: u32 = 6;
 /// The time between two analyses of a young thread, which is to be locked within ten jobs.
 const FIRST_PAUSE: Span = Span::from_ms(15);
 /// The longest time between two analyses in vain.
 const LONGEST_PAUSE: Span = Span::from_ms(500);
-/// The analyses in vain after which the pauses grow.
-const PATIENCE: u32 = 12;
-const FIRST_VERIFICATION: Span = Span::from_ms(250);
 /// The longest time between two verifications: the tracker notices a change of rate.
 const LONGEST_VERIFICATION: Span = Span::from_secs(64);
 /// The lowest false-alarm rate of one analysis, which every true period passes after a few jobs.
@@ -92,8 +91,7 @@ impl Attempts {
         self.failed = self.failed.saturating_add(1);
         self.fresh = 0;
         self.needed = 1 + self.failed / 4;
-        let doublings = self.failed.saturating_sub(PATIENCE);
-        self.not_before = now + FIRST_PAUSE.doubled(doublings, LONGEST_PAUSE);
+        self.not_before = now + FIRST_PAUSE.doubled(self.failed / 4, LONGEST_PAUSE);
     }
 
     /// Notes an undecided analysis at `now`. The next one comes soon.
@@ -109,7 +107,7 @@ impl Attempts {
         self.failed = 0;
         self.fresh = 0;
         self.needed = FEWEST.max(u32::try_from(bursts / 2).unwrap_or(u32::MAX));
-        self.not_before = now + FIRST_VERIFICATION.doubled(passed, LONGEST_VERIFICATION);
+        self.not_before = now + QUARTER.doubled(passed, LONGEST_VERIFICATION);
     }
 }
 

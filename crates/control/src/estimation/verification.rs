@@ -11,13 +11,12 @@ use onbeat_model::{Instant, Rhythm};
 use super::lock::{Lock, same_period};
 use super::schedule::Attempts;
 use super::timeouts::patience;
-use super::{AnalysisOutcome, Estimator};
+use super::{Estimator, News};
 use crate::{Settings, Why};
 
-/// The analyses in a row that must disagree with a verified period: one in a hundred is a chance.
+/// The analyses in a row that must disagree with a verified period, because one in a hundred is a
+/// chance; and the most that must agree after a period that was one.
 const REJECTIONS: u32 = 3;
-/// The most analyses that must agree after a period that was a chance.
-const NEEDED_MOST: u32 = 4;
 
 /// How far a rhythm is trusted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,7 +41,7 @@ impl Estimator {
         now: Instant,
         settings: &Settings,
         kind: PredictorKind,
-    ) -> AnalysisOutcome {
+    ) -> News {
         let agrees = |other: Rhythm| same_period(other.period, rhythm.period);
         self.verification.confirmations = if self.verification.suspect.is_some_and(agrees) {
             self.verification.confirmations + 1
@@ -54,7 +53,7 @@ impl Estimator {
         let familiar = dormant.is_some_and(|lock| agrees(lock.rhythm()));
         if self.verification.confirmations <= self.verification.needed && !familiar {
             self.analysis.attempts.again(now);
-            return AnalysisOutcome::Same;
+            return News::None;
         }
         let bursts = self.analysis.analyser.bursts().count();
         let heard = self.analysis.analyser.bursts();
@@ -70,17 +69,17 @@ impl Estimator {
             ..Verification::default()
         };
         self.analysis.attempts.verify(now, 0, bursts);
-        AnalysisOutcome::Plan(Why::Found {
+        News::Locked(Why::Found {
             period: rhythm.period,
             bursts,
             confidence: rhythm.confidence,
         })
     }
 
-    pub(super) fn verify(&mut self, found: Option<Rhythm>, now: Instant) -> AnalysisOutcome {
+    pub(super) fn verify(&mut self, found: Option<Rhythm>, now: Instant) -> News {
         let bursts = self.analysis.analyser.bursts().count();
         let Some(lock) = self.state.lock_mut() else {
-            return AnalysisOutcome::Same;
+            return News::None;
         };
         let former = lock.rhythm();
         let astray = lock.astray();
@@ -92,7 +91,7 @@ impl Estimator {
                 self.analysis
                     .attempts
                     .verify(now, self.verification.passed, bursts);
-                AnalysisOutcome::Same
+                News::None
             }
             Some(rhythm) => {
                 self.verification.rejections += 1;
@@ -106,7 +105,7 @@ impl Estimator {
                 };
                 if too_soon {
                     self.analysis.attempts.again(now);
-                    return AnalysisOutcome::Same;
+                    return News::None;
                 }
                 lock.adopt(rhythm);
                 self.verification = Verification {
@@ -114,7 +113,7 @@ impl Estimator {
                     ..Verification::default()
                 };
                 self.analysis.attempts.verify(now, 0, bursts);
-                AnalysisOutcome::Plan(Why::RateChanged {
+                News::Locked(Why::RateChanged {
                     from: former.period,
                     to: rhythm.period,
                 })
@@ -132,22 +131,22 @@ impl Estimator {
                 if sustained {
                     self.lose(Why::RhythmLost)
                 } else {
-                    AnalysisOutcome::Same
+                    News::None
                 }
             }
         }
     }
 
-    pub(super) fn lose(&mut self, why: Why) -> AnalysisOutcome {
+    pub(super) fn lose(&mut self, why: Why) -> News {
         self.forget_rhythm();
-        AnalysisOutcome::Released(why)
+        News::Lost(why)
     }
 
     pub(super) fn forget_rhythm(&mut self) {
         self.last_rhythm = self.rhythm();
         self.state.lose();
         let needed = if self.verification.passed == 0 {
-            (self.verification.needed + 1).min(NEEDED_MOST)
+            (self.verification.needed + 1).min(REJECTIONS)
         } else {
             self.verification.needed
         };

@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 
-use onbeat_model::{Instant, Span, TaskId};
+use onbeat_model::{Instant, TaskId};
 
+use super::partners::WATCHED;
 use super::shares::{Counts, ShareLimits, SharedThreads};
 
 /// The most threads that are counted, and rejected: 100 bytes each.
@@ -19,11 +20,6 @@ const WORTH_WATCHING: f64 = 6.0;
 /// The share of a count that remains a review later: 3 wakeups a second sum up to 0.75 / (1 -
 /// 0.875) = 6.
 const KEPT: f64 = 0.875;
-/// A count below this is forgotten: one wakeup after 17 reviews, 4 s.
-const FORGOTTEN: f64 = 0.1;
-/// How long a thread is rejected, which doubles each time.
-pub(super) const FIRST_REJECTION: Span = Span::from_secs(15);
-const LONGEST_REJECTION: Span = Span::from_secs(8 * 60);
 
 pub(super) struct Candidates {
     is_worth_a_look: bool,
@@ -133,7 +129,8 @@ impl Candidates {
     pub(super) fn forget_exchanges(&mut self) {
         self.exchanges.retain(|_, exchange| {
             exchange.weight *= KEPT;
-            exchange.weight >= FORGOTTEN
+            // One wakeup counts for 4 s.
+            exchange.weight >= 1.0 - KEPT
         });
     }
 
@@ -160,7 +157,8 @@ impl Candidates {
         }
     }
 
-    /// It is not to be watched again soon for that payer, and ever more rarely.
+    /// It is not to be watched again soon for that payer: for as long as it may be watched, and
+    /// twice as long each time.
     pub(super) fn reject(&mut self, payer: u32, tid: u32, now: Instant) {
         self.expire_rejections(now);
         let key = (payer, tid);
@@ -169,7 +167,7 @@ impl Candidates {
             .get(key)
             .map_or(0, |rejection| rejection.times);
         let rejection = Rejection {
-            until: now + FIRST_REJECTION.doubled(times, LONGEST_REJECTION),
+            until: now + WATCHED.doubled(times, WATCHED * 64),
             times: times + 1,
         };
         match self.rejected.get_mut(key) {

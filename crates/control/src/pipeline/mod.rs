@@ -35,9 +35,6 @@ pub(crate) use review::Review;
 pub(crate) use role::Role;
 use role::{HEADS, Watched};
 
-/// The first process, which brings up all others.
-const FIRST_PROCESS: u32 = 1;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partner {
     pub tid: u32,
@@ -87,7 +84,8 @@ impl PipelineFinder {
 
     fn is_outsider(&self, pid: u32) -> bool {
         let settings = self.settings.as_ref();
-        pid == FIRST_PROCESS || settings.is_some_and(|settings| settings.outsiders.contains(&pid))
+        // The first process brings up all others.
+        pid == 1 || settings.is_some_and(|settings| settings.outsiders.contains(&pid))
     }
 
     pub(crate) fn woken(&mut self, burst: &Burst) {

@@ -17,9 +17,7 @@ use crate::task::table::TaskTable;
 
 const WATCHED_AT_A_TIME: ShareLimits = ShareLimits { each: 16, all: 64 };
 /// A watched thread that has become no stage is let go after this time.
-const WATCHED: Span = Span::from_secs(10);
-/// And after this time if its users show no period.
-const WATCHED_AT_MOST: Span = Span::from_secs(60);
+pub(super) const WATCHED: Span = Span::from_secs(10);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -119,7 +117,8 @@ impl PipelineFinder {
         let is_stage = role.stage().is_some();
         let mut users = of.iter().filter_map(|user| tracked(tasks, *user));
         let beats = users.any(|(slot, user)| self.is_on_the_beat(slot, user));
-        let longest = if beats { WATCHED } else { WATCHED_AT_MOST };
+        // Users without a period may come to show one.
+        let longest = WATCHED * if beats { 1 } else { 6 };
         let is_over = beat == beats && now.since(since) >= longest;
         let is_alone = of.is_empty();
         if let Some(partner) = self.roles.get_mut(slot).partner_mut() {

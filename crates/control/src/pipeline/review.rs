@@ -3,19 +3,15 @@
 use onbeat_infer::pipeline::PathStanding;
 use onbeat_model::{Instant, Rhythm, Span, TaskId};
 
-use super::candidates::FIRST_REJECTION;
+use super::partners::WATCHED;
 use super::shares::{Counts, Room, ShareLimits};
 use super::{PipelineFinder, party};
 use crate::Stage;
 use crate::slots::Slot;
 use crate::task::table::TaskTable;
+use crate::timer::QUARTER;
 
 const STAGES: ShareLimits = ShareLimits { each: 32, all: 128 };
-/// The time between two reviews of the paths.
-const EVERY: Span = Span::from_ms(250);
-/// A stage that is not sure to be one any more stays for this time: a player that is behind for a
-/// moment comes back.
-const DOUBT: Span = Span::from_secs(5);
 /// A thread that was asked for may show a period of its own before it is taken for a stage of
 /// another's path.
 const OWN_RHYTHM_FIRST: Span = Span::from_secs(3);
@@ -57,7 +53,7 @@ impl PipelineFinder {
         let is_worth_a_look = self.candidates.take_worth_a_look();
         let all = now >= self.next;
         if all {
-            self.next = now + EVERY;
+            self.next = now + QUARTER;
         }
         (all || is_worth_a_look).then_some(all)
     }
@@ -192,7 +188,8 @@ impl PipelineFinder {
         let role = self.roles.get_mut(slot);
         let has_head = !role.contacts().is_empty();
         let since = role.off_since(now);
-        if has_head && now.since(since) < DOUBT {
+        // A player that is behind for a moment comes back.
+        if has_head && now.since(since) < WATCHED / 2 {
             Review::Same
         } else {
             Review::Leave
@@ -202,7 +199,7 @@ impl PipelineFinder {
     /// The thread computes all the time, whomever it wakes meanwhile: if it was a stage, that does
     /// not make it one again soon.
     pub(crate) fn stay_off(&mut self, slot: Slot, now: Instant) {
-        self.roles.get_mut(slot).stay_off(now + FIRST_REJECTION);
+        self.roles.get_mut(slot).stay_off(now + WATCHED);
     }
 }
 

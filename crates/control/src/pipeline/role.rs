@@ -5,11 +5,10 @@ use onbeat_model::{Burst, Instant, Span, TaskId};
 
 use crate::Stage;
 use crate::estimation::same_period;
+use crate::task::clock::WAKER_PERIODS;
 
 /// The most paths of a thread that are known.
 pub(super) const HEADS: usize = 4;
-/// A stage wakes threads of the path for at least one of this number of jobs.
-const JOBS_PER_WAKEUP: u64 = 4;
 
 /// See the file's head. It is empty for most threads.
 #[derive(Debug, Default)]
@@ -57,7 +56,7 @@ impl Watched {
 
     /// True if it woke threads of the path for at least a quarter of the path's jobs.
     pub(super) fn is_waited_for(&self, jobs: u64) -> bool {
-        u64::from(self.waited_for) * JOBS_PER_WAKEUP >= jobs
+        u64::from(self.waited_for) * WAKER_PERIODS >= jobs
     }
 
     /// Takes in a wakeup; after such a `rest` it begins a job.

@@ -7,18 +7,14 @@ use onbeat_decide::guard::Guard;
 use onbeat_decide::ladder::{ApplicationFacts, Rung, RungWhy};
 use onbeat_model::{Burst, Instant, Sensor, Span};
 
-use crate::estimation::clock::QUARTER;
-use crate::need::Need;
+use crate::need::{Need, SHARE};
+use crate::timer::QUARTER;
 
 /// A process has a clock if it had this many clock wakeups in each of the last two quarters of a
 /// second: a transcoder beside hogs has one in half a second, a starved player ten.
 const IN_EACH_QUARTER: u32 = 2;
 /// An application keeps a beat for this long after its last period or clock.
 const KEEPS: Span = Span::from_secs(2);
-/// A periodic program shows its period in less. Without one, and with `CAPACITY` of a CPU in use,
-/// its clock does not count: build tools and copiers have one.
-const UNPROVED: Span = Span::from_secs(20);
-const CAPACITY: f64 = 0.9;
 
 /// All applications, by their first process.
 #[derive(Debug, Default)]
@@ -140,17 +136,12 @@ impl ProtectedApplications {
         all.any(|application| application.guarded() == Some(RungWhy::Compares))
     }
 
-    /// Charges what the sensor's meter says. False without one.
-    pub(super) fn charge_metered(&mut self, now: Instant, sensor: &mut impl Sensor) -> bool {
-        let mut is_metered = false;
+    pub(super) fn charge_metered(&mut self, now: Instant, sensor: &mut impl Sensor) {
         for (&number, application) in &mut self.all {
-            let spent = sensor.spent(number);
-            is_metered |= spent.is_some();
-            let new = application.meter(spent);
+            let new = application.meter(sensor.spent(number));
             application.recent.above += new;
             application.account.spend(new, now);
         }
-        is_metered
     }
 
     /// The CPU time until the first of those that need something has used up its account.
@@ -324,14 +315,6 @@ impl ProtectedApplication {
         }
     }
 
-    /// A thread used so much CPU time, and did so while it was raised.
-    pub(super) fn charge(&mut self, used: Span, is_raised: bool, now: Instant) {
-        self.recent.used += used;
-        if is_raised && self.metered.is_none() {
-            self.account.spend(used, now);
-        }
-    }
-
     /// The meter says that it has spent so much, ever. Returns what is new.
     pub(super) fn meter(&mut self, spent: Option<Span>) -> Span {
         let before = self.metered;
@@ -373,7 +356,8 @@ impl ProtectedApplication {
     fn review(&mut self, now: Instant, over: Span, cpus: f64, idle: Option<f64>) {
         let RecentUse { used, above } = std::mem::take(&mut self.recent);
         let used = used.max(above).ratio(over);
-        let is_batch = now.since(self.beat.proved) >= UNPROVED && used >= CAPACITY;
+        // A periodic program shows its period in less. Build tools and copiers have a clock, too.
+        let is_batch = now.since(self.beat.proved) >= KEEPS * 10 && used >= 1.0 - SHARE;
         if self.beat.clock.is_steady(now) && !is_batch {
             self.beat.keeps_until = now + KEEPS;
         }
@@ -388,11 +372,17 @@ impl ProtectedApplication {
         self.guard.woke(late);
     }
 
-    /// Takes in the wait of a burst, and its wakeup, if that is by an interrupt. Where jobs tell
-    /// whether the application is in time, other threads' waits do not count.
-    pub(super) fn woken(&mut self, burst: &Burst) {
+    /// Takes in a burst of a thread: its CPU time, its wait, and its wakeup if that is by an
+    /// interrupt. Where jobs tell whether the application is in time, other threads' waits do not
+    /// count.
+    pub(super) fn burst(&mut self, burst: &Burst, is_raised: bool) {
+        self.recent.used += burst.executed;
+        // A recording has no meter.
+        if is_raised && self.metered.is_none() {
+            self.account.spend(burst.executed, burst.blocked);
+        }
         if burst.woke >= self.beat.proved + KEEPS {
-            self.guard.woke(burst.response() - burst.executed);
+            self.guard.woke(burst.waited());
         }
         if burst.waker == 0 {
             self.beat.clock.heard(burst.woke);

@@ -28,13 +28,12 @@ use onbeat_model::{Actuator, Boost, Burst, Instant, Sensor, Span, Task, TaskId};
 
 use crate::Why;
 use crate::enforcement::Enforcer;
-use crate::estimation::clock::QUARTER;
 use crate::need::Sign;
 use crate::pipeline::PipelineFinder;
 use crate::settings::AllowedMeans;
 use crate::slots::{BySlot, Slot};
 use crate::task::table::TaskTable;
-use crate::timer::{TimerEvent, TimerQueue};
+use crate::timer::{QUARTER, TimerEvent, TimerQueue};
 use application::{ProtectedApplication, ProtectedApplications};
 use boost::{BoostEntry, BoostWhat};
 
@@ -93,7 +92,6 @@ pub(crate) struct Protection {
     application: Option<u32>,
     is_process: bool,
     state: ProtectionState,
-    account: ChargedTime,
     was_in_force: bool,
 }
 
@@ -106,32 +104,6 @@ enum ProtectionState {
     /// Until then, or for good: the actuator refused, or it, another program or a person decides
     /// about its scheduling.
     Off(Option<Instant>),
-}
-
-/// A thread's CPU time that is charged to its application. A burst is charged at its end. A long
-/// one is charged at each review as well.
-#[derive(Clone, Copy, Debug, Default)]
-struct ChargedTime {
-    /// CPU time at the end of the last burst; none before the first review.
-    told: Option<Span>,
-    /// The part of the present burst that is charged already.
-    ahead: Span,
-}
-
-impl ChargedTime {
-    /// Takes in a burst that ended, and returns the CPU time to charge for it.
-    fn burst(&mut self, burst: &Burst) -> Span {
-        if let Some(told) = &mut self.told {
-            *told += burst.executed;
-        }
-        burst.executed - std::mem::take(&mut self.ahead)
-    }
-
-    /// Takes in the thread's whole CPU time, and returns the part to charge.
-    fn count(&mut self, total: Span) -> Span {
-        let open = total - *self.told.get_or_insert(total);
-        open - std::mem::replace(&mut self.ahead, open)
-    }
 }
 
 impl Protection {
@@ -295,13 +267,11 @@ impl Protector {
         if self.applications.is_empty() {
             return;
         }
-        let thread = self.threads.get_mut(slot);
+        let thread = self.threads.get(slot);
         let application = thread.application;
         let application = application.and_then(|it| self.applications.get_mut(it));
         if let Some(application) = application {
-            let is_raised = thread.is_in_force();
-            application.charge(thread.account.burst(burst), is_raised, burst.blocked);
-            application.woken(burst);
+            application.burst(burst, thread.is_in_force());
         }
     }
 
@@ -396,13 +366,12 @@ impl Protector {
         }
     }
 
-    /// Charges the applications with what their threads have used by now. What a thread used before
-    /// it was raised is not charged, so those that may be raised are counted as well.
+    /// Charges what the sensor's meter says, and looks on which rung each application is.
     fn count<A: Actuator>(&mut self, around: &LoopParts<'_, A>, sensor: &mut impl Sensor) {
-        let metered = self.applications.charge_metered(around.now, sensor);
+        self.applications.charge_metered(around.now, sensor);
         self.has_raised = false;
-        for (slot, thread) in around.tasks.iter() {
-            let protection = self.threads.get_mut(slot);
+        for (slot, _) in around.tasks.iter() {
+            let protection = self.threads.get(slot);
             self.has_raised |= protection.is_in_force();
             let application = protection.application;
             let Some(application) = application.and_then(|it| self.applications.get_mut(it)) else {
@@ -413,15 +382,6 @@ impl Protector {
                 application.is_on(Rung::Reserved);
             } else if protection.is_in_force() {
                 application.is_on(Rung::Raised);
-            }
-            if !metered
-                && around.means.raises
-                && application.facts(around.means.always, around.now).needs
-                && server.state().is_clean()
-                && let Some(total) = sensor.executed(thread.task.id)
-            {
-                let is_raised = protection.is_in_force();
-                application.charge(protection.account.count(total), is_raised, around.now);
             }
         }
     }
@@ -478,7 +438,7 @@ impl Protector {
                 || thread.unheard
                 || role.is_partner() && role.stage().is_none(),
             is_granted: server.fixed().is_some(),
-            is_regular: !server.state().is_clean(),
+            is_regular: server.held().is_some(),
         };
         let application = protection.application;
         let application = application.and_then(|it| self.applications.get_mut(it));

@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 use onbeat_model::{Bandwidth, Instant, Name, Span};
 use serde::{Deserialize, Serialize};
 
-/// Applications whose sums are kept after their last thread has ended: 150 bytes each.
-const APPLICATIONS: usize = 256;
+/// Applications whose sums are kept after their last thread has ended, 150 bytes each, and ended
+/// threads that are remembered by their numbers.
+pub(crate) const REMEMBERED: usize = 256;
 
 /// The means by which a thread is served, or was for most of its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -142,7 +143,7 @@ impl Applications {
     /// Adds a thread that has ended. Among too many applications, the first one is forgotten.
     pub(crate) fn add_ended(&mut self, member: &Member) {
         self.count(member);
-        if self.0.len() > APPLICATIONS {
+        if self.0.len() > REMEMBERED {
             let others = self.0.iter().filter(|(pid, _)| **pid != member.application);
             let oldest = others.min_by_key(|(_, tally)| tally.since);
             if let Some(pid) = oldest.map(|(pid, _)| *pid) {
@@ -248,7 +249,7 @@ mod tests {
         let kept: Vec<u32> = kept.iter().map(|application| application.pid).collect();
         assert_eq!(
             kept,
-            (1000 - APPLICATIONS as u32 + 1..=1000).collect::<Vec<_>>()
+            (1000 - REMEMBERED as u32 + 1..=1000).collect::<Vec<_>>()
         );
     }
 }

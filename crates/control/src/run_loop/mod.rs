@@ -16,8 +16,7 @@ use onbeat_model::{
 use crate::allocation;
 use crate::allocation::arbiter::Arbiter;
 use crate::enforcement::{Context, Effects, Enforcer};
-use crate::estimation::declared::MarkEffect;
-use crate::estimation::{AnalysisOutcome, AnalysisQueue, BurstEffect, Part, clock};
+use crate::estimation::{AnalysisQueue, News, Part};
 use crate::need::Sign;
 use crate::pipeline::PipelineFinder;
 use crate::protection::{LoopParts, Protector};
@@ -25,6 +24,7 @@ use crate::report::exited::RunRecords;
 use crate::slots::Slot;
 use crate::speed::{Renewal, SpeedGovernor};
 use crate::task::TrackedThread;
+use crate::task::clock::has_clock;
 use crate::task::table::TaskTable;
 use crate::timer::{TimerEvent, TimerQueue};
 use crate::{Entry, Settings, What, Why};
@@ -171,19 +171,13 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
         };
-        let heard = thread.burst(burst, &self.settings, follows);
+        let (estimator, account) = (&mut thread.estimator, &mut thread.account);
+        let heard = estimator.burst(burst, account, &self.settings, follows);
         if thread.estimator.take_analysis_due() {
             let verifies = thread.estimator.is_to_be_verified();
             self.analyses.put(burst.task, verifies);
         }
-        match heard {
-            BurstEffect::Nothing => {}
-            BurstEffect::Job(late) => {
-                self.protector.job(slot, late);
-                self.consider(slot, None);
-            }
-            BurstEffect::Lost(why) => self.withdraw(slot, why, burst.blocked),
-        }
+        self.follow(slot, heard, burst.blocked);
     }
 
     fn hear_run_out(&mut self, slot: Slot, at: Instant) {
@@ -201,11 +195,10 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
         };
-        match thread.marked(mark, &self.settings) {
-            MarkEffect::Nothing => {}
-            MarkEffect::Consider(why) => self.consider(slot, why),
-            MarkEffect::Concluded(outcome) => self.follow(slot, mark.task, outcome, mark.at),
-        }
+        let kind = thread.predictor(&self.settings);
+        let (estimator, account) = (&mut thread.estimator, &mut thread.account);
+        let news = estimator.marked(mark, account, &self.settings, kind);
+        self.follow(slot, news, mark.at);
         if let Some(thread) = self.tasks.get_mut(slot)
             && let Some(why) = thread.estimator.take_contradiction()
         {
@@ -226,13 +219,19 @@ impl<A: Actuator> Controller<A> {
     }
 
     /// Requests a reservation for the thread, or releases it.
-    fn follow(&mut self, slot: Slot, task: TaskId, outcome: AnalysisOutcome, now: Instant) {
-        match outcome {
-            AnalysisOutcome::Same => {}
-            AnalysisOutcome::Plan(why) => {
+    fn follow(&mut self, slot: Slot, news: News, now: Instant) {
+        match news {
+            News::None => {}
+            News::Job(late) => {
+                self.protector.job(slot, late);
+                self.consider(slot, None);
+            }
+            News::Demand(why) => self.consider(slot, why),
+            News::Locked(why) => {
                 let Some(thread) = self.tasks.get_mut(slot) else {
                     return;
                 };
+                let task = thread.task.id;
                 if let Some(at) = thread.look_due(now) {
                     self.timers.set(at, TimerEvent::Check(task));
                 }
@@ -242,7 +241,7 @@ impl<A: Actuator> Controller<A> {
                 }
                 self.consider(slot, Some(why));
             }
-            AnalysisOutcome::Released(why) => self.withdraw(slot, why, now),
+            News::Lost(why) => self.withdraw(slot, why, now),
         }
     }
 
@@ -273,13 +272,14 @@ impl<A: Actuator> Controller<A> {
             && self.settings.estimation.analyse.is_none()
             && !estimator.is_armed(&self.settings)
         {
-            found = found.filter(|rhythm| clock::has_clock(&self.tasks, slot, rhythm.period, now));
+            found = found.filter(|rhythm| has_clock(&self.tasks, slot, rhythm.period, now));
         }
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
         };
-        let outcome = thread.conclude(found, now, &self.settings);
-        self.follow(slot, task, outcome, now);
+        let kind = thread.predictor(&self.settings);
+        let news = thread.estimator.conclude(found, now, &self.settings, kind);
+        self.follow(slot, news, now);
     }
 
     /// How many times as long as now jobs will take, at the speed at which budgets must suffice.
@@ -425,10 +425,6 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    fn withdraw_request(&mut self, slot: Slot) {
-        self.arbiter.withdraw(slot);
-    }
-
     fn enforcing(&mut self, now: Instant) -> (&mut Enforcer<A>, Context<'_>) {
         let context = Context {
             tasks: &mut self.tasks,
@@ -546,12 +542,12 @@ impl<A: Actuator> Controller<A> {
         let Some(task) = self.tasks.get(slot).map(|thread| thread.task.id) else {
             return;
         };
-        self.withdraw_request(slot);
+        self.arbiter.withdraw(slot);
         let (enforcer, mut context) = self.enforcing(now);
         enforcer.ended(&mut context, slot);
         self.tasks.leave(task);
         if let Some(thread) = self.tasks.get_mut(slot) {
-            thread.finish_job();
+            thread.estimator.finish_job(&mut thread.account);
             let ended = !thread.unheard;
             if let Some(member) = self.member(slot, now) {
                 self.records.applications.add_ended(&member);
@@ -575,7 +571,7 @@ impl<A: Actuator> Controller<A> {
     /// told of its end, because it would then give nothing back.
     fn dismiss(&mut self, slot: Slot, now: Instant) {
         let server = self.enforcer.server(slot);
-        let is_free = server.fixed().is_none() && server.state().is_clean();
+        let is_free = server.fixed().is_none() && server.held().is_none();
         if is_free && self.tasks.get(slot).is_some_and(|thread| thread.unheard) {
             self.end(slot, now);
         }

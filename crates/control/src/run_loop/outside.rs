@@ -11,7 +11,7 @@ use onbeat_model::{
 };
 
 use super::Controller;
-use super::reviews::LOOK_AT_FIXED;
+use super::reviews::CHECKED_EVERY;
 use crate::pipeline::Partner;
 use crate::report::application::{Application, Means, Member};
 use crate::report::exited::Sums;
@@ -174,7 +174,7 @@ impl<A: Actuator> Controller<A> {
             && !std::mem::replace(&mut thread.looked_after, true)
         {
             self.timers
-                .set(now + LOOK_AT_FIXED, TimerEvent::Check(task));
+                .set(now + CHECKED_EVERY, TimerEvent::Check(task));
         }
         let (protector, mut around) = self.protecting(now);
         protector.replaced(&mut around, slot);
@@ -183,7 +183,7 @@ impl<A: Actuator> Controller<A> {
 
     /// Has the task's rhythm decide again.
     fn back_to_rhythm(&mut self, slot: Slot) {
-        self.withdraw_request(slot);
+        self.arbiter.withdraw(slot);
         self.arbiter.forget_changes(slot);
         self.consider(slot, Some(Why::TakenBack));
     }
@@ -213,7 +213,7 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         if let Some(thread) = self.tasks.get_mut(slot) {
-            thread.finish_job();
+            thread.estimator.finish_job(&mut thread.account);
             thread.stop_listening();
         }
         self.withdraw(slot, Why::Untracked, now);
@@ -272,7 +272,7 @@ impl<A: Actuator> Controller<A> {
         let (mut threads, earlier) = self.records.ended.take();
         let mut left_alone = self.records.left_alone;
         for (_, thread) in self.tasks.iter_mut() {
-            thread.finish_job();
+            thread.estimator.finish_job(&mut thread.account);
         }
         let applications = self.applications(now);
         let slots: Vec<Slot> = self.tasks.iter().map(|(slot, _)| slot).collect();

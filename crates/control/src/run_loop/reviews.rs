@@ -12,11 +12,9 @@ use crate::slots::Slot;
 use crate::speed::SpeedGovernor;
 use crate::timer::TimerEvent;
 
-/// The time between two checks of a requested reservation, which no event of its task needs.
-pub(super) const LOOK_AT_FIXED: Span = Span::from_ms(2000);
 /// The least time between two checks whether a thread still has its reservation, each a system
-/// call.
-const CHECKED_EVERY: Span = Span::from_ms(1000);
+/// call; and that between two of a requested one, which no event of its task needs.
+pub(super) const CHECKED_EVERY: Span = Span::from_ms(1000);
 
 impl<A: Actuator> Controller<A> {
     pub(super) fn look(&mut self, event: TimerEvent, now: Instant, sensor: &mut impl Sensor) {
@@ -25,13 +23,6 @@ impl<A: Actuator> Controller<A> {
             TimerEvent::Retry(task) => {
                 if let Some(slot) = self.tasks.find(task) {
                     self.retry(slot, now);
-                }
-            }
-            TimerEvent::RetryRelease(task) => {
-                if let Some(slot) = self.tasks.find(task) {
-                    self.enforce(slot, now, |enforcer, context| {
-                        enforcer.retry_release(context, slot)
-                    });
                 }
             }
             TimerEvent::Sample(task) => {
@@ -72,7 +63,7 @@ impl<A: Actuator> Controller<A> {
             }
             return;
         }
-        let fixed = is_fixed.then(|| now + LOOK_AT_FIXED);
+        let fixed = is_fixed.then(|| now + CHECKED_EVERY);
         let Some(at) = fixed.or_else(|| thread.estimator.rests_at(now)) else {
             return;
         };
@@ -153,7 +144,9 @@ impl<A: Actuator> Controller<A> {
                 let Some(thread) = self.tasks.get_mut(slot) else {
                     return;
                 };
-                let is_new = thread.derive(rhythm, now, &self.settings);
+                let kind = thread.predictor(&self.settings);
+                let estimator = &mut thread.estimator;
+                let is_new = estimator.derive(rhythm, now, &self.settings, kind);
                 if let Some(at) = thread.look_due(now) {
                     let look = TimerEvent::Check(thread.task.id);
                     self.timers.set(at, look);

@@ -4,13 +4,13 @@
 //! The parts of the loop that act on threads have their states of a thread in tables of their own
 //! (`slots.rs`): its request, what is in force, its protection, its role in pipelines.
 
+pub(crate) mod clock;
 pub(crate) mod table;
 
 use onbeat_decide::predictor::PredictorKind;
-use onbeat_model::{Bandwidth, Burst, Instant, Mark, Rhythm, Task};
+use onbeat_model::{Bandwidth, Instant, Task};
 
-use crate::estimation::declared::MarkEffect;
-use crate::estimation::{AnalysisOutcome, BurstEffect, Estimator};
+use crate::estimation::Estimator;
 use crate::report::account::ThreadAccount;
 use crate::{Party, Settings, Treatment};
 
@@ -66,42 +66,6 @@ impl TrackedThread {
     pub(crate) fn predictor(&mut self, settings: &Settings) -> PredictorKind {
         let own = self.treatment(settings).predictor;
         own.unwrap_or(settings.estimation.predictor)
-    }
-
-    pub(crate) fn burst(
-        &mut self,
-        burst: &Burst,
-        settings: &Settings,
-        follows: bool,
-    ) -> BurstEffect {
-        self.estimator
-            .burst(burst, &mut self.account, settings, follows)
-    }
-
-    pub(crate) fn marked(&mut self, mark: &Mark, settings: &Settings) -> MarkEffect {
-        let kind = self.predictor(settings);
-        self.estimator
-            .marked(mark, &mut self.account, settings, kind)
-    }
-
-    pub(crate) fn conclude(
-        &mut self,
-        found: Option<Rhythm>,
-        now: Instant,
-        settings: &Settings,
-    ) -> AnalysisOutcome {
-        let kind = self.predictor(settings);
-        self.estimator.conclude(found, now, settings, kind)
-    }
-
-    /// The thread works in a pipeline whose head has this rhythm. True if it had none before.
-    pub(crate) fn derive(&mut self, head: Rhythm, now: Instant, settings: &Settings) -> bool {
-        let kind = self.predictor(settings);
-        self.estimator.derive(head, now, settings, kind)
-    }
-
-    pub(crate) fn finish_job(&mut self) {
-        self.estimator.finish_job(&mut self.account);
     }
 
     /// Forgets its work, because it is no longer tracked.

@@ -9,13 +9,8 @@ use std::ops::Range;
 use onbeat_model::TaskId;
 
 use super::TrackedThread;
-use crate::estimation::Estimator;
-use crate::estimation::clock::{ThreadWaker, Wakers};
+use crate::report::application::REMEMBERED;
 use crate::slots::Slot;
-
-/// Ended threads that are remembered by their numbers: those that a shell waits for in the time
-/// over which its wakers are counted.
-const LEFT_MOST: usize = 256;
 
 #[derive(Default)]
 pub(crate) struct TaskTable {
@@ -31,6 +26,11 @@ impl TaskTable {
 
     pub(crate) fn find_number(&self, tid: u32) -> Option<Slot> {
         self.index.find_number(tid)
+    }
+
+    /// True if a thread of this number ended lately.
+    pub(crate) fn has_left(&self, tid: u32) -> bool {
+        tid != 0 && self.index.left.iter().any(|task| task.tid == tid)
     }
 
     /// True if the thread was removed; late events of it are ignored.
@@ -106,26 +106,13 @@ impl TaskTable {
     }
 }
 
-impl Wakers for TaskTable {
-    fn estimator(&self, slot: Slot) -> Option<&Estimator> {
-        Some(&self.get(slot)?.estimator)
-    }
-
-    fn waker(&self, tid: u32) -> ThreadWaker {
-        match self.find_number(tid) {
-            Some(slot) => ThreadWaker::Thread(slot),
-            None if self.index.has_left(tid) => ThreadWaker::Gone,
-            None => ThreadWaker::Clock,
-        }
-    }
-}
-
 #[derive(Debug, Default)]
 struct Index {
     slots: HashMap<TaskId, Slot>,
     /// Wakers are known by their numbers alone.
     living: HashMap<u32, TaskId>,
-    /// Those that ended, or were let go, last.
+    /// Those that ended, or were let go, last: a shell waits for more than one of them in the time
+    /// over which its wakers are counted.
     left: VecDeque<TaskId>,
 }
 
@@ -148,14 +135,10 @@ impl Index {
         if self.living.get(&task.tid) == Some(&task) {
             self.living.remove(&task.tid);
         }
-        if self.left.len() == LEFT_MOST {
+        if self.left.len() == REMEMBERED {
             self.left.pop_front();
         }
         self.left.push_back(task);
-    }
-
-    fn has_left(&self, tid: u32) -> bool {
-        tid != 0 && self.left.iter().any(|task| task.tid == tid)
     }
 }
 

@@ -2,11 +2,12 @@
 //! Those with reservations are in the simulator's tests.
 
 use std::cell::Cell;
+use std::rc::Rc;
 
 use onbeat_control::{AllowedMeans, Settings, Why};
 use onbeat_model::{Instant, Span};
 
-use crate::kernel::{Kernel, Waits};
+use crate::kernel::Kernel;
 use crate::world::{Noise, Ran, Script, at_ms, ms, play};
 
 const WORKER: u32 = 8;
@@ -23,7 +24,7 @@ fn waiting(until: u64, mean: impl Fn(bool) -> Span + 'static) -> Ran {
         woke = woke + ms(11) + gap.up_to(ms(20));
     }
     let noise = Cell::new(Noise(1));
-    let waits = Waits::new(move |is_raised| {
+    let waits = Rc::new(move |is_raised| {
         let mut next = noise.get();
         let even = next.up_to(ms(1000)).ratio(ms(1000));
         noise.set(next);

@@ -47,29 +47,14 @@ pub(crate) struct Kernel {
     /// Nothing can be done about its speed unless it is there.
     pub(crate) processor: Option<Rc<Processor>>,
     /// How long threads wait for a CPU.
-    pub(crate) waits: Option<Rc<Waits>>,
+    pub(crate) waits: Option<Waits>,
+    /// The threads that are boosted, for the sensor.
+    pub(crate) raised: Rc<RefCell<BTreeSet<TaskId>>>,
     pub(crate) clock: Clock,
 }
 
-/// How long threads wait for a CPU, which depends on whether they are raised.
-pub(crate) struct Waits {
-    raised: RefCell<BTreeSet<TaskId>>,
-    /// The time for a burst of one that is raised or not.
-    of: Box<dyn Fn(bool) -> Span>,
-}
-
-impl Waits {
-    pub(crate) fn new(of: impl Fn(bool) -> Span + 'static) -> Rc<Self> {
-        Rc::new(Self {
-            raised: RefCell::default(),
-            of: Box::new(of),
-        })
-    }
-
-    pub(crate) fn of(&self, task: TaskId) -> Span {
-        (self.of)(self.raised.borrow().contains(&task))
-    }
-}
+/// How long a burst of a thread waits for a CPU, which depends on whether it is raised.
+pub(crate) type Waits = Rc<dyn Fn(bool) -> Span>;
 
 impl Kernel {
     pub(crate) fn with_cpus(cpus: u32) -> Self {
@@ -89,6 +74,7 @@ impl Kernel {
             others: (Bandwidth::ZERO, Instant::ZERO),
             processor: None,
             waits: None,
+            raised: Rc::default(),
             clock: Clock::default(),
         }
     }
@@ -147,9 +133,7 @@ impl Actuator for Kernel {
         self.boost_answers.pop_front().unwrap_or(Ok(()))?;
         self.boosted.remove(&task);
         self.boosted.extend(boost.map(|boost| (task, boost)));
-        if let Some(waits) = &self.waits {
-            *waits.raised.borrow_mut() = self.boosted.keys().copied().collect();
-        }
+        *self.raised.borrow_mut() = self.boosted.keys().copied().collect();
         Ok(())
     }
 

@@ -1,8 +1,8 @@
 //! A scripted world in virtual time: a sensor that tells what a script says, and how a loop is
 //! played in it.
 
-use std::cell::Cell;
-use std::collections::{HashMap, VecDeque};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::convert::Infallible;
 use std::rc::Rc;
 
@@ -137,8 +137,6 @@ impl Script {
     }
 }
 
-/// A thread that is always busy and hardly runs.
-pub(crate) const BUSY: TaskId = TaskId::recorded(666);
 /// A thread that computes all the time.
 pub(crate) const HOG: TaskId = TaskId::recorded(667);
 
@@ -151,7 +149,10 @@ pub(crate) struct Scripted {
     events: VecDeque<Event>,
     clock: Clock,
     processor: Option<Rc<Processor>>,
-    waits: Option<Rc<Waits>>,
+    waits: Option<Waits>,
+    raised: Rc<RefCell<BTreeSet<TaskId>>>,
+    /// The hog's application, and its CPU time while it was raised.
+    metered: Option<(u32, Span)>,
     strangers: Vec<Task>,
     /// The strangers that were tracked, and those of them that are no longer.
     watched: Vec<u32>,
@@ -198,7 +199,8 @@ impl Sensor for Scripted {
     }
 
     fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, Infallible> {
-        let until = self.clock.get() + timeout;
+        let began = self.clock.get();
+        let until = began + timeout;
         self.clock.set(until);
         events.append(&mut self.news);
         while self.events.front().is_some_and(|event| event.at() <= until) {
@@ -211,7 +213,7 @@ impl Sensor for Scripted {
                 burst.blocked = burst.first_ran + burst.executed;
             }
             if let (Some(Event::Burst(burst)), Some(waits)) = (&mut event, &self.waits) {
-                let waited = waits.of(burst.task);
+                let waited = waits(self.raised.borrow().contains(&burst.task));
                 burst.first_ran = burst.first_ran + waited;
                 burst.blocked = burst.blocked + waited;
             }
@@ -223,6 +225,11 @@ impl Sensor for Scripted {
                 self.clock.set(at);
                 break;
             }
+        }
+        if let Some((_, spent)) = &mut self.metered
+            && self.raised.borrow().contains(&HOG)
+        {
+            *spent += self.clock.get().since(began);
         }
         Ok(if self.events.is_empty() {
             Flow::Ended
@@ -236,12 +243,18 @@ impl Sensor for Scripted {
     }
 
     fn executed(&mut self, task: TaskId) -> Option<Span> {
-        let now = self.clock.get().since(Instant::ZERO);
-        match task {
-            BUSY => Some(now / 20),
-            HOG => Some(now),
-            _ => self.used.get(&task).copied(),
+        self.used.get(&task).copied()
+    }
+
+    fn assign(&mut self, task: TaskId, application: u32) {
+        if task == HOG {
+            self.metered = Some((application, Span::ZERO));
         }
+    }
+
+    fn spent(&mut self, application: u32) -> Option<Span> {
+        let (hogs, spent) = self.metered?;
+        (hogs == application).then_some(spent)
     }
 
     fn idle(&mut self) -> Option<Vec<Span>> {
@@ -308,6 +321,8 @@ pub(crate) fn play_asking(
         clock: Rc::clone(&clock),
         processor: kernel.processor.clone(),
         waits: kernel.waits.clone(),
+        raised: Rc::clone(&kernel.raised),
+        metered: None,
     };
     let mut controller = Controller::new(settings, kernel);
     let mut decisions = Vec::new();

@@ -22,7 +22,17 @@ pub struct SensedEvents {
     events: Vec<Event>,
     tasks: Vec<Task>,
     tracked: Vec<bool>,
+    meters: Vec<Meter>,
     urgent: bool,
+}
+
+/// What a task uses while it is boosted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Meter {
+    application: u32,
+    spent: Span,
+    /// Its CPU time when it was boosted, if it is.
+    since: Option<Span>,
 }
 
 impl SensedEvents {
@@ -31,6 +41,7 @@ impl SensedEvents {
     pub fn new(tasks: Vec<Task>) -> Self {
         Self {
             tracked: vec![false; tasks.len()],
+            meters: vec![Meter::default(); tasks.len()],
             tasks,
             ..Self::default()
         }
@@ -203,6 +214,27 @@ impl<O: Observer> Sensor for SimulatedSensor<O> {
         Some(machine.executed(index))
     }
 
+    fn assign(&mut self, task: TaskId, application: u32) {
+        let mut machine = self.machine.borrow_mut();
+        let heard = &mut machine.observer().0;
+        if let Some(index) = heard.index_of(task) {
+            heard.meters[index].application = application;
+        }
+    }
+
+    fn spent(&mut self, application: u32) -> Option<Span> {
+        let mut machine = self.machine.borrow_mut();
+        let meters = machine.observer().0.meters.clone();
+        let mut spent = Span::ZERO;
+        for (index, meter) in meters.iter().enumerate() {
+            if meter.application == application {
+                let boosted = meter.since.map(|since| machine.executed(index) - since);
+                spent += meter.spent + boosted.unwrap_or_default();
+            }
+        }
+        Some(spent)
+    }
+
     fn idle(&mut self) -> Option<Vec<Span>> {
         let mut machine = self.machine.borrow_mut();
         let accounts = machine.accounts();
@@ -235,7 +267,23 @@ impl<O: Observer> SimulatedActuator<O> {
     }
 
     fn unboost(&mut self, task: TaskId) -> Option<Class> {
-        self.boosted.as_mut()?.remove(&task)
+        let before = self.boosted.as_mut()?.remove(&task);
+        if before.is_some() {
+            self.meter(task, false);
+        }
+        before
+    }
+
+    /// The task is boosted from now on, or no longer.
+    fn meter(&mut self, task: TaskId, is_boosted: bool) {
+        let mut machine = self.machine.borrow_mut();
+        let Some(index) = machine.observer().0.index_of(task) else {
+            return;
+        };
+        let executed = machine.executed(index);
+        let meter = &mut machine.observer().0.meters[index];
+        let since = std::mem::replace(&mut meter.since, is_boosted.then_some(executed));
+        meter.spent += since.map_or(Span::ZERO, |since| executed - since);
     }
 
     fn set(&mut self, task: TaskId, class: Class) -> Result<Class, Refusal> {
@@ -310,6 +358,7 @@ impl<O: Observer> Actuator for SimulatedActuator<O> {
             }),
         };
         let before = self.set(task, class)?;
+        self.meter(task, true);
         if let Some(boosted) = &mut self.boosted {
             boosted.entry(task).or_insert(before);
         }

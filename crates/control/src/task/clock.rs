@@ -7,50 +7,36 @@
 
 use onbeat_model::{Instant, Span};
 
-use super::Estimator;
+use super::table::TaskTable;
+use crate::estimation::Estimator;
 use crate::slots::Slot;
+use crate::timer::QUARTER;
 
 /// A clock's wakeup counts in one period of this many: a thread that is late is awake when its
 /// timer expires, and half of a starved player's jobs are.
 const CLOCK_PERIODS: u64 = 2;
-/// The same for wakeups by another thread: the workers of a pool take turns at waking it.
-const WAKER_PERIODS: u64 = 4;
+/// A thread that works for another one wakes it in one period of this many: the workers of a pool
+/// take turns.
+pub(crate) const WAKER_PERIODS: u64 = 4;
 /// Over how many periods wakeups are counted.
 const PERIODS: u64 = 16;
 /// The most threads that a chain of wakers is followed through: the longest in the recordings has
 /// five, and workers of a pool may all wake each other.
 const THREADS: usize = 64;
-/// The time over which an application's clock wakeups are counted, and between two reviews.
-pub(crate) const QUARTER: Span = Span::from_ms(250);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ThreadWaker {
-    /// An interrupt, or a thread that is not tracked.
-    Clock,
-    /// Another tracked thread.
-    Thread(Slot),
-    /// A thread that has ended in the meantime, which is no clock.
-    Gone,
-}
-
-pub(crate) trait Wakers {
-    fn estimator(&self, slot: Slot) -> Option<&Estimator>;
-    fn waker(&self, tid: u32) -> ThreadWaker;
-}
 
 /// True if a clock wakes the thread in `slot` about once per `period`, or wakes the thread that
 /// wakes it. True where the sensor tells no wakers, because all wakeups seem to come from
 /// interrupts.
-pub(crate) fn has_clock(wakers: &impl Wakers, slot: Slot, period: Span, now: Instant) -> bool {
+pub(crate) fn has_clock(tasks: &TaskTable, slot: Slot, period: Span, now: Instant) -> bool {
     let span = (period * PERIODS).max(QUARTER * 2);
     let mut reached = vec![slot];
     let mut next = 0;
     while let Some(&slot) = reached.get(next) {
         next += 1;
-        let Some(thread) = wakers.estimator(slot) else {
+        let Some(thread) = tasks.get(slot).map(|thread| &thread.estimator) else {
             continue;
         };
-        let (by_clock, by_threads) = wakeups_since(wakers, thread, now - span);
+        let (by_clock, by_threads) = wakeups_since(tasks, thread, now - span);
         // A young thread has no history of that length.
         let span = span.min(now.since(thread.first_heard()));
         if period * CLOCK_PERIODS * by_clock >= span {
@@ -67,23 +53,18 @@ pub(crate) fn has_clock(wakers: &impl Wakers, slot: Slot, period: Span, now: Ins
 }
 
 /// How often a clock woke the thread since then, and how often each other thread did.
-fn wakeups_since(
-    wakers: &impl Wakers,
-    thread: &Estimator,
-    since: Instant,
-) -> (u64, Vec<(Slot, u64)>) {
+fn wakeups_since(tasks: &TaskTable, thread: &Estimator, since: Instant) -> (u64, Vec<(Slot, u64)>) {
     let mut by_clock = 0;
     let mut by_threads: Vec<(Slot, u64)> = Vec::new();
     for burst in thread.bursts().rev().take_while(|b| b.woke >= since) {
-        match wakers.waker(burst.waker) {
-            ThreadWaker::Gone => {}
-            ThreadWaker::Clock => by_clock += 1,
-            ThreadWaker::Thread(waker) => {
-                match by_threads.iter_mut().find(|(slot, _)| *slot == waker) {
-                    Some((_, count)) => *count += 1,
-                    None => by_threads.push((waker, 1)),
-                }
-            }
+        match tasks.find_number(burst.waker) {
+            Some(waker) => match by_threads.iter_mut().find(|(slot, _)| *slot == waker) {
+                Some((_, count)) => *count += 1,
+                None => by_threads.push((waker, 1)),
+            },
+            // A thread that has ended meanwhile is no clock. An interrupt is, and so is a thread
+            // that is not tracked.
+            None => by_clock += u64::from(!tasks.has_left(burst.waker)),
         }
     }
     (by_clock, by_threads)
