@@ -109,10 +109,6 @@ impl ProtectedApplications {
             .any(|application| application.need.is_there(now))
     }
 
-    pub(super) fn forget_periods(&mut self) {
-        self.all.values_mut().for_each(|it| it.beat.period = None);
-    }
-
     /// Those whose need ended since this was last called.
     pub(super) fn take_satisfied(&mut self, now: Instant) -> Vec<u32> {
         let ended = self.all.iter_mut().filter_map(|(&number, application)| {
@@ -218,8 +214,9 @@ struct Size {
 #[derive(Debug)]
 struct Beat {
     clock: Clock,
-    /// The shortest period that one of its threads keeps, at the last review.
-    period: Option<Span>,
+    /// The shortest period that one of its threads keeps, and until when it counts: priorities are
+    /// not to change with each thread that loses its period for a moment.
+    period: Option<(Span, Instant)>,
     /// Time of the last period of one of its threads, or of its beginning.
     proved: Instant,
     keeps_until: Instant,
@@ -337,15 +334,18 @@ impl ProtectedApplication {
         self.rung = self.rung.max(rung);
     }
 
-    pub(super) const fn period(&self) -> Option<Span> {
-        self.beat.period
+    pub(super) fn period(&self) -> Option<Span> {
+        self.beat.period.map(|(period, _)| period)
     }
 
     pub(super) fn prove(&mut self, period: Span, now: Instant) {
-        let shortest = self.beat.period.map_or(period, |other| other.min(period));
-        self.beat.period = Some(shortest);
+        let until = now + KEEPS;
+        let counts = |&(shortest, until): &(Span, Instant)| shortest < period && now < until;
+        if !self.beat.period.as_ref().is_some_and(counts) {
+            self.beat.period = Some((period, until));
+        }
         self.beat.proved = now;
-        self.beat.keeps_until = now + KEEPS;
+        self.beat.keeps_until = until;
     }
 
     pub(super) fn lose_beat(&mut self, now: Instant) {
@@ -356,6 +356,7 @@ impl ProtectedApplication {
     fn review(&mut self, now: Instant, over: Span, cpus: f64, idle: Option<f64>) {
         let RecentUse { used, above } = std::mem::take(&mut self.recent);
         let used = used.max(above).ratio(over);
+        self.beat.period = self.beat.period.filter(|(_, until)| now < *until);
         // A periodic program shows its period in less. Build tools and copiers have a clock, too.
         let is_batch = now.since(self.beat.proved) >= KEEPS * 10 && used >= 1.0 - SHARE;
         if self.beat.clock.is_steady(now) && !is_batch {
@@ -392,5 +393,27 @@ impl ProtectedApplication {
     /// True if one of its threads has a period, or a clock wakes it steadily.
     fn has_beat(&self, now: Instant) -> bool {
         now < self.beat.keeps_until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_loses_the_shortest_period_for_a_moment_changes_no_priority() {
+        let at = |ms| Instant::ZERO + Span::from_ms(ms);
+        let (short, long) = (Span::from_ms(5), Span::from_ms(40));
+        let mut application = ProtectedApplication::new(at(0), Need::default());
+        application.prove(long, at(0));
+        application.prove(short, at(250));
+        for ms in (500..2250).step_by(250) {
+            application.prove(long, at(ms));
+            assert_eq!(application.period(), Some(short), "{ms}");
+        }
+        application.prove(long, at(2250));
+        assert_eq!(application.period(), Some(long));
+        application.review(at(4250), QUARTER, 2.0, None);
+        assert_eq!(application.period(), None);
     }
 }

@@ -333,7 +333,6 @@ impl Protector {
     fn look<A: Actuator>(&mut self, around: &LoopParts<'_, A>, over: Span) {
         let now = around.now;
         self.looked = now;
-        self.applications.forget_periods();
         for (slot, thread) in around.tasks.iter() {
             let application = self.threads.get(slot).application;
             let application = application.and_then(|it| self.applications.get_mut(it));

@@ -101,6 +101,9 @@ impl<A: Actuator> Controller<A> {
                 if let Some(thread) = self.tasks.get_mut(slot) {
                     thread.task = task;
                     thread.unheard = false;
+                    if is_new {
+                        thread.forget_treatment();
+                    }
                 }
                 self.changed_party(task.id, at);
                 if self.pipelines.announced(&self.tasks, slot, at) {
