@@ -5,7 +5,6 @@
 
 use onbeat_model::{Instant, Span};
 
-/// See the file's head.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Need {
     /// Since when waits are added up, and their sum.

@@ -21,7 +21,6 @@ const FIRST: Span = Span::from_secs(5);
 /// The first time between two comparisons, and on a lower rung; each is twice the last, up to 32.
 const PAUSE: Span = Span::from_secs(20);
 
-/// See the file's head.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Guard {
     step: Step,

@@ -71,7 +71,6 @@ pub enum Refusal {
     NotOrdinary { now: String },
     #[error("threads cannot be raised here")]
     NoBoosts,
-    /// Anything else the kernel said.
     #[error("{0}")]
     Other(String),
 }

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::Span;
 
-/// A larger share, and shorter slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Boost {
     /// The number of nice levels; each is a factor of 1.25 in the share.

@@ -16,11 +16,10 @@ pub enum Support {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Feature {
-    /// Its name, in the field's term.
     pub name: String,
     pub standing: Support,
     pub detail: String,
-    /// Advice; empty if there is nothing to do.
+    /// Empty if there is nothing to do.
     pub advice: String,
 }
 

@@ -71,7 +71,6 @@ impl Reservation {
         self.period
     }
 
-    /// The share of one CPU it takes.
     #[must_use]
     pub fn bandwidth(&self) -> Bandwidth {
         Bandwidth::of(self.runtime, self.period)

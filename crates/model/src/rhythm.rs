@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Instant, Span};
 
-/// A thread's period, and how sure that is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rhythm {
     #[serde(rename = "period_ns")]

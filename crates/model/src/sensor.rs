@@ -17,9 +17,7 @@ pub enum Flow {
 pub struct RunningProgram {
     /// The first thread of the process.
     pub process: TaskId,
-    /// Its owner.
     pub uid: u32,
-    /// The name of its first thread.
     pub comm: Name,
     /// The path of its file, or the end of one that is too long, without the slash that begins it.
     pub path: String,

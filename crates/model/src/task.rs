@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 )]
 pub struct TaskId {
     pub tid: u32,
-    /// When it started, in clock ticks since boot.
     pub started_ticks: u64,
 }
 
@@ -98,7 +97,6 @@ impl<'de> Deserialize<'de> for Name {
 /// A thread, the process it belongs to, and its name when last heard of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Task {
-    /// The thread.
     #[serde(flatten)]
     pub id: TaskId,
     /// The number of its process (the thread group's leader).

@@ -28,7 +28,6 @@ use state::Estimation;
 use timeouts::{longest_job, patience};
 use verification::Verification;
 
-/// See the file's head.
 pub(crate) struct Estimator {
     state: Estimation,
     analysis: Analysis,

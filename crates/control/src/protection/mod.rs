@@ -95,7 +95,6 @@ pub(crate) struct Protection {
     was_in_force: bool,
 }
 
-/// See the file's head.
 #[derive(Clone, Copy, Debug, Default)]
 enum ProtectionState {
     #[default]
