@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 
+use zbus::message::Flags;
 use zbus::zvariant::Value;
 
 use crate::account::Account;
@@ -62,8 +63,9 @@ fn the_longest_call_and_the_longest_answer_that_make_sense_are_read() {
     };
     let (too_long, answer) = (answer(1 << 20), answer(65_536));
     let (mut socket, untold) = socket(&[&track, &too_long, &answer]);
+    let mut already = Vec::new();
     for message in [&track, &answer] {
-        let read = next(&mut socket, &mut Vec::new()).unwrap();
+        let read = next(&mut socket, &mut already).unwrap();
         assert_eq!(read.data().len(), message.data().len());
     }
     assert!(untold.is_empty());
@@ -150,6 +152,23 @@ fn calls_are_heard_as_often_as_their_user_may_call_whatever_they_call() {
         MOST_UNTOLD,
         "they are told, but not without end"
     );
+}
+
+/// The library would give the connection up at a name that is none.
+#[test]
+fn a_call_that_is_not_heard_is_not_given_to_the_library() {
+    let from = |sender: &'static str| {
+        let call = Message::method_call("/org/onbeat/Manager1", "List").unwrap();
+        call.sender(sender).unwrap().build(&()).unwrap()
+    };
+    let [flood, other] = [from(":1.7"), from(":1.8")];
+    let mut beyond = flood.data().to_vec();
+    let name = beyond.windows(4).position(|part| part == b"List").unwrap();
+    beyond[name] = b'?';
+    let heard = [flood.data().to_vec().repeat(8), other.data().to_vec()];
+    let bytes = [&*heard[0], &*beyond.repeat(100), &*heard[1]].concat();
+    let heard = heard_in(&bytes, 1000);
+    assert_eq!((heard.messages.len(), heard.skipped.len()), (9, 64));
 }
 
 #[test]
