@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use onbeat_act::attributes::{Attributes, Policy, kept_nice, may_take_priority};
+use onbeat_kernel::clock::{self, TICK};
 use onbeat_model::{
     Actuator, Bandwidth, Boost, Capacity, Instant, Refusal, Reservation, Speed, Speeds, Standing,
     TaskId,
@@ -124,6 +125,15 @@ impl<A: Actuator> QuotaActuator<A> {
 /// Why a thread gets nothing.
 pub(crate) const BARRED: &str = "a program held a lock that it shares with this thread for too long at its priority, or is another user's";
 
+/// Until when the task is one that may end at once, as those of a shell script do: 10 to 20 ms. In
+/// `/proc`, a reader of a task that is about to be gone spins until it is, and a reader with a
+/// real-time priority may keep the CPU from it meanwhile.
+fn new_until(task: TaskId) -> Option<Instant> {
+    let (now, new) = (clock::now(), TICK * 2);
+    let age = TICK * clock::ticks_at(now).saturating_sub(task.started_ticks);
+    (age < new).then(|| now + (new - age))
+}
+
 /// How the task ended, if its parent has not asked yet for the status that it left.
 fn end_of_zombie(task: TaskId) -> Option<End> {
     let stat = onbeat_act::task::stat(task.tid)?;
@@ -240,12 +250,15 @@ impl<A: Actuator> Actuator for QuotaActuator<A> {
             if has_priority
                 || registry.barred.contains(&task)
                 || registry.ledger.account(task).is_none()
-                || may_take_priority(task.tid)
             {
                 return Err(Refusal::NoBoosts);
             }
-            if let Some(until) = registry.ledger.unboosted_until(task) {
+            let until = registry.ledger.unboosted_until(task);
+            if let Some(until) = until.or_else(|| new_until(task)) {
                 return Err(Refusal::Settling { until });
+            }
+            if may_take_priority(task.tid) {
+                return Err(Refusal::NoBoosts);
             }
         }
         // Nothing but the loop would bound a real-time priority, and a PI lock passes it on.
@@ -291,5 +304,19 @@ impl<A: Actuator> Actuator for QuotaActuator<A> {
 
     fn release_speed(&mut self) -> Result<(), Refusal> {
         self.inner.release_speed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_new_for_two_ticks() {
+        let (tid, now) = (1, clock::ticks_at(clock::now()));
+        let until = |started_ticks| new_until(TaskId { tid, started_ticks });
+        // Whatever time it is meanwhile.
+        assert!(until(now + 100_000).is_some_and(|until| until > clock::now()));
+        assert_eq!(until(now - 2), None);
     }
 }

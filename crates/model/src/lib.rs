@@ -39,7 +39,7 @@ pub use mark::{Mark, Said};
 pub use quantiles::Quantiles;
 pub use reservation::{Reservation, ReservationError};
 pub use rhythm::Rhythm;
-pub use sensor::{Flow, RunningProgram, Sensor};
+pub use sensor::{Flow, Origin, RunningProgram, Sensor};
 pub use speed::{Ladder, Speed};
 pub use stat::Stat;
 pub use task::{Follow, Name, Task, TaskId};

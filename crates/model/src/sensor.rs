@@ -25,6 +25,15 @@ pub struct RunningProgram {
     pub groups: u64,
 }
 
+/// Where a task comes from, as it was when it was named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The process that started the task's.
+    pub parent: u32,
+    /// Its owner; none of one with the rights of two users.
+    pub uid: Option<u32>,
+}
+
 pub trait Sensor {
     type Error: std::error::Error + Send + Sync + 'static;
 
@@ -65,6 +74,19 @@ pub trait Sensor {
     /// leave some out. A poll returns early for one.
     fn take_begun(&mut self) -> Vec<RunningProgram> {
         Vec::new()
+    }
+
+    /// Where `task` comes from, which the last poll told to be tracked or to be named anew; none if
+    /// the source does not tell.
+    fn origin(&self, task: TaskId) -> Option<Origin> {
+        let _ = task;
+        None
+    }
+
+    /// Whether tasks were begun since this was last called that are to be tracked, and are not,
+    /// because their user began too many at a time.
+    fn take_missed_starts(&mut self) -> bool {
+        false
     }
 
     /// The sensor's present time, on the clock of its events.

@@ -4,7 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use onbeat_model::{Event, Flow, Follow, Instant, RunningProgram, Sensor, Span, Task, TaskId};
+use onbeat_model::{
+    Event, Flow, Follow, Instant, Origin, RunningProgram, Sensor, Span, Task, TaskId,
+};
 
 use crate::directory;
 use crate::fault::Fault;
@@ -55,8 +57,8 @@ impl<S: Sensor> FilteredSensor<S> {
     }
 
     /// Whether threads may have started, since this was last called, that are not tracked.
-    pub(crate) const fn take_missed_starts(&mut self) -> bool {
-        std::mem::replace(&mut self.has_missed_starts, false)
+    pub(crate) fn take_missed_starts(&mut self) -> bool {
+        std::mem::take(&mut self.has_missed_starts) | self.inner.take_missed_starts()
     }
 
     /// The threads that were left out since this was last called.
@@ -82,13 +84,16 @@ impl<S: Sensor> FilteredSensor<S> {
         let mut registry = self.registry.borrow_mut();
         for event in events.iter().skip(from) {
             match event {
-                Event::Tracked { task, .. } if !is_wanted(&mut registry, task) => {
+                Event::Tracked { task, .. }
+                    if !is_wanted(&mut registry, task, self.inner.origin(task.id)) =>
+                {
                     refused.insert(task.id);
                 }
-                Event::Renamed { task, .. }
-                    if task.id.tid == task.pid && has_changed_owner(&registry, task.pid) =>
-                {
-                    self.changed_owners.insert(task.pid);
+                Event::Renamed { task, .. } if task.id.tid == task.pid => {
+                    let uid = self.inner.origin(task.id).map(|origin| origin.uid);
+                    if has_changed_owner(&registry, task.pid, || uid) {
+                        self.changed_owners.insert(task.pid);
+                    }
                 }
                 Event::Burst(burst) => {
                     registry
@@ -108,7 +113,10 @@ impl<S: Sensor> FilteredSensor<S> {
             let processes = registry.processes.values().map(|process| process.pid);
             let partners = registry.partners.all.values().map(|partner| partner.pid);
             let pids: BTreeSet<u32> = processes.chain(partners).collect();
-            let is_strangers = |pid: &u32| has_changed_owner(&registry, *pid);
+            let is_strangers = |pid: &u32| {
+                let uid = || Status::read(*pid).map(|now| now.uid);
+                has_changed_owner(&registry, *pid, uid)
+            };
             self.changed_owners
                 .extend(pids.into_iter().filter(is_strangers));
             // An end may be among the lost events.
@@ -138,12 +146,13 @@ impl<S: Sensor> FilteredSensor<S> {
 }
 
 /// Whether a client asked for this thread and may have it.
-fn is_wanted(registry: &mut Registry, task: &Task) -> bool {
+fn is_wanted(registry: &mut Registry, task: &Task, origin: Option<Origin>) -> bool {
     let is_known = registry
         .processes
         .values()
         .any(|process| process.pid == task.pid);
-    let adopted = (!is_known).then(|| adopt(registry, task.pid)).flatten();
+    let origin = origin.filter(|_| !is_known);
+    let adopted = origin.and_then(|origin| adopt(registry, task, origin));
     let admitted = registry.admit(task).is_ok();
     if let Some(process) = adopted.filter(|_| !admitted) {
         // One that its owner's quota has no room for is not remembered either: however many are
@@ -154,39 +163,45 @@ fn is_wanted(registry: &mut Registry, task: &Task) -> bool {
 }
 
 /// A process that one started whose children are wanted, too, is wanted by the same, and charged to
-/// one of them; another user's that root wants, to that user.
-fn adopt(registry: &mut Registry, pid: u32) -> Option<TaskId> {
-    let status = Status::read(pid)?;
+/// one of them; another user's that root wants, to that user. It comes with its first thread.
+fn adopt(registry: &mut Registry, task: &Task, origin: Origin) -> Option<TaskId> {
+    if task.id.tid != task.pid {
+        return None;
+    }
     let mut processes = registry.processes.values();
     let parent =
-        processes.find(|process| process.pid == status.parent && process.wants_children())?;
+        processes.find(|process| process.pid == origin.parent && process.wants_children())?;
     let leases = parent.leases_of_children();
     let mut account = parent.payer_of(&leases);
     let mut payers = parent.payers.clone();
-    if status.uid != Some(account.uid) {
+    if origin.uid != Some(account.uid) {
         if !account.is_root() {
             return None;
         }
-        account = directory::now(status.uid?);
+        account = directory::now(origin.uid?);
         payers
             .values_mut()
             .for_each(|payer| payer.clone_from(&account));
     }
-    let task = onbeat_act::task::identify(pid).ok()?;
     let process = TrackedProcess {
         origin: parent.origin.or(Some(parent.task)),
         payers,
         leases,
         treatment: parent.treatment,
         adopts: parent.adopts,
-        ..TrackedProcess::new(pid, task, account, status.uid)
+        ..TrackedProcess::new(task.pid, task.id, account, origin.uid)
     };
-    registry.processes.insert(task, process);
-    Some(task)
+    registry.processes.insert(task.id, process);
+    Some(task.id)
 }
 
-/// Whether another user's program runs there now: a set-user-ID one was executed.
-fn has_changed_owner(registry: &Registry, pid: u32) -> bool {
+/// Whether another user's program runs there now: a set-user-ID one was executed. `uid` tells
+/// whose, if there is one.
+fn has_changed_owner(
+    registry: &Registry,
+    pid: u32,
+    uid: impl FnOnce() -> Option<Option<u32>>,
+) -> bool {
     let mut processes = registry.processes.values();
     let process = processes.find(|process| process.pid == pid && !process.account.is_root());
     let mut partners = registry.partners.all.values();
@@ -196,8 +211,7 @@ fn has_changed_owner(registry: &Registry, pid: u32) -> bool {
         partner.map(|partner| partner.owner),
     ];
     let mut owners = owners.into_iter().flatten().peekable();
-    owners.peek().is_some()
-        && Status::read(pid).is_some_and(|now| owners.any(|owner| now.uid != Some(owner)))
+    owners.peek().is_some() && uid().is_some_and(|now| owners.any(|owner| now != Some(owner)))
 }
 
 impl<S: Sensor> Sensor for FilteredSensor<S> {

@@ -52,26 +52,32 @@ fn a_storm_of_programs_hides_neither_an_end_nor_a_set_user_id_program() {
     bob.done(&format!("reserve {} {TENTH}", bobs.id()));
     let script = format!(
         "read go; i=0; while [ $i -lt {PROGRAMS} ]; do /bin/true; i=$((i+1)); done; echo over; \
-         read go; exec \"$0\" 1000"
+         read go"
     );
-    let mut storm = machine.command(ALICE, Path::new("/bin/sh"));
-    storm.arg("-c").arg(script).arg(&becomes);
-    let mut storm = Mortal::spawn(storm.stdin(Stdio::piped()).stdout(Stdio::piped()));
-    let mut input = storm.0.stdin.take().expect("it is piped");
-    let mut output = BufReader::new(storm.0.stdout.take().expect("it is piped"));
-    let storm = as_itself(storm, "sh");
-    let mut alice = machine.client(ALICE);
-    alice.done(&format!("track {} children", storm.id()));
+    let shell = |uid, script: &str| {
+        let mut shell = machine.command(uid, Path::new("/bin/sh"));
+        shell.arg("-c").arg(script).arg(&becomes);
+        let mut shell = Mortal::spawn(shell.stdin(Stdio::piped()).stdout(Stdio::piped()));
+        let input = shell.0.stdin.take().expect("it is piped");
+        let output = BufReader::new(shell.0.stdout.take().expect("it is piped"));
+        (as_itself(shell, "sh"), input, output)
+    };
+    // What another user begins beyond some number in a second is not told at all.
+    let (storm, mut go, mut output) = shell(ROOT, &script);
+    let (hers, mut becoming, _) = shell(ALICE, "read go; exec \"$0\" 1000");
+    let [mut alice, mut root] = [ALICE, ROOT].map(|uid| machine.client(uid));
+    root.done(&format!("track {} children", storm.id()));
+    alice.done(&format!("track {}", hers.id()));
     assert_eq!(alice.told("statistics")["own-tasks"], 1);
 
     machine.signal(libc::SIGSTOP);
-    writeln!(input, "go").unwrap();
+    writeln!(go, "go").unwrap();
     let mut line = String::new();
     output.read_line(&mut line).unwrap();
     assert_eq!(line, "over\n");
-    writeln!(input, "go").unwrap();
+    writeln!(becoming, "go").unwrap();
     eventually("the set-user-ID program", || {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", storm.id())).ok()?;
+        let status = std::fs::read_to_string(format!("/proc/{}/status", hers.id())).ok()?;
         let is_roots = status.contains(&format!("\nUid:\t{ALICE}\t0\t"));
         is_roots.then_some(())
     });
@@ -81,9 +87,11 @@ fn a_storm_of_programs_hides_neither_an_end_nor_a_set_user_id_program() {
     eventually("a ledger without hers", || {
         (alice.told("statistics")["own-tasks"] == 0).then_some(())
     });
-    assert!(is_ordinary(storm.id()));
-    let mut root = machine.client(ROOT);
-    assert_eq!(root.told("statistics")["threads"], 1);
+    assert!(is_ordinary(hers.id()));
+    drop((storm, go));
+    eventually("none but Bob's", || {
+        (root.told("statistics")["threads"] == 1).then_some(())
+    });
     assert!(is_reserved(bobs.id()));
     // It goes on.
     let later = machine.sleeper(ALICE);

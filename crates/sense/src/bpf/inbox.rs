@@ -5,9 +5,9 @@
 //! processor's caches. That tasks come, go and are named keeps its place among all events: one may
 //! come because another one went.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use onbeat_model::{Event, RunningProgram, TaskId};
+use onbeat_model::{Event, Origin, RunningProgram, TaskId};
 
 use super::wire;
 
@@ -22,6 +22,8 @@ pub(super) struct EventBatch {
     urgent: bool,
     /// Processes, not tracked, that executed a program of a wanted name.
     begun: Vec<RunningProgram>,
+    /// Where the tasks come from that were named since the last [`Self::forget_origins`].
+    origins: BTreeMap<TaskId, Origin>,
 }
 
 impl EventBatch {
@@ -41,6 +43,21 @@ impl EventBatch {
     /// The processes that executed a program of a wanted name since this was last called.
     pub(super) fn take_begun(&mut self) -> Vec<RunningProgram> {
         std::mem::take(&mut self.begun)
+    }
+
+    pub(super) fn push_origin(&mut self, task: TaskId, origin: Origin) {
+        self.origins.insert(task, origin);
+    }
+
+    /// Those of tasks whose events were handed over.
+    pub(super) fn forget_origins(&mut self) {
+        if self.events.is_empty() {
+            self.origins.clear();
+        }
+    }
+
+    pub(super) fn origin(&self, task: TaskId) -> Option<Origin> {
+        self.origins.get(&task).copied()
     }
 
     /// Moves all events to `events`, those of one task in their order; true if some of them cannot

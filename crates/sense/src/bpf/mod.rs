@@ -26,7 +26,7 @@ use std::io::Read;
 use std::os::fd::AsFd;
 
 use libbpf_rs::{Iter, Link};
-use onbeat_model::{Event, Flow, Follow, Instant, RunningProgram, Sensor, Span, TaskId};
+use onbeat_model::{Event, Flow, Follow, Instant, Origin, RunningProgram, Sensor, Span, TaskId};
 
 pub use calls::CallSet;
 pub use ends::{End, Ends};
@@ -153,6 +153,8 @@ pub struct BpfSensor {
     shared: SharedPage,
     /// Lost records that were reported.
     lost: u64,
+    /// Missed starts that were reported.
+    missed: u64,
     /// With the hooks that the kernel took.
     options: BpfOptions,
     has_tracked: bool,
@@ -182,6 +184,7 @@ impl BpfSensor {
             meter,
             shared: SharedPage::map(&loaded.state)?,
             lost: 0,
+            missed: 0,
             options: BpfOptions {
                 hooks: loaded.hooks,
                 ..options
@@ -317,6 +320,7 @@ impl Sensor for BpfSensor {
     fn poll(&mut self, timeout: Span, events: &mut Vec<Event>) -> Result<Flow, BpfError> {
         let mut until = self.now() + timeout;
         let heard = events.len();
+        self.records.forget_origins();
         loop {
             let over = !self.options.endless && self.has_tracked && self.shared.alive() == 0;
             let seen = events.len();
@@ -369,6 +373,15 @@ impl Sensor for BpfSensor {
 
     fn take_begun(&mut self) -> Vec<RunningProgram> {
         self.records.take_begun()
+    }
+
+    fn origin(&self, task: TaskId) -> Option<Origin> {
+        self.records.origin(task)
+    }
+
+    fn take_missed_starts(&mut self) -> bool {
+        let missed = self.shared.missed();
+        std::mem::replace(&mut self.missed, missed) != missed
     }
 
     of_this_machine!();

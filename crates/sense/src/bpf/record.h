@@ -19,6 +19,8 @@ enum record_bits {
 	 * its wait for a disk.
 	 */
 	WOKEN_BY_TIMER = 1U << 31,
+	/* In `uid`: it has the rights of more than one user. No user has this number. */
+	OF_TWO_USERS = ~0U,
 };
 
 enum record_kind {
@@ -58,6 +60,8 @@ struct record {
 		struct {
 			char comm[16];
 			u32 pid;
+			u32 parent; /* the process that started its own */
+			u32 uid;    /* or OF_TWO_USERS */
 		} task;
 		struct {
 			u64 woke_ns;     /* its present burst */
@@ -172,6 +176,7 @@ struct meter_slot {
 
 struct shared {
 	u64 lost;   /* records that found no room, ever */
+	u64 missed; /* tasks that were not tracked because their user began too many */
 	u64 alive;  /* tasks tracked now */
 	u64 wanted; /* whom to track: a thread's number */
 	enum request request;

@@ -7,7 +7,7 @@ use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 
 use super::inbox::EventBatch;
 use super::{BpfError, programs, wire};
-use onbeat_model::RunningProgram;
+use onbeat_model::{Origin, RunningProgram, TaskId};
 
 /// See the file's head.
 #[derive(Debug)]
@@ -25,7 +25,11 @@ impl Records {
         builder
             .add(&map, move |bytes| {
                 if let Some(event) = wire::event(bytes) {
-                    lock(&into).push(event);
+                    let mut inbox = lock(&into);
+                    if let Some((task, origin)) = wire::origin(bytes) {
+                        inbox.push_origin(task, origin);
+                    }
+                    inbox.push(event);
                 } else if let Some((program, _)) = programs::running(bytes) {
                     lock(&into).push_begun(program);
                 }
@@ -39,6 +43,16 @@ impl Records {
     /// The processes that executed a program of a wanted name since this was last called.
     pub(super) fn take_begun(&self) -> Vec<RunningProgram> {
         lock(&self.inbox).take_begun()
+    }
+
+    /// Forgets where the tasks come from that were handed over.
+    pub(super) fn forget_origins(&self) {
+        lock(&self.inbox).forget_origins();
+    }
+
+    /// Where a task comes from that was named since then.
+    pub(super) fn origin(&self, task: TaskId) -> Option<Origin> {
+        lock(&self.inbox).origin(task)
     }
 
     /// Reads all that the buffer holds.

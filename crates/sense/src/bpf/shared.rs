@@ -86,6 +86,11 @@ impl SharedPage {
         field!(self.lost as AtomicU64).load(Ordering::Relaxed)
     }
 
+    /// Tasks that were not tracked because their user began too many.
+    pub(super) fn missed(&self) -> u64 {
+        field!(self.missed as AtomicU64).load(Ordering::Relaxed)
+    }
+
     /// Tasks tracked now.
     pub(super) fn alive(&self) -> u64 {
         field!(self.alive as AtomicU64).load(Ordering::Acquire)

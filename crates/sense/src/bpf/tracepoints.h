@@ -309,6 +309,17 @@ int PROGRAM(VARIANT(called), struct pt_regs *regs, unsigned long number)
 	return 0;
 }
 
+/* User space reads none of it in /proc: a task that ends meanwhile can hold up the reader there. */
+static __always_inline void VARIANT(introduce)(struct record *record, struct task_struct *task,
+					       const char *comm)
+{
+	record->of.task.pid = READ(task, tgid);
+	record->of.task.parent = BPF_CORE_READ(task, real_parent, tgid);
+	record->of.task.uid =
+		is_of_one_user(task) ? BPF_CORE_READ(task, cred, uid.val) : OF_TWO_USERS;
+	bpf_probe_read_kernel_str(record->of.task.comm, sizeof(record->of.task.comm), comm);
+}
+
 /*
  * Keeps `task` from now on; its first record precedes all others of it. A task that is kept without
  * one is known by its number all the same. The verifier of 5.10 does not see at a second look that
@@ -335,8 +346,7 @@ static __always_inline bool VARIANT(keep)(struct task_struct *task, const char *
 		__sync_fetch_and_add(&shared.alive, 1);
 		return true;
 	}
-	record->of.task.pid = READ(task, tgid);
-	bpf_probe_read_kernel_str(record->of.task.comm, sizeof(record->of.task.comm), comm);
+	VARIANT(introduce)(record, task, comm);
 	if (!KEEP(task, &initial)) {
 		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
 		return false;
@@ -361,9 +371,9 @@ int PROGRAM(VARIANT(forked), struct task_struct *parent, struct task_struct *chi
 	uid = BPF_CORE_READ(child, cred, uid.val);
 	if (bounds_bursts && uid)
 		before = begun(uid, bpf_ktime_get_ns(), FORKS_WINDOW_NS);
-	if (before > FORKS)
-		return 0;
-	if (before == FORKS || !VARIANT(keep)(child, child->comm, a->follow))
+	if (before >= FORKS)
+		__sync_fetch_and_add(&shared.missed, 1);
+	else if (!VARIANT(keep)(child, child->comm, a->follow))
 		__sync_fetch_and_add(&shared.lost, 1);
 	return 0;
 }
@@ -375,8 +385,7 @@ static __always_inline void VARIANT(name)(struct activity *a, struct task_struct
 
 	if (!record)
 		return;
-	record->of.task.pid = READ(task, tgid);
-	bpf_probe_read_kernel_str(record->of.task.comm, sizeof(record->of.task.comm), comm);
+	VARIANT(introduce)(record, task, comm);
 	submit(record);
 }
 

@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use onbeat_model::{Burst, Event, Instant, Mark, Name, Said, Span, Task, TaskId};
+use onbeat_model::{Burst, Event, Instant, Mark, Name, Origin, Said, Span, Task, TaskId};
 
 use super::skeleton::types::{record, record_bits as Bits, record_kind as RecordKind};
 
@@ -93,6 +93,21 @@ pub(super) fn event(bytes: &[u8]) -> Option<Event> {
         RecordKind::RECORD_CALLED => Event::Burst(Burst::pulse(task, at)),
         _ => return None,
     })
+}
+
+/// Where the task comes from that a record names; none if it names none.
+pub(super) fn origin(bytes: &[u8]) -> Option<(TaskId, Origin)> {
+    let bytes: &[u8; SIZE] = bytes.try_into().ok()?;
+    let kind = RecordKind(word(bytes, offset_of!(record, kind)));
+    if ![RecordKind::RECORD_TRACKED, RecordKind::RECORD_RENAMED].contains(&kind) {
+        return None;
+    }
+    let uid = word(bytes, offset_of!(record, of.task.uid));
+    let origin = Origin {
+        parent: word(bytes, offset_of!(record, of.task.parent)),
+        uid: (uid != Bits::OF_TWO_USERS.0).then_some(uid),
+    };
+    Some((unpack(long(bytes, offset_of!(record, id))), origin))
 }
 
 pub(super) fn long<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
