@@ -3,7 +3,6 @@
 
 use onbeat_model::Refusal;
 
-/// See the file's head.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// There is no such task, or no longer.

@@ -9,7 +9,6 @@ use onbeat_model::Instant;
 /// The time of each count.
 const EACH: onbeat_model::Span = onbeat_model::Span::from_secs(60);
 
-/// See the file's head.
 #[derive(Debug)]
 pub(super) struct LineLimit {
     most: u32,

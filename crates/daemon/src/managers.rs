@@ -109,7 +109,6 @@ impl KnownManager {
 /// Another manager of scheduling that runs on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Manager {
-    /// Its name.
     pub name: &'static str,
     /// Its effect on tasks with reservations, and onbeat's reaction.
     pub effect: &'static str,

@@ -21,10 +21,8 @@ const CHANGES: u32 = 256;
 const DECISIONS: usize = 1024;
 const PROCESSES: usize = 256;
 
-/// A change, for subscribers.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// The decision.
     pub entry: Entry,
     /// To whom the thread is charged.
     pub uid: u32,
@@ -215,7 +213,6 @@ impl Publisher {
         }
     }
 
-    /// Updates the metrics.
     pub(crate) fn measure<A: Actuator>(&mut self, controller: &mut Controller<A>, now: Instant) {
         let outcome = self.metrics.as_mut().map(|m| m.attend(controller, now));
         if let Some(Err(error)) = outcome {

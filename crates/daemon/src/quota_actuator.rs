@@ -16,7 +16,6 @@ use onbeat_sense::bpf::{End, Ends};
 use crate::account::Account;
 use crate::registry::{Registry, SharedRegistry};
 
-/// See the file's head.
 #[derive(Debug)]
 pub struct QuotaActuator<A> {
     inner: A,
@@ -31,7 +30,6 @@ pub struct QuotaActuator<A> {
 /// A task to which another program gave another nice level while it had a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reniced {
-    /// The task.
     pub task: TaskId,
     /// Its nice level until then.
     pub before: i32,

@@ -9,7 +9,6 @@ use crate::request::Reply;
 /// The clients that wait for a read.
 type WaitingClients = Vec<Reply<Vec<&'static str>>>;
 
-/// See the file's head.
 #[derive(Debug)]
 pub(crate) struct Reload<T> {
     /// Asks the thread to read.

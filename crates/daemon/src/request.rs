@@ -17,7 +17,6 @@ use crate::target::Target;
 /// The most requests that wait for the loop. Further ones are refused. 16 turns of `IN_A_TURN`.
 const MOST_WAITING: usize = 1024;
 
-/// A connection to the bus.
 #[derive(Debug)]
 pub struct Client {
     /// Its unique name, which is never used again on this bus.
@@ -26,7 +25,6 @@ pub struct Client {
 }
 
 impl Client {
-    /// One that is there.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self {
@@ -40,19 +38,15 @@ impl Client {
         self.gone.store(true, Ordering::SeqCst);
     }
 
-    /// Whether it left the bus.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.gone.load(Ordering::SeqCst)
     }
 }
 
-/// A caller.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// From which connection.
     pub client: Arc<Client>,
-    /// The account of that connection.
     pub account: Arc<Account>,
     /// The call's number, by which the connection's calls are in order.
     pub serial: u32,
@@ -64,9 +58,7 @@ pub type Reply<T> = Sender<Result<T, Fault>>;
 /// A caller, and the task that the call is about.
 #[derive(Debug)]
 pub struct About {
-    /// The caller.
     pub caller: Caller,
-    /// For which process or thread.
     pub target: Target,
 }
 
@@ -91,7 +83,6 @@ pub enum ServiceRequest {
     Prioritise(About, Priority, Reply<()>),
     /// Give every thread back what it had before it asked for a priority.
     Reset(Reply<()>),
-    /// Which threads there are.
     List(Caller, Reply<Vec<ThreadReport>>),
     /// Which applications those work for.
     ListApplications(Caller, Reply<Vec<Application>>),
@@ -102,18 +93,15 @@ pub enum ServiceRequest {
     /// Read the configuration anew. The answer: what takes effect only when the service is started
     /// anew.
     Reload(Reply<Vec<&'static str>>),
-    /// A connection is gone.
     Left(Arc<str>),
     /// The bus is gone, or has turned us away: no client can ask any more, nor be heard leaving.
     BusGone,
 }
 
-/// Answers, unless the caller waits no longer.
 pub(crate) fn answer<T>(reply: &Reply<T>, what: Result<T, Fault>) {
     let _ = reply.try_send(what);
 }
 
-/// Sends requests to the loop's thread.
 #[derive(Clone, Debug)]
 pub struct RequestSender {
     requests: Sender<ServiceRequest>,
@@ -121,7 +109,6 @@ pub struct RequestSender {
 }
 
 impl RequestSender {
-    /// A sender, and the receiver of its requests.
     #[must_use]
     pub fn new(waker: Waker) -> (Self, Receiver<ServiceRequest>) {
         let (requests, receiver) = async_channel::bounded(MOST_WAITING);
@@ -129,9 +116,8 @@ impl RequestSender {
     }
 
     /// Asks, and waits for the answer.
-    ///
-    /// # Errors
-    /// The fault that is answered; too many calls wait already; or the service ends.
+    /// Fails with the fault that is answered, if too many calls wait already, or if the service
+    /// ends.
     pub async fn ask<T>(
         &self,
         request: impl FnOnce(Reply<T>) -> ServiceRequest,

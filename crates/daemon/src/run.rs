@@ -54,9 +54,7 @@ pub struct ServiceOptions {
 }
 
 /// Reads the configuration, and looks up users and groups in it.
-///
-/// # Errors
-/// If something in it is not right: where, and what to do.
+/// Fails if something in it is not right: where, and what to do.
 pub fn read(sources: &Sources) -> Result<(Config, Quotas), ConfigError> {
     let mut config = config::read(sources)?;
     config.look_up_users();
@@ -64,10 +62,8 @@ pub fn read(sources: &Sources) -> Result<(Config, Quotas), ConfigError> {
     Ok((config, quotas))
 }
 
-/// A signal from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// To end.
     End,
     /// To read the configuration anew.
     Reload,
@@ -87,10 +83,8 @@ fn end_on_a_panic_elsewhere() {
 
 /// Serves until told to end; then every task gets its former scheduling back. `told` is asked each
 /// turn for a signal that came.
-///
-/// # Errors
-/// If something that it needs is not there, or is no more: the bus, BPF, a place for the state
-/// file.
+/// Fails if something that it needs is not there, or is no more: the bus, BPF, a place for the
+/// state file.
 pub fn run(
     options: &ServiceOptions,
     mut told: impl FnMut() -> Option<Signal>,

@@ -16,24 +16,20 @@ use onbeat_model::{Name, Span, Task, TaskId};
 
 use crate::fault::Fault;
 
-/// See the file's head.
 #[derive(Debug)]
 pub struct Target {
     /// The thread that is meant, with its process.
     pub task: Task,
     /// The first thread of its process.
     pub leader: TaskId,
-    /// Its owner.
     pub uid: u32,
     pidfd: OwnedFd,
 }
 
 impl Target {
     /// The thread `tid`; if `process` is told, it must be one of that process.
-    ///
-    /// # Errors
-    /// If there is no such task, it is the kernel's or init's, it is changing hands (a set-user-ID
-    /// program), or its number went to another one meanwhile.
+    /// Fails if there is no such task, it is the kernel's or init's, it is changing hands (a
+    /// set-user-ID program), or its number went to another one meanwhile.
     pub fn find(tid: u32, process: Option<u32>) -> Result<Self, Fault> {
         let gone = || Fault::NoSuchTask(format!("there is no task {tid}"));
         if tid == 0 || i32::try_from(tid).is_err() {
@@ -105,7 +101,6 @@ fn is_thread_of(process: u32, tid: u32) -> bool {
 /// The fields of `/proc/TID/status` that are used here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status {
-    /// The thread's name.
     pub(crate) name: Name,
     /// The number of its process.
     pub(crate) process: u32,

@@ -18,7 +18,6 @@ const LENT_IN_DEBT: Span = Span::from_us(100);
 /// See the file's head. Copies are of the same.
 #[derive(Clone, Debug)]
 pub struct Watch {
-    /// See there.
     pub meter: Meter,
     watcher: Watcher,
     /// The least that a task with a reservation may lend.
@@ -27,9 +26,7 @@ pub struct Watch {
 
 impl Watch {
     /// Starts the thread.
-    ///
-    /// # Errors
-    /// If there can be no such thread.
+    /// Fails if there can be no such thread.
     pub fn start(meter: Meter, least: Span) -> io::Result<Self> {
         let looked_at = meter.clone();
         let watcher = Watcher::start(move |stands_still| {

@@ -30,7 +30,6 @@ pub(super) struct ClientEntry {
     first_calls: u32,
 }
 
-/// See the file's head.
 #[derive(Debug, Default)]
 pub(crate) struct Clients {
     entries: Mutex<HashMap<String, ClientEntry>>,

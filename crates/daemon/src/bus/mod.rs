@@ -46,9 +46,7 @@ pub struct Served {
 
 /// Connects to the system bus (or where DBUS_SYSTEM_BUS_ADDRESS says) and serves from then on, on
 /// threads of its own.
-///
-/// # Errors
-/// If there is no bus, or it does not let us have our name.
+/// Fails if there is no bus, or it does not let us have our name.
 pub fn serve(
     requests: &RequestSender,
     changes: Receiver<Change>,

@@ -13,7 +13,6 @@ use super::names::REALTIMEKIT;
 /// Where an administrator's link stands for RealtimeKit's unit: `systemctl mask` makes one.
 const ITS_UNIT: &str = "/etc/systemd/system/rtkit-daemon.service";
 
-/// See the file's head.
 #[derive(Clone, Debug)]
 pub(super) struct NameOwner {
     connection: Connection,

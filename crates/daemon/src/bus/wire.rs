@@ -21,26 +21,16 @@ pub(super) type Properties = HashMap<&'static str, OwnedValue>;
 #[derive(Debug, DBusError)]
 #[zbus(prefix = "org.onbeat.Error")]
 pub(super) enum BusError {
-    /// The bus itself.
     #[zbus(error)]
     ZBus(zbus::Error),
-    /// There is no such task, or no longer.
     NoSuchTask(String),
-    /// The caller may not do that.
     NotPermitted(String),
-    /// A quota is used up.
     OverQuota(String),
-    /// The machine has no room.
     NoRoom(String),
-    /// Another program, an administrator or its own program decides about the task.
     TakenOver(String),
-    /// The caller does not hold it.
     NotHeld(String),
-    /// It makes no sense.
     Invalid(String),
-    /// The caller asks too often.
     TooManyCalls(String),
-    /// Anything else.
     Failed(String),
 }
 
@@ -194,18 +184,15 @@ pub(super) fn counted(figures: &Figures) -> Properties {
     all
 }
 
-fn text(text: &str) -> OwnedValue {
-    zbus::zvariant::Str::from(text.to_owned()).into()
+fn times(reservation: Option<Reservation>) -> Times {
+    reservation.map_or((0, 0, 0), |it| {
+        let [runtime, deadline, period] = [it.runtime(), it.deadline(), it.period()];
+        (runtime.as_ns(), deadline.as_ns(), period.as_ns())
+    })
 }
 
-fn times(reservation: Option<Reservation>) -> Times {
-    reservation.map_or((0, 0, 0), |r| {
-        (
-            r.runtime().as_ns(),
-            r.deadline().as_ns(),
-            r.period().as_ns(),
-        )
-    })
+fn text(text: &str) -> OwnedValue {
+    zbus::zvariant::Str::from(text.to_owned()).into()
 }
 
 pub(super) type Body = (u32, u32, String, &'static str, String, (Times, Times));

@@ -93,9 +93,7 @@ const UNITS: [&str; 4] = [
 /// Reads the file and what is in the folder beside it that is called like it, ending in `.d`; then
 /// the rules that other programs have given; then what drop-ins of units say; then the rules for
 /// well-known programs, unless they are switched off.
-///
-/// # Errors
-/// If something cannot be read or is not right.
+/// Fails if something cannot be read or is not right.
 pub fn read(sources: &Sources) -> Result<Config, ConfigError> {
     let (path, must_exist) = match &sources.config {
         Some(path) => (path.as_path(), true),
@@ -145,9 +143,7 @@ fn shipped_rules(path: &Path, text: &str) -> Result<Vec<Rule>, ConfigError> {
 }
 
 /// The same of texts, with what errors call them.
-///
-/// # Errors
-/// If something in one of them is not right.
+/// Fails if something in one of them is not right.
 pub fn parse(files: &[(PathBuf, String)]) -> Result<Config, ConfigError> {
     let mut config = Config::default();
     for (path, text) in files {
@@ -158,9 +154,7 @@ pub fn parse(files: &[(PathBuf, String)]) -> Result<Config, ConfigError> {
 }
 
 /// The tables in `text`, which errors call `path`.
-///
-/// # Errors
-/// If the text is not TOML, or has a key that `T` has not.
+/// Fails if the text is not TOML, or has a key that `T` has not.
 pub fn tables_of<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, ConfigError> {
     toml::from_str(text).map_err(|error| wrong(path, text, &error))
 }

@@ -71,9 +71,7 @@ impl Config {
     }
 
     /// The quotas, with users and groups looked up.
-    ///
-    /// # Errors
-    /// If one of them does not exist.
+    /// Fails if one of them does not exist.
     pub fn quotas(&self) -> Result<Quotas, ConfigError> {
         let look_up =
             |all: &[(Place, String, Quota)], kind: &str, find: fn(&str) -> Option<u32>| {

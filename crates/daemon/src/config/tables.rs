@@ -104,9 +104,7 @@ fn part(share: Spanned<Share>, at: impl Fn(usize) -> Place) -> Result<Bandwidth,
 
 impl LimitsTable {
     /// Changes `budgets` as this table says; `at` finds the line of a byte.
-    ///
-    /// # Errors
-    /// If a share is more than everything.
+    /// Fails if a share is more than everything.
     pub fn put_into(
         self,
         budgets: &mut Budgets,
@@ -127,9 +125,7 @@ impl LimitsTable {
 
 impl Prediction {
     /// Changes `budgets` as this table says; `at` finds the line of a byte.
-    ///
-    /// # Errors
-    /// If a number is out of its range.
+    /// Fails if a number is out of its range.
     pub fn put_into(
         self,
         budgets: &mut Budgets,

@@ -13,7 +13,6 @@ use crate::fault::Fault;
 use crate::registry::{Registry, SharedRegistry, TrackedProcess};
 use crate::target::{Status, Target};
 
-/// See the file's head.
 #[derive(Debug)]
 pub struct FilteredSensor<S> {
     inner: S,
@@ -72,7 +71,6 @@ impl<S: Sensor> FilteredSensor<S> {
         }
     }
 
-    /// The sensor itself.
     pub const fn inner(&self) -> &S {
         &self.inner
     }

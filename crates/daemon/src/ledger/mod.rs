@@ -112,9 +112,7 @@ impl Ledger {
     }
 
     /// Enters `task` of `account` for one more reason. The first one counts it.
-    ///
-    /// # Errors
-    /// If it is one task too many, or what it has is charged to another user who has left it.
+    /// Fails if it is one task too many, or what it has is charged to another user who has left it.
     pub fn enter(&mut self, task: TaskId, account: &Arc<Account>) -> Result<(), QuotaError> {
         if let Some(charge) = self.tasks.get_mut(&task) {
             if charge.reasons == 0 && charge.account != *account {
@@ -173,9 +171,7 @@ impl Ledger {
     }
 
     /// Whether `reservation` for `task`, instead of what it has, is within every quota.
-    ///
-    /// # Errors
-    /// The first quota that it is not within.
+    /// Fails with the first quota that it is not within.
     pub fn admits(&self, task: TaskId, reservation: Reservation) -> Result<(), QuotaError> {
         let charge = self.tasks.get(&task).ok_or(QuotaError::Unknown)?;
         let mut quotas = self.quotas_of(&charge.account);
@@ -208,10 +204,8 @@ impl Ledger {
     }
 
     /// `task`, with all that it has, is charged to `account` from now on.
-    ///
-    /// # Errors
-    /// If it is one task too many for him, has more than he has left, or a shorter period than he
-    /// may have. It is then charged as before.
+    /// Fails if it is one task too many for him, has more than he has left, or a shorter period
+    /// than he may have. It is then charged as before.
     pub fn hand_over(&mut self, task: TaskId, account: &Arc<Account>) -> Result<(), QuotaError> {
         let Some(charge) = self.tasks.get(&task) else {
             return Err(QuotaError::Unknown);

@@ -31,15 +31,12 @@ pub type SharedRegistry = Rc<RefCell<Registry>>;
 /// A reservation that was asked for.
 #[derive(Clone, Debug)]
 pub struct ExplicitReservation {
-    /// The holder.
     pub holder: Holder,
-    /// The thread.
     pub task: Task,
     /// Its user when it was asked for.
     pub uid: u32,
 }
 
-/// See the file's head.
 #[derive(Debug, Default)]
 pub struct Registry {
     /// The charges of all accounts.
@@ -70,7 +67,6 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// A registry with this ledger, and nothing else in it.
     #[must_use]
     pub fn new(ledger: Ledger) -> Self {
         Self {
@@ -81,9 +77,7 @@ impl Registry {
 
     /// A thread came to be tracked: the account that it is charged to, if a client asked for it and
     /// may have it.
-    ///
-    /// # Errors
-    /// An error if it is one too many, or if no client asked for it.
+    /// Fails if it is one too many, or if no client asked for it.
     pub fn admit(&mut self, task: &Task) -> Result<(), QuotaError> {
         if self.partners.all.contains_key(&task.id) {
             return Ok(());
@@ -320,10 +314,8 @@ impl Registry {
     /// The thread `task` of the user `uid` may work for the tracked thread `of`, and is to be
     /// tracked for that: it is charged to the same account as `of`. Root's request or a rule that
     /// frees `of` from quotas does not free its partners: these are charged to their user.
-    ///
-    /// # Errors
-    /// Why not, if that is worth telling: it is another user's, or one too many. Else it is tracked
-    /// already, or no client asked for `of`.
+    /// Fails with why not, if that is worth telling: it is another user's, or one too many. Else it
+    /// is tracked already, or no client asked for `of`.
     pub fn admit_partner(
         &mut self,
         task: &Task,
@@ -374,9 +366,7 @@ impl Registry {
     /// Something is tracked no longer. The partner `task` works for these tracked threads by now:
     /// from here on it is charged for one of them, unless the one that it is charged for is still
     /// there. Whether there is one.
-    ///
-    /// # Errors
-    /// If it is more than that one's owner may have.
+    /// Fails if it is more than that one's owner may have.
     pub fn follow(&mut self, task: TaskId, users: &[TaskId]) -> Result<bool, QuotaError> {
         let Some(partner) = self.partners.all.get(&task) else {
             return Ok(false);

@@ -28,7 +28,6 @@ pub struct Partners {
 pub struct ChargedPartner {
     /// The number of its process.
     pub pid: u32,
-    /// Its owner.
     pub owner: u32,
     /// The tracked thread for which it is charged.
     pub of: TaskId,

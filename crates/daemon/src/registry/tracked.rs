@@ -33,7 +33,6 @@ impl Holder {
 /// One reason for which something is tracked.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lease {
-    /// The holder.
     pub holder: Holder,
     /// The task asked for: this, or a process from which it comes.
     pub asked_for: TaskId,

@@ -36,7 +36,6 @@ const IN_A_TURN: usize = 64;
 /// within seconds.
 const HOUSEKEEPING: onbeat_model::Span = onbeat_model::Span::from_secs(1);
 
-/// See the file's head.
 pub struct Service {
     registry: SharedRegistry,
     publisher: Publisher,
@@ -46,7 +45,6 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service that has received no request yet.
     #[must_use]
     pub fn new(
         registry: SharedRegistry,

@@ -98,9 +98,7 @@ fn untrack_partners_of<S: Sensor, A: Actuator>(target: &Target, turn: &mut Turn<
 }
 
 /// Registers the target with its first thread.
-///
-/// # Errors
-/// If not even that thread is within the quota.
+/// Fails if not even that thread is within the quota.
 fn enter(
     holder: Holder,
     account: &Arc<Account>,

@@ -56,7 +56,6 @@ const NOT_NOW: [&str; 3] = [
     "org.freedesktop.DBus.Error.TimedOut",
 ];
 
-/// The action to be permitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// To have one's own tasks tracked and reserved for, within quotas.
@@ -80,7 +79,6 @@ struct AnswerPatience {
     with_password: Duration,
 }
 
-/// See the file's head.
 #[derive(Debug)]
 pub(super) struct Polkit {
     quick: QuestionLimit,
@@ -108,9 +106,7 @@ impl Polkit {
     /// Asks polkit about the user `uid`, who calls; none if there is no polkit to ask. One that
     /// answers with something else than yes permits nothing. An action that RealtimeKit has a name
     /// for is asked by that, if polkit knows it.
-    ///
-    /// # Errors
-    /// If it cannot be asked now, or does not answer.
+    /// Fails if it cannot be asked now, or does not answer.
     pub(super) async fn permits(
         &self,
         connection: &Connection,
@@ -219,7 +215,6 @@ impl Polkit {
     }
 }
 
-/// polkit's answer.
 #[derive(Clone, Copy, Debug, Default)]
 struct PolkitAnswer {
     authorised: bool,

@@ -236,7 +236,6 @@ impl<R: ReadHalf> BoundedRead<R> {
         }
     }
 
-    /// Reads what has come, at least something.
     async fn read(&mut self, bytes: &mut Vec<u8>, fds: &mut Vec<OwnedFd>) -> io::Result<()> {
         let place = bytes.len();
         bytes.resize(place + READ, 0);
@@ -251,7 +250,6 @@ impl<R: ReadHalf> BoundedRead<R> {
         Ok(())
     }
 
-    /// Reads until there are `count` bytes.
     async fn fill(
         &mut self,
         bytes: &mut Vec<u8>,
