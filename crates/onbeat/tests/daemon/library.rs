@@ -151,6 +151,27 @@ fn three_threads_of_two_processes_share_a_budget_and_read_what_is_left() {
     });
 }
 
+#[test]
+fn roots_threads_go_first_by_real_time_priority_while_their_budget_lasts() {
+    needs_root!();
+    let machine = Machine::new();
+    let mut program = machine.speaker(&mut machine.command(0, &program(&machine)));
+    done(&mut program, "change 30000000 100000000 100000000");
+    done(&mut program, "share");
+    done(&mut program, "process 0");
+    let tid = program.id();
+    let goes_first = || matches!(policy(tid), Policy::RoundRobin(_));
+    eventually("a real-time priority", || goes_first().then_some(()));
+    done(&mut program, "burn 2");
+    eventually("an account that is used up", || {
+        (!goes_first()).then_some(())
+    });
+    done(&mut program, "rest");
+    eventually("the next budget", || goes_first().then_some(()));
+    done(&mut program, "leave 0");
+    eventually("the way back", || is_ordinary(tid).then_some(()));
+}
+
 /// How many share the program's budget by their own call, what they used of it, and what is left.
 fn balance(program: &mut Client) -> (u64, u64, u64) {
     let answer = program.ask("balance");
