@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * How late a violation is notified and what a block costs, beside what they ought to be. Prints a
- * table; with --json FILE the same as JSON. Each row is measured in a process of its own, with
- * pauses, so that real-time throttling is not what is measured. --quick measures a tenth, to see
- * that it works.
+ * How late a violation is notified and what a block costs, beside what they ought to be. Each row
+ * is measured in a process of its own, with pauses, so that real-time throttling is not what is
+ * measured. --quick measures a tenth, to see that it works.
  */
 #include "sample.h"
 
@@ -165,7 +164,7 @@ static const char *goal(char text[32], int64_t goal_ns, int64_t is_ns)
 	return text;
 }
 
-static void report(const struct row *row, const struct figures *f, FILE *json, const char *separator)
+static void report(const struct row *row, const struct figures *f)
 {
 	char p50[32], p99[32];
 
@@ -173,37 +172,16 @@ static void report(const struct row *row, const struct figures *f, FILE *json, c
 	       row->loaded ? "5" : "none", (double)f->p50_ns / 1e3, goal(p50, row->goal_p50_ns, f->p50_ns),
 	       (double)f->p99_ns / 1e3, goal(p99, row->goal_p99_ns, f->p99_ns), (double)f->max_ns / 1e3);
 	fflush(stdout);
-	if (json)
-		fprintf(json,
-			"%s\n  {\"what\": \"%s\", \"policy\": \"%s\", \"load\": %d, \"p50_ns\": %lld, "
-			"\"p99_ns\": %lld, \"max_ns\": %lld, \"goal_p50_ns\": %lld, \"goal_p99_ns\": %lld}",
-			separator, row->what, row->policy, row->loaded ? LOAD : 0, (long long)f->p50_ns,
-			(long long)f->p99_ns, (long long)f->max_ns, (long long)row->goal_p50_ns,
-			(long long)row->goal_p99_ns);
 }
 
 int main(int count, char **arguments)
 {
-	const char *path = NULL, *separator = "";
-	FILE *json = NULL;
-	int divisor = 1;
+	const int divisor = count > 1 ? 10 : 1;
 
-	for (int i = 1; i < count; i++) {
-		if (strcmp(arguments[i], "--quick") == 0) {
-			divisor = 10;
-		} else if (strcmp(arguments[i], "--json") == 0 && i + 1 < count) {
-			path = arguments[++i];
-		} else {
-			fprintf(stderr, "usage: %s [--quick] [--json FILE]\n", arguments[0]);
-			return 2;
-		}
+	if (count > 2 || (count == 2 && strcmp(arguments[1], "--quick") != 0)) {
+		fprintf(stderr, "usage: %s [--quick]\n", arguments[0]);
+		return 2;
 	}
-	if (path && !(json = fopen(path, "w"))) {
-		fprintf(stderr, "%s: %s\n", path, strerror(errno));
-		return 1;
-	}
-	if (json)
-		fprintf(json, "[");
 	printf("microseconds:\n\n| %-37s | %-8s | %-4s | %9s | %-12s | %9s | %-14s | %9s |\n", "what", "policy",
 	       "load", "p50", "goal", "p99", "goal", "max");
 	puts("|---|---|---|--:|---|--:|---|--:|");
@@ -217,14 +195,8 @@ int main(int count, char **arguments)
 		error = figures_of(&rows[i], rows[i].samples / divisor, &figures);
 		if (rows[i].loaded)
 			end_load(load);
-		if (error)
-			continue;
-		report(&rows[i], &figures, json, separator);
-		separator = ",";
-	}
-	if (json && (fprintf(json, "\n]\n") < 0 || fclose(json))) {
-		fprintf(stderr, "%s: %s\n", path, strerror(errno));
-		return 1;
+		if (!error)
+			report(&rows[i], &figures);
 	}
 	return 0;
 }
