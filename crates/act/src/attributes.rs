@@ -271,14 +271,15 @@ pub fn kept_nice(tid: u32) -> io::Result<i32> {
     Ok(20 - answer as i32)
 }
 
-/// Another program has given the task another policy than `set`, which it had from here, and the
-/// nice value of `set` is still there, hidden by a policy without one or shown by one with: gives
-/// it that of `before` instead.
+/// Another program, or the task itself, has given it another policy than `set`, which it had from
+/// here. If the nice value of `set` is still there, hidden by a policy without one or shown by one
+/// with, or one above it that the task had no right to before: gives it that of `before` instead.
 pub(crate) fn put_nice_back(tid: u32, set: &Attributes, before: &Attributes) {
     let (Some(set), Some(before)) = (set.nice(), before.nice()) else {
         return;
     };
-    if kept_nice(tid).is_ok_and(|kept| kept == set) {
+    let is_ours = |kept| kept == set || (kept < before && !may_set_nice(tid, kept));
+    if kept_nice(tid).is_ok_and(is_ours) {
         // SAFETY: setpriority takes three numbers. Where it fails the task is gone, or not ours to
         // change.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, tid, before) };

@@ -262,10 +262,8 @@ fn who_changes_its_policy_while_it_is_boosted_keeps_nothing_of_the_boost() {
     assert_eq!(kept_nice(killed.pid()).unwrap(), 0);
 }
 
-#[test]
-fn who_may_not_call_itself_urgent_and_does_while_it_is_boosted_is_ordinary_in_the_end() {
-    needs_root!();
-    let (_directory, mut actuator) = actuator();
+/// A process without any right over its scheduling.
+fn without_rights() -> Process {
     let arguments = [
         "--inh-caps=-all",
         "--bounding-set=-all",
@@ -276,6 +274,39 @@ fn who_may_not_call_itself_urgent_and_does_while_it_is_boosted_is_ordinary_in_th
     command.args(arguments).args(["sh", "-c", "echo; read _"]);
     let (process, _) = Process::talking(&mut command);
     DEFAULT.set(process.pid()).unwrap();
+    process
+}
+
+/// To leave a nice value of -20 for one of -19 takes no right.
+#[test]
+fn who_has_no_right_to_a_nice_value_keeps_none_of_a_boost_by_another_policy() {
+    needs_root!();
+    let (directory, mut actuator) = actuator();
+    let [told, killed] = [(); 2].map(|()| without_rights());
+    for process in [&told, &killed] {
+        assert_eq!(actuator.boost(process.task(), boost(20)), Ok(()));
+        let batch = Policy::Batch(Fair {
+            nice: -19,
+            slice_ns: 0,
+        });
+        let batch = Attributes {
+            policy: batch,
+            reset_on_fork: true,
+        };
+        batch.set(process.pid()).unwrap();
+    }
+    assert!(actuator.boost(told.task(), boost(20)).is_err());
+    assert_eq!(kept_nice(told.pid()).unwrap(), 0);
+    std::mem::forget(actuator);
+    restore(directory.path(), true).unwrap();
+    assert_eq!(kept_nice(killed.pid()).unwrap(), 0);
+}
+
+#[test]
+fn who_may_not_call_itself_urgent_and_does_while_it_is_boosted_is_ordinary_in_the_end() {
+    needs_root!();
+    let (_directory, mut actuator) = actuator();
+    let process = without_rights();
     let task = process.task();
     assert_eq!(actuator.boost(task, boost(20)), Ok(()));
     scheduling(task).with_nice(-8).set(task.tid).unwrap();
