@@ -22,15 +22,12 @@ use crate::switch_event::WakeupKind;
 pub(crate) enum BurstState {
     /// Nothing yet, or events were lost: what is going on began unseen.
     Unknown,
-    /// Asleep.
     Asleep,
-    /// Woken, and not yet seen to run.
     Woken {
         burst: Burst,
         by: WakeupKind,
         unseen: Unseen,
     },
-    /// On a CPU.
     Running {
         open: OpenBurst,
         since: Instant,
@@ -43,7 +40,6 @@ pub(crate) enum BurstState {
     Preempted(OpenBurst),
     /// Off the CPU, and it is unknown why.
     Left(OpenBurst),
-    /// Exited.
     Gone,
 }
 
@@ -133,7 +129,6 @@ impl BurstState {
         }
     }
 
-    /// It was woken.
     pub(crate) fn woken(&mut self, task: TaskId, wakeup: Wakeup) -> Option<Burst> {
         let unseen = wakeup.unseen();
         let woken = Self::Woken {
@@ -268,7 +263,6 @@ impl BurstState {
         }
     }
 
-    /// It exited.
     pub(crate) fn exited(&mut self, at: Instant) -> Option<Burst> {
         let ended = match *self {
             Self::Running { open, since, .. } => open.ran(since, at).ended(),

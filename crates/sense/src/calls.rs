@@ -76,7 +76,6 @@ impl Call {
         ALL
     }
 
-    /// Its number on this machine.
     #[must_use]
     pub fn number(self) -> u32 {
         u32::try_from(self.number).unwrap_or(u32::MAX)

@@ -19,7 +19,6 @@ pub fn task(tid: u32) -> Option<Task> {
     })
 }
 
-/// Its name now.
 #[must_use]
 pub fn name(tid: u32) -> Option<Name> {
     let comm = fs::read(format!("/proc/{tid}/comm")).ok()?;

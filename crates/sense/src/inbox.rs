@@ -33,7 +33,6 @@ impl Inbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A tracer begins.
     pub(crate) fn begin(&self) {
         self.state().running += 1;
     }

@@ -9,19 +9,12 @@ use onbeat_kernel::clock;
 
 /// Where wakeups and switches are read.
 pub trait Source {
-    /// Why they could not be.
     type Error: std::error::Error + Send + Sync + 'static;
 
     /// Has the thread `tid` heard, and what it starts; false if it is gone.
-    ///
-    /// # Errors
-    /// If that is refused.
     fn add(&mut self, tid: u32) -> Result<bool, Self::Error>;
 
     /// Tells what happened up to now, in its order.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     fn collect(
         &mut self,
         followed: &mut Followed,
@@ -30,9 +23,6 @@ pub trait Source {
 
     /// Sleeps until there is something to read, but no longer than `longest`; false if a signal
     /// came.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     fn wait(&mut self, longest: Span) -> Result<bool, Self::Error>;
 
     /// There is no thread `tid` to be heard.
@@ -44,7 +34,6 @@ pub trait Source {
 pub struct Following<S> {
     source: S,
     followed: Followed,
-    /// The outcome of tracking.
     outbox: Vec<Event>,
     workload: Workload,
 }

@@ -11,6 +11,7 @@ use std::os::unix::fs::FileExt;
 
 use onbeat_kernel::proc::started_ticks;
 use onbeat_model::{Event, Span, TaskId};
+use rustix::process::{Resource, getrlimit};
 
 /// Reads threads' CPU time.
 #[derive(Debug)]
@@ -85,13 +86,8 @@ pub(crate) use of_this_machine;
 
 /// The number of files that may stay open: half of what this process may have.
 pub(crate) fn most_open() -> usize {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: it writes to the structure that it is given.
-    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
-    usize::try_from(limit.rlim_cur / 2).unwrap_or(usize::MAX)
+    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(most / 2).unwrap_or(usize::MAX)
 }
 
 fn read(account: &File) -> Option<Span> {

@@ -69,8 +69,6 @@ impl<W: Write> Schedule<W> {
         }
     }
 
-    /// # Errors
-    /// If the output failed.
     pub fn finish(self) -> io::Result<()> {
         self.timeline.finish()
     }

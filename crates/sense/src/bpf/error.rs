@@ -1,6 +1,5 @@
 //! The errors of tracing, each with advice.
 
-/// Why the kernel could not be heard.
 #[derive(Debug, thiserror::Error)]
 pub enum BpfError {
     /// BPF is for the privileged.
@@ -10,33 +9,19 @@ pub enum BpfError {
     NoPrivilege,
     /// The programs do not load here.
     #[error("this kernel does not take the tracer ({source}); `onbeat doctor` says what it lacks")]
-    Unsupported {
-        /// The kernel's error.
-        source: libbpf_rs::Error,
-    },
+    Unsupported { source: libbpf_rs::Error },
     /// There is no task to track.
     #[error("there is no thread {tid}: it has exited, or never was; see `ps -eL`")]
-    NoSuchTask {
-        /// The task that was asked for.
-        tid: u32,
-    },
-    /// No more room.
+    NoSuchTask { tid: u32 },
     #[error(
         "no room to track thread {tid} and its siblings: {most} tasks are tracked already; \
          track fewer, or allow more"
     )]
-    Full {
-        /// The task that was asked for.
-        tid: u32,
-        /// How many there is room for.
-        most: u32,
-    },
+    Full { tid: u32, most: u32 },
     /// A call that does not fail on a healthy kernel did.
     #[error("could not {what}: {source}")]
     Kernel {
-        /// The attempt.
         what: &'static str,
-        /// The kernel's error.
         source: libbpf_rs::Error,
     },
 }
@@ -47,18 +32,14 @@ impl BpfError {
         move |source| Self::Kernel { what, source }
     }
 
-    /// Tells a missing privilege from a missing feature.
+    /// Tells a missing privilege from a missing feature. Others' capabilities the kernel judges.
     pub(super) fn loading(source: libbpf_rs::Error) -> Self {
-        if source.kind() == libbpf_rs::ErrorKind::PermissionDenied && !is_privileged() {
+        if source.kind() == libbpf_rs::ErrorKind::PermissionDenied
+            && !rustix::process::geteuid().is_root()
+        {
             Self::NoPrivilege
         } else {
             Self::Unsupported { source }
         }
     }
-}
-
-/// True for root; the capabilities of others are for the kernel to judge.
-fn is_privileged() -> bool {
-    // SAFETY: no arguments, cannot fail.
-    unsafe { libc::geteuid() == 0 }
 }

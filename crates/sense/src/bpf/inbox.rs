@@ -11,7 +11,6 @@ use onbeat_model::{Event, Origin, RunningProgram, TaskId};
 
 use super::wire;
 
-/// See the file's head.
 #[derive(Debug, Default)]
 pub(super) struct EventBatch {
     events: Vec<Event>,

@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{Link, MapHandle};
+use libbpf_rs::{Link, MapHandle, MapMut};
 
 use super::programs::Programs;
 use super::skeleton::{TracerSkel, TracerSkelBuilder};
@@ -32,7 +32,6 @@ pub(super) struct Loaded {
 
 /// The programs, which hear for as long as this is held.
 pub(super) struct Attached {
-    _links: Vec<Link>,
     skeleton: TracerSkel<'static>,
     hooks: Hooks,
     /// The names of those whose executions are told.
@@ -100,7 +99,7 @@ fn load_on(hooks: Hooks, mark_hook: MarkHook, options: &BpfOptions) -> Result<Lo
             rodata.tick_from_rq = timers.tick;
         }
     }
-    let (maps, programs) = (&mut open.maps, &mut open.progs);
+    let maps = &mut open.maps;
     maps.records
         .set_max_entries(whole_buffer(options.buffer_bytes))
         .map_err(BpfError::loading)?;
@@ -112,131 +111,58 @@ fn load_on(hooks: Hooks, mark_hook: MarkHook, options: &BpfOptions) -> Result<Lo
     maps.activities_raw
         .set_max_entries(options.most_tasks.saturating_mul(2).max(1))
         .map_err(BpfError::loading)?;
-    let (unused_map, unused_programs) = if hooks == Hooks::Raw {
-        (
-            &mut maps.activities,
-            [
-                &mut programs.waking,
-                &mut programs.wakeup_new,
-                &mut programs.switched,
-                &mut programs.forked,
-                &mut programs.renamed,
-                &mut programs.became,
-                &mut programs.freed,
-                &mut programs.choose,
-            ],
-        )
+    let unused = if hooks == Hooks::Raw {
+        &mut maps.activities
     } else {
-        (
-            &mut maps.activities_raw,
-            [
-                &mut programs.waking_raw,
-                &mut programs.wakeup_new_raw,
-                &mut programs.switched_raw,
-                &mut programs.forked_raw,
-                &mut programs.renamed_raw,
-                &mut programs.became_raw,
-                &mut programs.freed_raw,
-                &mut programs.choose_raw,
-            ],
-        )
+        &mut maps.activities_raw
     };
-    let tells_calls = !options.calls.is_empty();
-    for (program, hook, of_raw) in [
-        (&mut programs.marked, MarkHook::Tracepoint, false),
-        (&mut programs.marked_raw, MarkHook::Tracepoint, true),
-        (&mut programs.marked_by_fentry, MarkHook::Fentry, false),
-        (&mut programs.marked_by_fentry_raw, MarkHook::Fentry, true),
-        (&mut programs.marked_by_kprobe, MarkHook::Kprobe, false),
-        (&mut programs.marked_by_kprobe_raw, MarkHook::Kprobe, true),
-    ] {
-        program.set_autoload(hook == mark_hook && of_raw == (hooks == Hooks::Raw));
-    }
-    // A system call's way is longer for the whole machine while its tracepoint is used. And each
-    // type of the kernel's that a program reads takes libbpf 1 ms to find.
-    programs
-        .called
-        .set_autoload(tells_calls && hooks != Hooks::Raw);
-    programs
-        .called_raw
-        .set_autoload(tells_calls && hooks == Hooks::Raw);
-    programs
-        .other_became
-        .set_autoload(options.tell_programs && hooks != Hooks::Raw);
-    programs.run.set_autoload(options.tell_programs);
-    programs
-        .other_became_raw
-        .set_autoload(options.tell_programs && hooks == Hooks::Raw);
-    unused_map
-        .set_autocreate(false)
-        .map_err(BpfError::loading)?;
-    for program in unused_programs {
-        program.set_autoload(false);
+    unused.set_autocreate(false).map_err(BpfError::loading)?;
+    for mut program in open.open_object_mut().progs_mut() {
+        let name = program.name().to_string_lossy();
+        let kind = name.strip_suffix("_raw").unwrap_or(&name);
+        let has_raw = !matches!(kind, "run" | "inherited" | "look");
+        let is_of_hooks = !has_raw || (kind != name) == (hooks == Hooks::Raw);
+        // A system call's way is longer for the whole machine while its tracepoint is used. And
+        // each type of the kernel's that a program reads takes libbpf 1 ms to find.
+        let is_wanted = match kind {
+            "marked" => mark_hook == MarkHook::Tracepoint,
+            "marked_by_fentry" => mark_hook == MarkHook::Fentry,
+            "marked_by_kprobe" => mark_hook == MarkHook::Kprobe,
+            "called" => !options.calls.is_empty(),
+            "run" | "other_became" => options.tell_programs,
+            _ => true,
+        };
+        program.set_autoload(is_wanted && is_of_hooks);
     }
     let mut skeleton = open.load().map_err(BpfError::loading)?;
     skeleton.attach().map_err(BpfError::loading)?;
 
-    let records = MapHandle::try_from(&skeleton.maps.records).map_err(BpfError::loading)?;
-    let partners = MapHandle::try_from(&skeleton.maps.partners).map_err(BpfError::loading)?;
-    let programs = MapHandle::try_from(&skeleton.maps.programs).map_err(BpfError::loading)?;
-    let ends = MapHandle::try_from(&skeleton.maps.ends).map_err(BpfError::loading)?;
-    let maps = &skeleton.maps;
-    let meter = [
-        MapHandle::try_from(&maps.members).map_err(BpfError::loading)?,
-        MapHandle::try_from(&maps.spent).map_err(BpfError::loading)?,
-        MapHandle::try_from(&maps.slots).map_err(BpfError::loading)?,
-        MapHandle::try_from(&maps.lenders).map_err(BpfError::loading)?,
-    ];
-    let state = MapHandle::try_from(&skeleton.maps.bss).map_err(BpfError::loading)?;
-    let links = std::mem::take(&mut skeleton.links);
-    let running = links.run;
-    let chooser = links
-        .choose
-        .or(links.choose_raw)
+    let chooser = (skeleton.links.choose.take()).or_else(|| skeleton.links.choose_raw.take());
+    let chooser = chooser
         .ok_or_else(|| BpfError::loading(libbpf_rs::Error::from_raw_os_error(libc::EOPNOTSUPP)))?;
-    let links = [
-        links.waking,
-        links.wakeup_new,
-        links.switched,
-        links.inherited,
-        links.called,
-        links.called_raw,
-        links.forked,
-        links.renamed,
-        links.became,
-        links.other_became,
-        links.freed,
-        links.marked,
-        links.marked_by_fentry,
-        links.marked_by_kprobe,
-        links.waking_raw,
-        links.wakeup_new_raw,
-        links.switched_raw,
-        links.forked_raw,
-        links.renamed_raw,
-        links.became_raw,
-        links.other_became_raw,
-        links.freed_raw,
-        links.marked_raw,
-        links.marked_by_fentry_raw,
-        links.marked_by_kprobe_raw,
-    ];
+    let running = skeleton.links.run.take();
+    let maps = &skeleton.maps;
+    let handle = |map: &MapMut<'_>| MapHandle::try_from(map).map_err(BpfError::loading);
     Ok(Loaded {
         hooks,
         mark_hook,
-        attached: Attached {
-            _links: links.into_iter().flatten().collect(),
-            skeleton,
-            hooks,
-            programs: Programs::new(programs),
-        },
         chooser,
         running,
-        records,
-        partners,
-        ends,
-        meter,
-        state,
+        records: handle(&maps.records)?,
+        partners: handle(&maps.partners)?,
+        ends: handle(&maps.ends)?,
+        meter: [
+            handle(&maps.members)?,
+            handle(&maps.spent)?,
+            handle(&maps.slots)?,
+            handle(&maps.lenders)?,
+        ],
+        state: handle(&maps.bss)?,
+        attached: Attached {
+            programs: Programs::new(handle(&maps.programs)?),
+            skeleton,
+            hooks,
+        },
     })
 }
 

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::mem::offset_of;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle, libbpf_sys};
+use memmap2::{MmapOptions, MmapRaw};
 use onbeat_model::{Span, TaskId};
 
 use super::skeleton::types::{lender, member, meter_slot, spender as kinds, spender_key};
@@ -242,7 +242,7 @@ impl Known {
 /// A map's entries, mapped.
 #[derive(Debug)]
 struct Table {
-    first: NonNull<u8>,
+    entries: MmapRaw,
     stride: usize,
     len: u32,
     /// The entries up to this one were in use at some time; the one of number 0 never is.
@@ -253,25 +253,12 @@ impl Table {
     fn map(map: &MapHandle) -> Result<Self, BpfError> {
         let stride = (map.value_size() as usize).next_multiple_of(8);
         let len = map.max_entries();
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let first = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                stride * len as usize,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                map.as_fd().as_raw_fd(),
-                0,
-            )
-        };
-        if first == libc::MAP_FAILED {
-            let source = std::io::Error::last_os_error().into();
-            return Err(BpfError::kernel("map the meter")(source));
-        }
-        let first = NonNull::new(first.cast())
-            .ok_or_else(|| BpfError::loading(libbpf_rs::Error::from_raw_os_error(libc::EFAULT)))?;
+        let entries = MmapOptions::new()
+            .len(stride * len as usize)
+            .map_raw(&map.as_fd())
+            .map_err(|source| BpfError::kernel("map the meter")(source.into()))?;
         Ok(Self {
-            first,
+            entries,
             stride,
             len,
             used: AtomicU32::new(0),
@@ -281,7 +268,12 @@ impl Table {
     fn place<T>(&self, entry: u32, at: usize) -> *mut T {
         let entry = entry.min(self.len - 1) as usize;
         // SAFETY: the entry is one of the map's, and `at` the offset of a field of its type.
-        unsafe { self.first.as_ptr().add(entry * self.stride + at).cast() }
+        unsafe {
+            self.entries
+                .as_mut_ptr()
+                .add(entry * self.stride + at)
+                .cast()
+        }
     }
 
     fn u64_of(&self, entry: u32, at: usize) -> &AtomicU64 {
@@ -294,15 +286,3 @@ impl Table {
         unsafe { AtomicU32::from_ptr(self.place(entry, at)) }
     }
 }
-
-impl Drop for Table {
-    fn drop(&mut self) {
-        // SAFETY: it was mapped with this size, and no other code has the address.
-        unsafe { libc::munmap(self.first.as_ptr().cast(), self.stride * self.len as usize) };
-    }
-}
-
-// SAFETY: the memory belongs to no thread, and is only accessed by atomics.
-unsafe impl Send for Table {}
-// SAFETY: as above.
-unsafe impl Sync for Table {}

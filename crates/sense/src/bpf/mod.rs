@@ -165,9 +165,6 @@ pub struct BpfSensor {
 
 impl BpfSensor {
     /// Loads the programs and attaches them. Nothing is tracked yet.
-    ///
-    /// # Errors
-    /// Without privilege, or on a kernel that lacks what they need (see [`probe`]).
     pub fn new(options: BpfOptions) -> Result<Self, BpfError> {
         let loaded = load::load(&options)?;
         let meter = Meter::new(loaded.meter, loaded.attached.look()?)?;
@@ -232,7 +229,6 @@ impl BpfSensor {
         !self.options.calls.is_empty()
     }
 
-    /// How marks are heard.
     #[must_use]
     pub fn mark_hook(&self) -> MarkHook {
         self.mark_hook

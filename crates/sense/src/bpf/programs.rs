@@ -17,7 +17,6 @@ const HEAD: usize = offset_of!(running, path);
 /// The size of the table's keys.
 const NAME: usize = size_of::<program>();
 
-/// See the file's head.
 #[derive(Debug)]
 pub(super) struct Programs {
     map: MapHandle,

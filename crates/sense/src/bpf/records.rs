@@ -9,7 +9,6 @@ use super::inbox::EventBatch;
 use super::{BpfError, programs, wire};
 use onbeat_model::{Origin, RunningProgram, TaskId};
 
-/// See the file's head.
 #[derive(Debug)]
 pub(super) struct Records {
     map: MapHandle,

@@ -1,10 +1,10 @@
 //! The page of state that the BPF programs and user space both see: `struct shared` of record.h.
 
-use std::os::fd::{AsFd, AsRawFd};
-use std::ptr::NonNull;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use libbpf_rs::MapHandle;
+use memmap2::{MmapOptions, MmapRaw};
 use onbeat_model::{Follow, TaskId};
 
 use super::skeleton::types::{self, shared};
@@ -17,7 +17,7 @@ pub(super) const UNWANTED: usize = 64;
 macro_rules! field {
     ($shared:ident.$field:ident $(.$part:tt)? as $atomic:ident) => {
         // SAFETY: the page stays mapped as long as `self` lives, and is only accessed by atomics.
-        unsafe { $atomic::from_ptr(&raw mut (*$shared.0.as_ptr()).$field$(.$part)?) }
+        unsafe { $atomic::from_ptr(&raw mut (*$shared.page()).$field$(.$part)?) }
     };
 }
 
@@ -33,7 +33,6 @@ pub(super) enum IteratorCommand<'a> {
 
 /// The outcome.
 pub(super) struct Answer {
-    /// Matching tasks.
     pub(super) found: u32,
     /// The number of these that are tracked from now on.
     pub(super) added: u32,
@@ -48,35 +47,26 @@ const _: () = assert!(
 
 /// The page, mapped.
 #[derive(Debug)]
-pub(super) struct SharedPage(NonNull<shared>);
+pub(super) struct SharedPage(MmapRaw);
 
 impl SharedPage {
     /// Maps the programs' `.bss`.
     pub(super) fn map(map: &MapHandle) -> Result<Self, BpfError> {
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let page = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                size_of::<shared>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                map.as_fd().as_raw_fd(),
-                0,
-            )
-        };
-        if page == libc::MAP_FAILED {
-            let source = std::io::Error::last_os_error().into();
-            return Err(BpfError::kernel("map the tracer's state")(source));
-        }
-        NonNull::new(page.cast())
-            .map(Self)
-            .ok_or_else(|| BpfError::loading(libbpf_rs::Error::from_raw_os_error(libc::EFAULT)))
+        let page = MmapOptions::new()
+            .len(size_of::<shared>())
+            .map_raw(&map.as_fd());
+        page.map(Self)
+            .map_err(|source| BpfError::kernel("map the tracer's state")(source.into()))
+    }
+
+    fn page(&self) -> *mut shared {
+        self.0.as_mut_ptr().cast()
     }
 
     fn unwanted(&self) -> &[AtomicU64; UNWANTED] {
         // SAFETY: as with each field; an atomic has its number's layout.
         unsafe {
-            let unwanted: *mut [u64; UNWANTED] = &raw mut (*self.0.as_ptr()).unwanted;
+            let unwanted: *mut [u64; UNWANTED] = &raw mut (*self.page()).unwanted;
             &*unwanted.cast()
         }
     }
@@ -134,13 +124,3 @@ impl SharedPage {
         }
     }
 }
-
-impl Drop for SharedPage {
-    fn drop(&mut self) {
-        // SAFETY: it was mapped with this size, and no other code has the address.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<shared>()) };
-    }
-}
-
-// SAFETY: the page belongs to no thread, and is only accessed by atomics.
-unsafe impl Send for SharedPage {}

@@ -22,31 +22,21 @@ pub enum PerfError {
     NoRoom,
     /// There is no task to track.
     #[error("there is no thread {tid}: it has exited, or never was; see `ps -eL`")]
-    NoSuchTask {
-        /// The task that was asked for.
-        tid: u32,
-    },
+    NoSuchTask { tid: u32 },
     /// The task is another user's.
     #[error(
         "may not hear thread {tid}: it is another user's, or runs a program with rights of its own; run it with sudo"
     )]
-    NotYours {
-        /// The task that was asked for.
-        tid: u32,
-    },
+    NotYours { tid: u32 },
     /// Too many descriptors.
     #[error(
         "no room to track thread {tid}: it takes a file descriptor for each CPU, and no more are allowed; \
          see `ulimit -n`"
     )]
-    Full {
-        /// The task that was asked for.
-        tid: u32,
-    },
+    Full { tid: u32 },
     /// A call that does not fail on a healthy kernel did.
     #[error("could not {what}: {source}")]
     Kernel {
-        /// The attempt.
         what: &'static str,
         source: io::Error,
     },

@@ -51,9 +51,6 @@ pub struct Events {
 
 impl PerfSensor {
     /// Makes the rings. Nothing is tracked yet.
-    ///
-    /// # Errors
-    /// If the user may not have perf events, or the kernel has none.
     pub fn new() -> Result<Self, PerfError> {
         Events::new().map(Self::by)
     }

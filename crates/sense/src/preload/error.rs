@@ -11,16 +11,10 @@ pub enum PreloadError {
         "process {tid} was not started by onbeat: the preload tracer sees only programs that it starts itself; \
          start it under onbeat, or take another tracer"
     )]
-    NotStartedHere {
-        /// The task that was asked for.
-        tid: u32,
-    },
+    NotStartedHere { tid: u32 },
     /// No memory to share.
     #[error("cannot share memory with programs ({source}): is /proc mounted, and memory free?")]
-    NoMemory {
-        /// The kernel's error.
-        source: io::Error,
-    },
+    NoMemory { source: io::Error },
     /// No place for the library that others cannot reach.
     #[error(
         "cannot put the library that programs are preloaded with into {} ({source}): root's programs load it only from \
@@ -28,11 +22,8 @@ pub enum PreloadError {
         folder.display(), another(folder, chosen)
     )]
     NoLibrary {
-        /// Where it was to be.
         folder: PathBuf,
-        /// The kernel's error.
         source: io::Error,
-        /// Where it would be if that were there.
         chosen: &'static str,
     },
     /// There it could not be loaded.
@@ -41,9 +32,7 @@ pub enum PreloadError {
         folder.display(), another(folder, chosen)
     )]
     NotExecuted {
-        /// Where it was to be.
         folder: PathBuf,
-        /// Where it would be if that were there.
         chosen: &'static str,
     },
     /// Another user could have root's programs load something.
@@ -52,10 +41,7 @@ pub enum PreloadError {
          'chmod go-w' it; in a user namespace that has not the machine's root in it, take another tracer",
         path.display()
     )]
-    NotOnlyRoots {
-        /// The folder.
-        path: PathBuf,
-    },
+    NotOnlyRoots { path: PathBuf },
     /// The linker ignores preloaded libraries in programs that it starts.
     #[error(
         "onbeat runs with raised privileges (set-user-ID), and no library is preloaded into what it starts: take \
@@ -64,10 +50,7 @@ pub enum PreloadError {
     Raised,
     /// The program was gone before it could be tracked.
     #[error("process {tid} has ended: there is nothing to track")]
-    Gone {
-        /// The task that was asked for.
-        tid: u32,
-    },
+    Gone { tid: u32 },
 }
 
 /// Advice for the first step where the library was to be in this folder.

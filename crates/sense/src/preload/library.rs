@@ -7,24 +7,26 @@
 //! disk, in a folder that only he can write to, and it stays. Root of a user namespace that has no
 //! other user in it is an ordinary one: of those outside, he may open what is his own.
 
-use std::ffi::CString;
 use std::fs::{self, DirBuilder, File, Metadata, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{
+    Access, MemfdFlags, SealFlags, StatVfsMountFlags, access, fcntl_add_seals, statvfs,
+};
+use rustix::process::{geteuid, getuid};
+use rustix::thread::{CapabilitySet, capability_is_in_ambient_set};
+
 use super::PreloadError;
-use super::memory::{nameless, path, seal};
+use super::memory::{nameless, path};
 
 const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/listener.so"));
 /// Root's. Not in `/run`, from where nothing may be executed.
 const FOLDER: &str = "/var/cache/onbeat";
 /// Root's where the administrator has made it, as nothing may be executed from the other one.
 const CHOSEN: &str = "/usr/lib/onbeat";
-/// `linux/capability.h`: may open what other users' processes have open.
-const CAP_SYS_PTRACE: libc::c_ulong = 19;
 
 /// The library, for as long as this lives at least.
 #[derive(Debug)]
@@ -49,9 +51,8 @@ impl Library {
         match LibraryLocation::of_this_user()? {
             LibraryLocation::Nowhere => nameless_library().map(drop),
             LibraryLocation::In(folder) if is_stored(&file_in(folder)) => Ok(()),
-            LibraryLocation::In(folder) => {
-                can_write_to(there_of(folder)).map_err(|source| no_library(folder, source))
-            }
+            LibraryLocation::In(folder) => access(there_of(folder), Access::WRITE_OK)
+                .map_err(|source| no_library(folder, source.into())),
         }
     }
 
@@ -73,23 +74,12 @@ enum LibraryLocation {
 
 impl LibraryLocation {
     fn of_this_user() -> Result<Self, PreloadError> {
-        // SAFETY: take nothing and always succeed.
-        let users = unsafe { [libc::getuid(), libc::geteuid()] };
-        if users[0] != users[1] {
+        if getuid() != geteuid() {
             return Err(PreloadError::Raised);
         }
-        // SAFETY: numbers only.
-        let inherited = unsafe {
-            libc::prctl(
-                libc::PR_CAP_AMBIENT,
-                libc::PR_CAP_AMBIENT_IS_SET,
-                CAP_SYS_PTRACE,
-                0,
-                0,
-            ) == 1
-        };
+        let inherited = capability_is_in_ambient_set(CapabilitySet::SYS_PTRACE);
         let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-        if (users[0] != 0 && !inherited) || has_one_user(&map) {
+        if (!getuid().is_root() && !inherited.unwrap_or(false)) || has_one_user(&map) {
             return Ok(Self::Nowhere);
         }
         let [chosen, own] = [CHOSEN, FOLDER].map(Path::new);
@@ -108,12 +98,12 @@ fn has_one_user(uid_map: &str) -> bool {
 
 fn nameless_library() -> Result<File, PreloadError> {
     // Where executable ones must be asked for, and where that word is not known yet.
-    let file = nameless(c"onbeat-listener", libc::MFD_EXEC);
-    let file = file.or_else(|_| nameless(c"onbeat-listener", 0));
-    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE;
+    let file = nameless("onbeat-listener", MemfdFlags::EXEC);
+    let file = file.or_else(|_| nameless("onbeat-listener", MemfdFlags::empty()));
+    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
     file.and_then(|mut file| {
         file.write_all(BYTES)?;
-        seal(&file, seals)?;
+        fcntl_add_seals(&file, seals)?;
         Ok(file)
     })
     .map_err(|source| PreloadError::NoMemory { source })
@@ -130,7 +120,8 @@ fn check(folder: &Path) -> Result<(), PreloadError> {
             return Err(PreloadError::NotOnlyRoots { path });
         }
     }
-    if mount_flags(there).map_err(|e| no_library(folder, e))? & libc::ST_NOEXEC != 0 {
+    let mount = statvfs(there).map_err(|e| no_library(folder, e.into()))?;
+    if mount.f_flag.contains(StatVfsMountFlags::NOEXEC) {
         return Err(PreloadError::NotExecuted {
             folder: folder.to_owned(),
             chosen: CHOSEN,
@@ -151,28 +142,6 @@ fn is_roots_folder(facts: &Metadata) -> bool {
     facts.is_dir() && facts.uid() == 0 && facts.mode() & 0o022 == 0
 }
 
-fn can_write_to(path: &Path) -> io::Result<()> {
-    let path = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: the path is a string that outlives the call.
-    match unsafe { libc::access(path.as_ptr(), libc::W_OK) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// How the file system of `path` is mounted.
-fn mount_flags(path: &Path) -> io::Result<libc::c_ulong> {
-    let path = CString::new(path.as_os_str().as_bytes())?;
-    let mut facts = std::mem::MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: the path is a string and the other one has room for the answer; both outlive the
-    // call.
-    if unsafe { libc::statvfs(path.as_ptr(), facts.as_mut_ptr()) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the call has filled it.
-    Ok(unsafe { facts.assume_init() }.f_flag)
-}
-
 fn no_library(folder: &Path, source: io::Error) -> PreloadError {
     PreloadError::NoLibrary {
         folder: folder.to_owned(),
@@ -191,8 +160,7 @@ fn file_in(folder: &Path) -> PathBuf {
 
 /// A file that another user left there while they could is not onbeat's, whatever is in it now.
 fn is_stored(path: &Path) -> bool {
-    // SAFETY: takes nothing and always succeeds.
-    let user = unsafe { libc::geteuid() };
+    let user = geteuid().as_raw();
     let is_ours =
         |facts: Metadata| facts.is_file() && facts.uid() == user && facts.mode() & 0o022 == 0;
     fs::symlink_metadata(path).is_ok_and(is_ours)

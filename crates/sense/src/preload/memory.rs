@@ -5,12 +5,13 @@
 //! would kill its reader. Once onbeat is gone, another process may have its number: so the library
 //! writes only to what its own user has sealed like this.
 
-use std::ffi::CStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
-use std::ptr::NonNull;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::AtomicU64;
+
+use memmap2::{MmapOptions, MmapRaw};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use super::ring::{RECORDS, WORDS};
 
@@ -21,41 +22,22 @@ const BYTES: usize = LENGTH * size_of::<AtomicU64>();
 #[derive(Debug)]
 pub(super) struct Memory {
     file: File,
-    words: NonNull<AtomicU64>,
+    words: MmapRaw,
 }
-
-// SAFETY: the mapping belongs to no thread, and its words are atomic.
-unsafe impl Send for Memory {}
 
 impl Memory {
     pub(super) fn new() -> io::Result<Self> {
-        let file = nameless(c"onbeat-ring", 0)?;
+        let file = nameless("onbeat-ring", MemfdFlags::empty())?;
         file.set_len(BYTES as u64)?;
-        seal(&file, libc::F_SEAL_SHRINK | libc::F_SEAL_GROW)?;
-        let (access, descriptor) = (libc::PROT_READ | libc::PROT_WRITE, file.as_raw_fd());
-        // SAFETY: a new mapping at a place that the kernel chooses, of a file that has the size and
-        // keeps it.
-        let words = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                BYTES,
-                access,
-                libc::MAP_SHARED,
-                descriptor,
-                0,
-            )
-        };
-        if words == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let words = NonNull::new(words.cast()).ok_or(io::ErrorKind::InvalidData)?;
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW)?;
+        let words = MmapOptions::new().len(BYTES).map_raw(&file)?;
         Ok(Self { file, words })
     }
 
     pub(super) fn words(&self) -> &[AtomicU64] {
         // SAFETY: the mapping has this length, is aligned to a page, and lives as long as `self`;
         // any bytes are valid words, and they are only ever accessed as atomics.
-        unsafe { std::slice::from_raw_parts(self.words.as_ptr(), LENGTH) }
+        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), LENGTH) }
     }
 
     /// Where programs find it.
@@ -64,33 +46,10 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and no reference to it outlives `self`.
-        unsafe { libc::munmap(self.words.as_ptr().cast(), BYTES) };
-    }
-}
-
 /// A file of our own without a name, of which others find the content by [`path`].
-pub(super) fn nameless(name: &CStr, flags: u32) -> io::Result<File> {
-    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING | flags;
-    // SAFETY: the name is a string that outlives the call.
-    let file = unsafe { libc::memfd_create(name.as_ptr(), flags) };
-    if file < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor is new.
-    Ok(unsafe { File::from_raw_fd(file) })
-}
-
-/// The changes to it that no process can make any more.
-pub(super) fn seal(file: &File, seals: i32) -> io::Result<()> {
-    // SAFETY: numbers only.
-    let sealed = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) };
-    if sealed < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+pub(super) fn nameless(name: &str, flags: MemfdFlags) -> io::Result<File> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | flags;
+    Ok(memfd_create(name, flags)?.into())
 }
 
 /// Where processes of the same user find it, while this one has it open.
@@ -136,7 +95,7 @@ mod tests {
         sleep_with(&memory.path());
         assert_ne!(memory.words()[0].load(Ordering::Relaxed), 0);
 
-        let unsealed = nameless(c"unsealed", 0).unwrap();
+        let unsealed = nameless("unsealed", MemfdFlags::empty()).unwrap();
         unsealed.set_len(BYTES as u64).unwrap();
         let named = tempfile::NamedTempFile::new().unwrap();
         named.as_file().set_len(BYTES as u64).unwrap();

@@ -76,9 +76,6 @@ struct PreloadThread {
 
 impl PreloadSensor {
     /// Makes the memory that programs will write to.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
     pub fn new() -> Result<Self, PreloadError> {
         Ok(Self {
             memory: Memory::new().map_err(|source| PreloadError::NoMemory { source })?,
@@ -236,7 +233,6 @@ impl PreloadSensor {
 impl Sensor for PreloadSensor {
     type Error = PreloadError;
 
-    /// The preparation of a process that waits for its `exec`.
     fn track(&mut self, tid: u32, follow: Follow) -> Result<(), PreloadError> {
         if identity::parent(tid) != Some(std::process::id()) {
             return Err(PreloadError::NotStartedHere { tid });

@@ -18,24 +18,17 @@ pub(super) const RECORDS: usize = 16_384;
 /// Words in a record, and in the header before the first one.
 pub(super) const WORDS: usize = 8;
 
-/// A burst, as a program tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PreloadRecord {
-    /// The process that says so.
     pub pid: u32,
-    /// Its thread.
     pub tid: u32,
     /// When the thread became ready, in ns.
     pub woke_ns: u64,
-    /// When it ended, in ns.
     pub blocked_ns: u64,
-    /// The CPU time that it took, in ns.
     pub executed_ns: u64,
-    /// How often it lost the CPU.
     pub preempted: u32,
     /// For how long it waited for a CPU at first, in us.
     pub waited_us: u32,
-    /// The thread's name.
     pub comm: Name,
 }
 

@@ -49,9 +49,6 @@ impl Filter {
     ///
     /// Without CAP_SYS_ADMIN the thread gives up for good that an `exec` may raise its privileges,
     /// as the kernel demands.
-    ///
-    /// # Errors
-    /// If this kernel has no seccomp filters, or a filter above this one forbids it.
     pub fn install(&self) -> io::Result<()> {
         let program = libc::sock_fprog {
             len: u16::try_from(self.0.len()).unwrap_or(u16::MAX),

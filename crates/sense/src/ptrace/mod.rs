@@ -36,20 +36,13 @@ pub enum PtraceError {
         "process {tid} was not started by onbeat: the ptrace tracer sees only programs that it starts itself; \
          start it under onbeat, or take another tracer"
     )]
-    NotStartedHere {
-        /// The task that was asked for.
-        tid: u32,
-    },
+    NotStartedHere { tid: u32 },
     /// Another tracer has it.
     #[error(
         "may not trace process {tid} ({source}): another tracer (gdb, strace) may hold it; end that, or take another \
          tracer"
     )]
-    Refused {
-        /// The task that was asked for.
-        tid: u32,
-        source: io::Error,
-    },
+    Refused { tid: u32, source: io::Error },
     /// No processes may be traced here, not even one's own.
     #[error("ptrace is forbidden here ({source}): {remedy}")]
     Forbidden {
@@ -89,9 +82,6 @@ pub struct PtraceSensor {
 
 impl PtraceSensor {
     /// Stops programs at these calls.
-    ///
-    /// # Errors
-    /// If a process that was started to try it does not stop, or may not be traced.
     pub fn new(calls: &[Call]) -> Result<Self, PtraceError> {
         probe::run()?;
         let own = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
@@ -121,7 +111,6 @@ impl PtraceSensor {
 impl Sensor for PtraceSensor {
     type Error = PtraceError;
 
-    /// The preparation of a process that waits for its `exec`.
     fn track(&mut self, tid: u32, follow: Follow) -> Result<(), PtraceError> {
         if identity::parent(tid) != Some(std::process::id()) {
             return Err(PtraceError::NotStartedHere { tid });

@@ -40,6 +40,16 @@ pub(super) fn reader(lines: &Lines<'_>) -> Result<Reader, ReadError> {
     if let Some((_, reason)) = OTHERS.iter().find(|(begin, _)| head.starts_with(begin)) {
         return Err(no(&format!("it is {reason} makes a recording of it")));
     }
+    // What zlib's data begins with.
+    if let Some(at) = head.windows(7).position(|bytes| bytes == b"TRACE:\n")
+        && head
+            .get(at + 7..)
+            .is_some_and(|data| data.starts_with(b"\x78"))
+    {
+        return Err(no(
+            "it is what 'atrace -z' compressed: record again without -z",
+        ));
+    }
     if head.starts_with(b"PERFILE2") {
         return Ok(perf_data::read);
     }

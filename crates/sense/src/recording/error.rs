@@ -34,9 +34,5 @@ pub enum ReadError {
     },
     /// A thread was asked for that the recording does not have.
     #[error("thread {tid} is not in the recording: it has {known}")]
-    NoSuchThread {
-        /// The thread that was asked for.
-        tid: u32,
-        known: String,
-    },
+    NoSuchThread { tid: u32, known: String },
 }

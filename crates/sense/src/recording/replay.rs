@@ -9,7 +9,6 @@ use onbeat_model::{Event, Flow, Follow, Instant, Sensor, Span, Task, TaskId};
 
 use super::{ReadError, Recording, read};
 
-/// And how many tasks. Two lines of a terminal.
 const TASKS_SHOWN: usize = 8;
 
 /// Plays a recording back.

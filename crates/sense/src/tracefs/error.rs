@@ -24,8 +24,5 @@ pub enum TracefsError {
     },
     /// There is no task to track.
     #[error("there is no thread {tid}: it has exited, or never was; see `ps -eL`")]
-    NoSuchTask {
-        /// The task that was asked for.
-        tid: u32,
-    },
+    NoSuchTask { tid: u32 },
 }

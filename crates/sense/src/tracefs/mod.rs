@@ -50,9 +50,6 @@ pub struct Trace {
 
 impl TracefsSensor {
     /// Makes a trace buffer. Nothing is tracked yet. With `raw_wakeups` each wakeup is told, too.
-    ///
-    /// # Errors
-    /// Without privilege, or where tracefs is missing.
     pub fn new(raw_wakeups: bool) -> Result<Self, TracefsError> {
         let instance = Instance::make()?;
         Ok(Self::by(Trace {

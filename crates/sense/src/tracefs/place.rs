@@ -2,13 +2,14 @@
 //! itself alone, at no path: no other process sees it, and it is gone with the process. The trace
 //! buffers in it are the kernel's, the same by whatever mount.
 
-use std::ffi::CStr;
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::ptr;
 use std::sync::OnceLock;
+
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+use rustix::process::geteuid;
 
 use super::TracefsError;
 
@@ -26,15 +27,11 @@ pub(super) fn instances() -> Result<PathBuf, TracefsError> {
             Err(_) => {}
         }
     }
-    let mounted = mounted().map_err(|source| {
-        // SAFETY: takes nothing and always succeeds.
-        let is_root = unsafe { libc::geteuid() } == 0;
-        match source.kind() {
-            io::ErrorKind::PermissionDenied if !is_root => TracefsError::NoPrivilege {
-                path: PLACES[0].into(),
-            },
-            _ => TracefsError::Missing { source },
-        }
+    let mounted = mounted().map_err(|source| match source.kind() {
+        io::ErrorKind::PermissionDenied if !geteuid().is_root() => TracefsError::NoPrivilege {
+            path: PLACES[0].into(),
+        },
+        _ => TracefsError::Missing { source },
     })?;
     Ok(mounted.join("instances"))
 }
@@ -45,39 +42,13 @@ fn mounted() -> io::Result<PathBuf> {
     let mount = match MOUNT.get() {
         Some(mount) => mount,
         None => {
-            let mount = mount(c"tracefs")?;
+            // Where no path leads.
+            let tracefs = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+            fsconfig_create(&tracefs)?;
+            let (flags, attributes) = (FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty());
+            let mount = fsmount(&tracefs, flags, attributes)?;
             MOUNT.get_or_init(|| mount)
         }
     };
     Ok(format!("/proc/self/fd/{}", mount.as_raw_fd()).into())
 }
-
-/// Mounts the file system of this kind where no path leads (fsopen(2), fsmount(2); Linux 5.2).
-fn mount(kind: &CStr) -> io::Result<OwnedFd> {
-    let nothing = ptr::null::<libc::c_char>();
-    // SAFETY: plain system calls; `kind` ends with a zero, and each descriptor is new.
-    unsafe {
-        let context = libc::syscall(libc::SYS_fsopen, kind.as_ptr(), FSOPEN_CLOEXEC);
-        let context = owned(context)?;
-        let (fd, create) = (context.as_raw_fd(), FSCONFIG_CMD_CREATE);
-        if libc::syscall(libc::SYS_fsconfig, fd, create, nothing, nothing, 0) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        owned(libc::syscall(libc::SYS_fsmount, fd, FSMOUNT_CLOEXEC, 0))
-    }
-}
-
-/// # Safety
-/// `answer` is that of a system call that makes a descriptor.
-unsafe fn owned(answer: libc::c_long) -> io::Result<OwnedFd> {
-    match i32::try_from(answer) {
-        // SAFETY: the caller's promise.
-        Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-// linux/mount.h
-const FSOPEN_CLOEXEC: libc::c_uint = 1;
-const FSMOUNT_CLOEXEC: libc::c_uint = 1;
-const FSCONFIG_CMD_CREATE: libc::c_uint = 6;

@@ -11,32 +11,23 @@ pub enum TracerError {
     /// The tracer that was chosen is not made for what is asked of it.
     #[error("--tracer {kind} {what}: {remedy}")]
     Lacks {
-        /// Which.
         kind: TracerKind,
-        /// The missing ability.
         what: &'static str,
-        /// Advice.
         remedy: &'static str,
     },
     /// No tracer was chosen, and none works here.
     #[error("no tracer works here:{}", Reasons(.reasons))]
     None {
-        /// The reason for each.
         reasons: Vec<(TracerKind, TracerError)>,
     },
-    /// By BPF.
     #[error(transparent)]
     Bpf(#[from] bpf::BpfError),
-    /// By tracefs.
     #[error(transparent)]
     Tracefs(#[from] tracefs::TracefsError),
-    /// By perf events.
     #[error(transparent)]
     Perf(#[from] perf::PerfError),
-    /// By ptrace.
     #[error(transparent)]
     Ptrace(#[from] ptrace::PtraceError),
-    /// By a preloaded library.
     #[error(transparent)]
     Preload(#[from] preload::PreloadError),
 }

@@ -26,25 +26,6 @@ pub enum TracerKind {
     Preload,
 }
 
-/// The abilities of a tracer. All tracers can do the rest (threads that come and go, names, ends).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Abilities {
-    /// Tells bursts, with their CPU time; otherwise moments of no length.
-    pub bursts: bool,
-    /// Tells when a task became ready, and not only when it first ran.
-    pub wakeups: bool,
-    /// Tells at once when a reservation's budget runs out.
-    pub exhausted: bool,
-    /// Hears what programs say of their own work.
-    pub marks: bool,
-    /// Can track a process that runs already.
-    pub running: bool,
-    /// Works for an ordinary user, for his own programs.
-    pub unprivileged: bool,
-    /// Which system calls it hears can be chosen.
-    pub calls: bool,
-}
-
 /// The wishes to a tracer. Nothing by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
@@ -62,7 +43,6 @@ pub struct Wants {
 }
 
 impl Wants {
-    /// The system calls to hear.
     pub(super) fn calls(&self) -> &[Call] {
         if self.calls.is_empty() {
             Call::all()
@@ -105,20 +85,6 @@ impl TracerKind {
         }
     }
 
-    /// Its abilities, wherever it works.
-    #[must_use]
-    pub const fn abilities(self) -> Abilities {
-        Abilities {
-            bursts: !matches!(self, Self::BpfSyscalls),
-            wakeups: matches!(self, Self::Bpf | Self::Tracefs),
-            exhausted: matches!(self, Self::Bpf | Self::BpfSyscalls),
-            marks: matches!(self, Self::Bpf | Self::BpfSyscalls),
-            running: !matches!(self, Self::Ptrace | Self::Preload),
-            unprivileged: matches!(self, Self::Perf | Self::Ptrace | Self::Preload),
-            calls: matches!(self, Self::BpfSyscalls | Self::Ptrace),
-        }
-    }
-
     /// Whether it works here, with this user's rights; found by trying it.
     #[must_use]
     pub fn probe(self) -> Feature {
@@ -132,42 +98,40 @@ impl TracerKind {
         }
     }
 
-    /// # Errors
-    /// If it never can do what is wanted.
+    /// Fails if it never can do what is wanted.
     pub(super) fn suits(self, wants: &Wants) -> Result<(), TracerError> {
-        let can = self.abilities();
-        let lacks = |what, remedy| {
-            Err(TracerError::Lacks {
-                kind: self,
-                what,
-                remedy,
-            })
-        };
-        if wants.bursts && !can.bursts {
-            return lacks(
+        let lacks = [
+            (
+                wants.bursts && self == Self::BpfSyscalls,
                 "tells when a thread did something, not how long it ran",
                 "choose --tracer bpf, tracefs or perf",
-            );
-        }
-        if wants.wakeups && !can.wakeups {
-            return lacks(
+            ),
+            (
+                wants.wakeups && !matches!(self, Self::Bpf | Self::Tracefs),
                 "does not hear wakeups",
                 "leave out --wakeups, or choose --tracer bpf or tracefs",
-            );
-        }
-        if !wants.calls.is_empty() && !can.calls {
-            return lacks(
+            ),
+            (
+                !wants.calls.is_empty() && !matches!(self, Self::BpfSyscalls | Self::Ptrace),
                 "sees no system calls",
                 "leave out --calls, or choose --tracer bpf-syscalls or ptrace",
-            );
-        }
-        if wants.running && !can.running {
-            return lacks(
+            ),
+            (
+                wants.running && matches!(self, Self::Ptrace | Self::Preload),
                 "cannot reach a process that runs already",
                 "let onbeat start the program (-- CMD), or choose --tracer bpf or tracefs",
-            );
+            ),
+        ];
+        let kind = self;
+        match lacks.into_iter().find(|(lacks, ..)| *lacks) {
+            Some((_, what, remedy)) => Err(TracerError::Lacks { kind, what, remedy }),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// It works for an ordinary user, for his own programs.
+    pub(super) const fn is_for_users(self) -> bool {
+        matches!(self, Self::Perf | Self::Ptrace | Self::Preload)
     }
 }
 

@@ -10,6 +10,7 @@ use std::path::Path;
 use object::elf::{FileHeader64, PT_INTERP};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, ReadCache};
+use rustix::process::geteuid;
 
 use super::TracerKind;
 
@@ -29,8 +30,7 @@ impl Limitation {
     /// the file tells.
     #[must_use]
     pub fn of(kind: TracerKind, program: &Path) -> Option<Self> {
-        // SAFETY: takes nothing and always succeeds.
-        let user = unsafe { libc::geteuid() };
+        let user = geteuid().as_raw();
         let facts = fs::metadata(program).ok()?;
         let raises = facts.mode() & libc::S_ISUID != 0 && facts.uid() != user;
         match kind {

@@ -1,16 +1,17 @@
 //! The tracers side by side: which there are, which works here, and one type for whichever it is.
 //!
 //! All are a [`Sensor`], so the loop does not know which one it hears. They differ in what they
-//! need and in what they can tell ([`Abilities`]); `docs/tracers.md` compares them.
+//! need and in what they can tell; `docs/tracers.md` compares them.
 
 mod error;
 mod kind;
 mod limitation;
 
 use onbeat_model::{Event, Feature, Flow, Follow, Instant, Sensor, Span, TaskId};
+use rustix::process::geteuid;
 
 pub use error::TracerError;
-pub use kind::{Abilities, TracerKind, Wants};
+pub use kind::{TracerKind, Wants};
 pub use limitation::Limitation;
 
 use crate::bpf::{self, BpfSensor, Meter};
@@ -25,13 +26,9 @@ use crate::tracefs::TracefsSensor;
 pub enum Tracer {
     /// [`TracerKind::Bpf`] and [`TracerKind::BpfSyscalls`].
     Bpf(Box<BpfSensor>),
-    /// [`TracerKind::Tracefs`].
     Tracefs(Box<TracefsSensor>),
-    /// [`TracerKind::Perf`].
     Perf(Box<PerfSensor>),
-    /// [`TracerKind::Ptrace`].
     Ptrace(PtraceSensor),
-    /// [`TracerKind::Preload`].
     Preload(PreloadSensor),
 }
 
@@ -51,25 +48,20 @@ macro_rules! each {
 /// A tracer that was started.
 #[derive(Debug)]
 pub struct StartedTracer {
-    /// It.
     pub tracer: Tracer,
     /// The next better one that could do it, and could work for this user, and why it does not.
     pub instead_of: Option<(TracerKind, TracerError)>,
 }
 
 /// Starts the first of `kinds` that does what is wanted and works here. Nothing is tracked yet.
-///
-/// # Errors
-/// If none of them can do what is wanted and works here.
 pub fn start(kinds: &[TracerKind], wants: &Wants) -> Result<StartedTracer, TracerError> {
     let mut reasons = Vec::new();
     for &kind in kinds {
         match kind.suits(wants).and_then(|()| Tracer::new(kind, wants)) {
             Ok(tracer) => {
-                // SAFETY: takes nothing and always succeeds.
-                let is_root = unsafe { libc::geteuid() } == 0;
+                let is_root = geteuid().is_root();
                 let instead_of = reasons.into_iter().rfind(|(kind, why): &(TracerKind, _)| {
-                    let could = is_root || kind.abilities().unprivileged;
+                    let could = is_root || kind.is_for_users();
                     could && !matches!(why, TracerError::Lacks { .. })
                 });
                 return Ok(StartedTracer { tracer, instead_of });
@@ -109,7 +101,6 @@ impl Tracer {
         })
     }
 
-    /// Which it is.
     #[must_use]
     pub fn kind(&self) -> TracerKind {
         match self {

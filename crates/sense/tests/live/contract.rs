@@ -13,7 +13,6 @@ const THREADS: usize = 500;
 
 /// One of each kind that works here; what a user's machine cannot have is skipped, with the reason.
 pub(crate) fn tracers() -> Vec<Tracer> {
-    let can = |kind: &TracerKind| kind.abilities().running && kind.abilities().bursts;
     let wants = Wants {
         bursts: true,
         running: true,
@@ -28,9 +27,8 @@ pub(crate) fn tracers() -> Vec<Tracer> {
             None
         }
     };
-    TracerKind::ALL
+    [TracerKind::Bpf, TracerKind::Tracefs, TracerKind::Perf]
         .into_iter()
-        .filter(can)
         .filter_map(start)
         .collect()
 }

@@ -149,7 +149,7 @@ fn alike(text: &str, form: &str) -> Vec<Burst> {
 
 /// Forms of each line by itself.
 #[rustfmt::skip]
-const LINES: [(&str, &str); 30] = [
+const LINES: [(&str, &str); 33] = [
     ("no irq-info", "         %c-%t    [00%p] %a: %n: %k"),
     ("record-tgid", "         %c-%t    (  1200) [00%p] d..2. %a: %n: %k"),
     ("no tgid known", "         %c-%t    (-----) [00%p] d..2. %a: %n: %k"),
@@ -179,6 +179,9 @@ const LINES: [(&str, &str); 30] = [
     ("babeltrace2 -f all", "[%a000] (+0.000003000) kernel:board:3 (12) %n: { cpu_id = %p }, %l"),
     ("contexts of LTTng", "[%a000] (+0.000003000) board %n: { cpu_id = %p }, { tid = %t, procname = \"x, }\" }, %l"),
     ("perf data convert --to-ctf", "[%a000] (+0.000003000) sched:%n: { cpu_id = %p }, { perf_ip = 0xFFFFFFFF9F0A12B4, perf_tid = %t, %b"),
+    ("a prefix of grep", "trace.txt:12:         %c-%t    [00%p] d..2. %a: %n: %k"),
+    ("quoted in a letter", ">          %c-%t    [00%p] d..2. %a: %n: %k"),
+    ("a vendor's kernel", "         %c-%t    [00%p] d..2. %a: %n: %k expeller_type=0"),
     ("threads that perf does not know any more", "[%a000] (+0.000003000) sched:%n: { cpu_id = %p }, { perf_ip = 0xFFFFFFFF9F0A12B4, perf_tid = -1, %b"),
 ];
 
@@ -239,10 +242,6 @@ fn wholes() -> Vec<(&'static str, String)> {
             ),
         ),
         ("Chrome's JSON", json.to_string()),
-        (
-            "Chrome's JSON in lines",
-            serde_json::to_string_pretty(&json).unwrap(),
-        ),
         ("NuttX", nuttx),
         (
             "perf's header",
@@ -270,6 +269,9 @@ fn a_form_that_cannot_be_read_is_an_error_that_says_what_to_do() {
         (text("[00000005000000008805] (+000000000000) board %n: { cpu_id = 0 }, %l"), "--clock-cycles"),
         (text("timestamp = %a000, delta = +0.000003000, name = %n, stream.packet.context = { cpu_id = 0 }, event.fields = %l"), "without options on fields or names"),
         (text("[%a000] (+0.000003000) board %n: { 0 }, { \"a\", 7 }"), "without options on fields or names"),
+        (text("[\u{1b}[1m%a000\u{1b}[0m] board %n: { cpu_id = %p }, %l"), "without --color"),
+        (text("[ 5002.100000] %c-%t 0d..2. 1234us : %n: %k"), "without the option 'latency-format'"),
+        ("capturing trace... done\nTRACE:\nx\u{9c}\u{8d}".into(), "without -z"),
         (format!(" 0)               |  /* {SWITCH} */\n 0)   0.405 us    |  update_rq_clock();\n"), "funcgraph-abstime"),
         (format!("  <idle>-0         0dN.2    5us : {SWITCH}\n"), "latency-format"),
         (format!("  hog-1300 [000] d..2. 12345678901234: {SWITCH}\n"), "with the clock 'mono'"),

@@ -131,15 +131,21 @@ fn advice(line: &str) -> &'static str {
             .and_then(|word| word.strip_suffix(':'));
         word.is_some_and(|word| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit()))
     };
-    if begin.starts_with('[') && !begin.contains([':', '.']) {
+    if text.contains('\u{1b}') {
+        "it is colored: write the text again without --color"
+    } else if ["us : ", "us+: ", "us!: "]
+        .iter()
+        .any(|time| text.contains(time))
+    {
+        "its time is relative, as in the kernel's own dump: record again without the option \
+         'latency-format'"
+    } else if begin.starts_with('[') && !begin.contains([':', '.']) {
         "its time is a count of cycles: write the text again without babeltrace's --clock-cycles"
     } else if text.starts_with(['[', '{']) || text.starts_with("timestamp = ") {
         "write the text again with 'babeltrace2 TRACE', without options on fields or names"
     } else if text.contains("/* ") {
         "the tracer function_graph does not write the time: record with the tracer 'nop', or with \
          the option 'funcgraph-abstime'"
-    } else if text.contains("us : ") || text.contains("us+: ") || text.contains("us!: ") {
-        "its time is relative: record again without the option 'latency-format'"
     } else if text.split_ascii_whitespace().any(is_count) {
         "its time is a count: record again with the clock 'mono'"
     } else {
