@@ -15,10 +15,8 @@ static volatile int retried, nested, finished;
 
 static void violate_late(void)
 {
-	onbeat_try_within_rel (ONBEAT_MS(1)) {
-		onbeat_within_disable();
+	onbeat_try_checked_rel (ONBEAT_MS(1)) {
 		compute_ns(ONBEAT_MS(20));
-		onbeat_within_enable();
 	}
 	onbeat_handle
 		onbeat_when (onbeat_deadline_violation) {
