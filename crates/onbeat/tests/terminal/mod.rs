@@ -3,13 +3,14 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::num::NonZero;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::{Command, ExitStatus};
 
 use crate::common::{Mortal, eventually};
 
-const ROWS: u16 = 24;
-const COLUMNS: u16 = 80;
+const ROWS: NonZero<u16> = NonZero::new(24).unwrap();
+const COLUMNS: NonZero<u16> = NonZero::new(80).unwrap();
 
 /// A program with the terminal that it runs on.
 pub(crate) struct Terminal {
@@ -105,8 +106,8 @@ impl Terminal {
 /// Both ends of a new terminal; reading from ours never waits.
 fn open() -> (OwnedFd, OwnedFd) {
     let size = libc::winsize {
-        ws_row: ROWS,
-        ws_col: COLUMNS,
+        ws_row: ROWS.get(),
+        ws_col: COLUMNS.get(),
         ws_xpixel: 0,
         ws_ypixel: 0,
     };

@@ -84,5 +84,5 @@ fn the_papers_analyser_finds_the_films_period_in_the_loop() {
         .threads
         .iter()
         .find(|it| it.task.comm.to_text() == "mplayer");
-    assert!(player.unwrap().period.abs_diff(Span::from_ms(40)) < Span::from_us(100));
+    assert!(player.unwrap().period.unwrap().abs_diff(Span::from_ms(40)) < Span::from_us(100));
 }
