@@ -133,7 +133,6 @@ static inline void berate_count(struct berate_machine *machine, struct berate_ta
 static inline void berate_renice(const struct berate_params *params, struct berate_machine *machine,
 				 struct berate_task *task, s32 nice)
 {
-	(void)machine;
 	task->quantum_ns = berate_quantum(params, nice);
 }
 
@@ -147,7 +146,6 @@ POLICY_OF_STRANGERS(berate)
 static inline void berate_leave(const struct berate_params *params, struct berate_machine *machine,
 				struct berate_task *task)
 {
-	(void)params;
 	windows_take_off(machine->window, machine->loads_ns, task->window, task->counted_ns);
 	/* It is counted again if it comes back. */
 	task->counted_ns = 0;
@@ -225,18 +223,11 @@ static inline void berate_block(const struct berate_params *params, struct berat
 static inline void berate_pick(const struct berate_params *params, struct berate_machine *machine,
 			       struct berate_task *task, u64 now_ns)
 {
-	(void)params;
-	(void)machine;
-	(void)task;
-	(void)now_ns;
 }
 
 static inline void berate_charge(const struct berate_params *params, struct berate_machine *machine,
 				 struct berate_task *task, u64 ran_ns, u64 now_ns)
 {
-	(void)params;
-	(void)machine;
-	(void)now_ns;
 	task->ran_ns += ran_ns;
 	task->uncounted_ns += ran_ns;
 }
@@ -244,9 +235,6 @@ static inline void berate_charge(const struct berate_params *params, struct bera
 static inline bool berate_tick(const struct berate_params *params, struct berate_machine *machine,
 			       struct berate_task *task, u64 now_ns)
 {
-	(void)params;
-	(void)machine;
-	(void)now_ns;
 	return task->ran_ns >= task->quantum_ns;
 }
 
@@ -290,9 +278,6 @@ static inline u64 berate_key(const struct berate_params *params,
 			     const struct berate_machine *machine, const struct berate_task *task,
 			     u64 now_ns)
 {
-	(void)params;
-	(void)machine;
-	(void)now_ns;
 	return task->deadline_ns + 1;
 }
 
@@ -300,16 +285,12 @@ static inline u64 berate_slice(const struct berate_params *params,
 			       const struct berate_machine *machine, const struct berate_task *task,
 			       u64 now_ns)
 {
-	(void)params;
-	(void)machine;
-	(void)now_ns;
 	return policy_max(policy_minus(task->quantum_ns, task->ran_ns), 1);
 }
 
 static inline bool berate_mdn(const struct berate_params *params, struct berate_machine *machine,
 			      struct berate_task *task, u64 now_ns)
 {
-	(void)machine;
 	return params->mdn && boost_notified(&params->boost, &task->boost, now_ns);
 }
 

@@ -103,10 +103,6 @@ struct best_task {
 static inline void best_renice(const struct best_params *params, struct best_machine *machine,
 			       struct best_task *task, s32 nice)
 {
-	(void)params;
-	(void)machine;
-	(void)task;
-	(void)nice;
 }
 
 POLICY_OF_STRANGERS(best)
@@ -114,7 +110,6 @@ POLICY_OF_STRANGERS(best)
 static inline void best_leave(const struct best_params *params, struct best_machine *machine,
 			      struct best_task *task)
 {
-	(void)params;
 	windows_take_off(machine->window, machine->hogs, task->window, 1);
 	/* It is counted again if it comes back. */
 	task->window = 0;
@@ -175,7 +170,6 @@ static inline u64 best_batch_period(const struct best_params *params,
 static inline void best_join(const struct best_params *params, struct best_machine *machine,
 			     struct best_task *task, s32 nice, u64 now_ns)
 {
-	(void)nice;
 	task->entered_ns = 0;
 	task->period_ns = 0;
 	task->confidence = 0;
@@ -235,41 +229,28 @@ static inline void best_wakeup(const struct best_params *params, struct best_mac
 static inline void best_block(const struct best_params *params, struct best_machine *machine,
 			      struct best_task *task, u64 now_ns)
 {
-	(void)params;
-	(void)machine;
-	(void)now_ns;
 	task->batch = 0;
 }
 
 static inline void best_pick(const struct best_params *params, struct best_machine *machine,
 			     struct best_task *task, u64 now_ns)
 {
-	(void)params;
-	(void)machine;
-	(void)task;
-	(void)now_ns;
 }
 
 static inline void best_charge(const struct best_params *params, struct best_machine *machine,
 			       struct best_task *task, u64 ran_ns, u64 now_ns)
 {
-	(void)params;
-	(void)machine;
-	(void)now_ns;
 	task->ran_ns += ran_ns;
 }
 
 static inline bool best_tick(const struct best_params *params, struct best_machine *machine,
 			     struct best_task *task, u64 now_ns)
 {
-	(void)machine;
-	(void)now_ns;
 	return task->ran_ns >= params->longest_run_ns;
 }
 
 static inline bool best_keeps_place(const struct best_task *task)
 {
-	(void)task;
 	return true;
 }
 
@@ -278,7 +259,6 @@ static inline void best_put_back(const struct best_params *params, struct best_m
 {
 	u64 window;
 
-	(void)behind;
 	if (!best_tick(params, machine, task, now_ns))
 		return;
 	window = windows_at(&machine->window, machine->hogs, BEST_WINDOW_NS, now_ns);
@@ -294,17 +274,12 @@ static inline void best_put_back(const struct best_params *params, struct best_m
 static inline u64 best_key(const struct best_params *params, const struct best_machine *machine,
 			   const struct best_task *task, u64 now_ns)
 {
-	(void)params;
-	(void)machine;
-	(void)now_ns;
 	return task->deadline_ns + 1;
 }
 
 static inline u64 best_slice(const struct best_params *params, const struct best_machine *machine,
 			     const struct best_task *task, u64 now_ns)
 {
-	(void)machine;
-	(void)now_ns;
 	return policy_max(policy_minus(params->longest_run_ns, task->ran_ns), 1);
 }
 

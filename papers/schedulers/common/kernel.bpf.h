@@ -114,6 +114,17 @@ static __always_inline bool is_in(s32 cpu, const struct cpumask *cpus)
 	return bpf_core_type_exists(struct cpumask) && bpf_cpumask_test_cpu(cpu, cpus);
 }
 
+/* Has an idle one of these CPUs look for work; false if there is none. */
+static __always_inline bool kick_idle(const struct cpumask *allowed)
+{
+	s32 cpu = scx_bpf_pick_idle_cpu(allowed, 0);
+
+	if (cpu < 0)
+		return false;
+	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	return true;
+}
+
 static __always_inline s32 nice_of(const struct task_struct *p)
 {
 	return p->static_prio - DEFAULT_PRIO;

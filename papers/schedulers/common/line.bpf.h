@@ -171,23 +171,15 @@ static __always_inline u64 first_key(s32 cpu, bool unseen)
 	return first_key_after(0, cpu, unseen);
 }
 
-/* Has an idle CPU come for a task in line. */
-static __always_inline bool call_idle_for(struct task_struct *p)
-{
-	s32 cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
-
-	if (cpu < 0)
-		return false;
-	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
-	return true;
-}
-
-/* Or, if there is none, the one whose task the rules put last. */
+/*
+ * Has an idle CPU come for a task in line, or, if there is none, the one whose task the rules put
+ * last.
+ */
 static __always_inline bool call_for(struct task_struct *p, u64 key, u64 now_ns)
 {
 	s32 cpu;
 
-	if (call_idle_for(p))
+	if (kick_idle(p->cpus_ptr))
 		return true;
 	cpu = cpu_to_take(p, key, now_ns);
 	if (cpu < 0)
@@ -206,7 +198,7 @@ static __always_inline void call_idle_for_first(void)
 
 	bpf_for_each(scx_dsq, p, READY, 0)
 	{
-		if (call_idle_for(p) || ++looked_at >= MOST_CALLED_FOR)
+		if (kick_idle(p->cpus_ptr) || ++looked_at >= MOST_CALLED_FOR)
 			break;
 	}
 }

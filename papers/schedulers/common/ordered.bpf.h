@@ -127,7 +127,7 @@ void BPF_PROG(enqueue, struct task_struct *p, u64 enq_flags)
 			call_for_first(now_ns);
 	} else if (was_put_back) {
 		/* The CPU that put it back looks for itself. */
-		call_idle_for(p);
+		kick_idle(p->cpus_ptr);
 	} else {
 		call_for(p, key, now_ns);
 	}
@@ -336,12 +336,6 @@ s32 BPF_PROG(init)
 	return scx_bpf_nr_cpu_ids() > MOST_CPUS ? -7 /* E2BIG */ : scx_bpf_create_dsq(READY, -1);
 }
 
-SEC("struct_ops/exit")
-void BPF_PROG(ended, struct scx_exit_info *info)
-{
-	note_outcome(info);
-}
-
 /* A mark (mark.h): onbeat_mdn(). */
 SEC("tp_btf/task_prctl_unknown")
 int BPF_PROG(missed_deadline, int option, unsigned long kind)
@@ -364,34 +358,8 @@ int BPF_PROG(missed_deadline, int option, unsigned long kind)
 	return 0;
 }
 
-/*
- * A task that loses its CPU where it may not leave it, as a program does that is just heard to say
- * something, stands in line, too, and so does one that ends: the kernel would leave them at that
- * CPU, before all others. The end of a program with many mappings takes 100 ms and more.
- */
-#define ORDERED_SCHEDULER(scheduler_name)                                  \
-	SEC(".struct_ops.link")                                            \
-	struct sched_ext_ops scheduler = {                                 \
-		.select_cpu = (void *)select_cpu,                          \
-		.runnable = (void *)runnable,                              \
-		.enqueue = (void *)enqueue,                                \
-		.dispatch = (void *)dispatch,                              \
-		.running = (void *)running,                                \
-		.update_idle = (void *)update_idle,                        \
-		.tick = (void *)tick,                                      \
-		.stopping = (void *)stopping,                              \
-		.quiescent = (void *)quiescent,                            \
-		.set_weight = (void *)set_weight,                          \
-		.init_task = (void *)init_task,                            \
-		.enable = (void *)enable,                                  \
-		.disable = (void *)disable,                                \
-		.cpu_online = (void *)cpu_online,                          \
-		.cpu_offline = (void *)cpu_offline,                        \
-		.init = (void *)init,                                      \
-		.exit = (void *)ended,                                     \
-		.flags = SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_EXITING | \
-			 SCX_OPS_ENQ_MIGRATION_DISABLED,                   \
-		.name = scheduler_name,                                    \
-	}
+#define ORDERED_SCHEDULER(scheduler_name)                                                        \
+	SCHEDULER(scheduler_name, 0, .set_weight = (void *)set_weight, .enable = (void *)enable, \
+		  .disable = (void *)disable)
 
 #endif

@@ -60,16 +60,11 @@ static inline void policy_replace(u64 *what, u64 was, u64 is)
 				       struct NAME##_machine *machine, struct NAME##_task *parent, \
 				       struct NAME##_task *child)                                  \
 	{                                                                                          \
-		(void)params;                                                                      \
-		(void)machine;                                                                     \
-		(void)parent;                                                                      \
-		(void)child;                                                                       \
 	}                                                                                          \
 	static inline void NAME##_exit(const struct NAME##_params *params,                         \
 				       struct NAME##_machine *machine, struct NAME##_task *child,  \
 				       struct NAME##_task *parent)                                 \
 	{                                                                                          \
-		NAME##_fork(params, machine, parent, child);                                       \
 	}
 
 #endif

@@ -23,7 +23,8 @@ struct outcome {
 /* In a section of its own: user space looks at it often. */
 struct outcome outcome SEC(".data.outcome");
 
-static __always_inline void note_outcome(const struct scx_exit_info *info)
+SEC("struct_ops/exit")
+void BPF_PROG(ended, struct scx_exit_info *info)
 {
 	bpf_probe_read_kernel_str(outcome.reason, sizeof(outcome.reason), info->reason);
 	bpf_probe_read_kernel_str(outcome.message, sizeof(outcome.message), info->msg);
@@ -58,5 +59,34 @@ struct {
 		if (own_)                                                            \
 			own_->field++;                                               \
 	} while (0)
+
+/*
+ * The operations of every scheduler; more of them may follow the flags.
+ *
+ * A task that loses its CPU where it may not leave it, as a program does that is just heard to say
+ * something, stands in line, too, and so does one that ends: the kernel would leave them at that
+ * CPU, before all others. The end of a program with many mappings takes 100 ms and more.
+ */
+#define SCHEDULER(scheduler_name, more_flags, ...)                                               \
+	SEC(".struct_ops.link")                                                                  \
+	struct sched_ext_ops scheduler = { .select_cpu = (void *)select_cpu,                     \
+					   .runnable = (void *)runnable,                         \
+					   .enqueue = (void *)enqueue,                           \
+					   .dispatch = (void *)dispatch,                         \
+					   .running = (void *)running,                           \
+					   .update_idle = (void *)update_idle,                   \
+					   .tick = (void *)tick,                                 \
+					   .stopping = (void *)stopping,                         \
+					   .quiescent = (void *)quiescent,                       \
+					   .init_task = (void *)init_task,                       \
+					   .cpu_online = (void *)cpu_online,                     \
+					   .cpu_offline = (void *)cpu_offline,                   \
+					   .init = (void *)init,                                 \
+					   .exit = (void *)ended,                                \
+					   .flags = SCX_OPS_KEEP_BUILTIN_IDLE |                  \
+						    SCX_OPS_ENQ_EXITING |                        \
+						    SCX_OPS_ENQ_MIGRATION_DISABLED | more_flags, \
+					   .name = scheduler_name,                               \
+					   __VA_ARGS__ }
 
 #endif

@@ -40,7 +40,8 @@ static __always_inline struct post *post_at(u32 cpu)
 
 /*
  * For how long a task that begins to run may do so at most: with what is left of its slice, which
- * may have been taken from it, if it stopped only to be changed.
+ * may have been taken from it, if it stopped only to be changed. With a new one, a task that
+ * changes itself all the time would never lose its CPU.
  */
 static __always_inline u64 may_go_on_for(const struct task_struct *task, bool *changes)
 {
@@ -57,13 +58,10 @@ static void urge(u64 urgency, const struct cpumask *allowed)
 {
 	u64 least = urgency;
 	struct post *post;
-	s32 cpu, where;
+	s32 cpu, where = -1;
 
-	where = scx_bpf_pick_idle_cpu(allowed, 0);
-	if (where >= 0) {
-		scx_bpf_kick_cpu(where, SCX_KICK_IDLE);
+	if (kick_idle(allowed))
 		return;
-	}
 	bpf_for(cpu, 0, cpu_count)
 	{
 		post = post_at(cpu);

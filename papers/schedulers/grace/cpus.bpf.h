@@ -68,10 +68,7 @@ struct member {
 	/* The generation of the slot when it was this thread's. */
 	u32 generation;
 	bool woke_to_idle;
-	/*
-	 * It has stopped to be changed, and goes on with the rest of its slice: with a new one, a
-	 * task that changes itself all the time would never lose its CPU.
-	 */
+	/* It has stopped to be changed: see may_go_on_for. */
 	bool changes;
 	/* It says where its jobs end; else they do where it sleeps. */
 	bool says;

@@ -13,19 +13,6 @@
  */
 #include "said.bpf.h"
 
-#define CLOCK_MONOTONIC 1
-
-static int planned_end(void *map, u32 *cpu, struct post *post)
-{
-	u64 now = bpf_ktime_get_ns();
-
-	if (now < post->ends_at)
-		bpf_timer_start(&post->timer, post->ends_at - now, BPF_F_TIMER_CPU_PIN);
-	else if (post->ends_at)
-		scx_bpf_kick_cpu(*cpu, SCX_KICK_PREEMPT);
-	return 0;
-}
-
 /* A period is over: a job that is not gets its next budget. */
 static int period_over(void *map, u32 *slot, struct planned *planned)
 {
@@ -50,18 +37,6 @@ static __always_inline u32 slot_of(struct task_struct *task)
 	u32 *slot = bpf_map_lookup_elem(&threads, &tid);
 
 	return slot ? *slot : NO_PLAN;
-}
-
-SEC("struct_ops/select_cpu")
-s32 BPF_PROG(select_cpu, struct task_struct *task, s32 previous, u64 flags)
-{
-	struct member *member = member_of(task);
-	bool is_idle = false;
-	s32 cpu = scx_bpf_select_cpu_dfl(task, previous, flags, &is_idle);
-
-	if (member)
-		member->woke_to_idle = is_idle;
-	return cpu;
 }
 
 SEC("struct_ops/runnable")
@@ -129,7 +104,6 @@ void BPF_PROG(enqueue, struct task_struct *task, u64 flags)
 	struct member *member = member_of(task);
 	struct planned *planned;
 	bool has_cpu;
-	s32 cpu;
 	u64 key;
 
 	if (!member) {
@@ -157,9 +131,7 @@ void BPF_PROG(enqueue, struct task_struct *task, u64 flags)
 		urge(key, task->cpus_ptr);
 		return;
 	}
-	cpu = scx_bpf_pick_idle_cpu(task->cpus_ptr, 0);
-	if (cpu >= 0)
-		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	kick_idle(task->cpus_ptr);
 }
 
 /* The plan whose thread waits and comes first, those in `not_here` left out. */
@@ -249,7 +221,7 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 		start(cpu, previous, member, UNLIMITED, now);
 }
 
-#include "../common/idle.bpf.h"
+#include "../common/reserving.bpf.h"
 
 SEC("struct_ops/running")
 void BPF_PROG(running, struct task_struct *task)
@@ -259,25 +231,6 @@ void BPF_PROG(running, struct task_struct *task)
 	if (member)
 		start(scx_bpf_task_cpu(task), task, member, may_go_on_for(task, &member->changes),
 		      bpf_ktime_get_ns());
-}
-
-SEC("struct_ops/stopping")
-void BPF_PROG(stopping, struct task_struct *task, bool runnable)
-{
-	struct member *member = member_of(task);
-	s32 cpu = scx_bpf_task_cpu(task);
-	struct post *post = post_at(cpu);
-
-	if (!member || !post)
-		return;
-	settle(cpu, task, member, bpf_ktime_get_ns());
-	post->urgency = URGENCY_IDLE;
-	post->ends_at = 0;
-	/* Unless it sleeps, which quiescent tells. */
-	member->changes = !runnable;
-	if (runnable)
-		displace(task, cpu);
-	pass_on(cpu);
 }
 
 SEC("struct_ops.s/init_task")
@@ -310,9 +263,6 @@ s32 BPF_PROG(init)
 	u32 number;
 	s32 error;
 
-	cpu_count = scx_bpf_nr_cpu_ids();
-	if (cpu_count > MAX_CPUS)
-		return -7; /* E2BIG */
 	bpf_for(number, 0, GRACE_PLANS)
 	{
 		error = scx_bpf_create_dsq(number, -1);
@@ -324,43 +274,16 @@ s32 BPF_PROG(init)
 		bpf_timer_init(&planned->timer, &plans, CLOCK_MONOTONIC);
 		bpf_timer_set_callback(&planned->timer, period_over);
 	}
+	error = init_posts();
+	if (error)
+		return error;
 	bpf_for(number, 0, (u32)cpu_count)
 	{
 		post = post_at(number);
-		if (!post)
-			return -22; /* EINVAL */
-		post->urgency = URGENCY_IDLE;
-		post->speed = FULL;
-		bpf_timer_init(&post->timer, &posts, CLOCK_MONOTONIC);
-		bpf_timer_set_callback(&post->timer, planned_end);
+		if (post)
+			post->speed = FULL;
 	}
 	return scx_bpf_create_dsq(REST_QUEUE, -1);
 }
 
-SEC("struct_ops/exit")
-void BPF_PROG(ended, struct scx_exit_info *info)
-{
-	note_outcome(info);
-}
-
-SEC(".struct_ops.link")
-struct sched_ext_ops scheduler = {
-	.select_cpu = (void *)select_cpu,
-	.runnable = (void *)runnable,
-	.enqueue = (void *)enqueue,
-	.dispatch = (void *)dispatch,
-	.update_idle = (void *)update_idle,
-	.tick = (void *)tick,
-	.running = (void *)running,
-	.stopping = (void *)stopping,
-	.quiescent = (void *)quiescent,
-	.init_task = (void *)init_task,
-	.exit_task = (void *)exit_task,
-	.cpu_online = (void *)cpu_online,
-	.cpu_offline = (void *)cpu_offline,
-	.init = (void *)init,
-	.exit = (void *)ended,
-	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_EXITING |
-		 SCX_OPS_ENQ_MIGRATION_DISABLED,
-	.name = "grace",
-};
+SCHEDULER("grace", SCX_OPS_ENQ_LAST, .exit_task = (void *)exit_task);

@@ -88,7 +88,6 @@ static inline void linux24_renice(const struct linux24_params *params,
 	u64 ns = params->quantum_ns / 20 * worth;
 	u64 ticks = ns / policy_max(params->tick_ns, 1);
 
-	(void)machine;
 	task->quantum =
 		policy_min(policy_max(ticks, 1), LINUX24_MOST_TICKS / 2 / (1 + BOOST_MOST_QUANTA));
 }
@@ -152,7 +151,6 @@ static inline void linux24_fork(const struct linux24_params *params,
 				struct linux24_machine *machine, struct linux24_task *parent,
 				struct linux24_task *child)
 {
-	(void)params;
 	linux24_catch_up(machine, parent);
 	child->epoch = parent->epoch;
 	child->counter = child->given = (parent->counter + 1) / 2;
@@ -165,7 +163,6 @@ static inline void linux24_exit(const struct linux24_params *params,
 				struct linux24_machine *machine, struct linux24_task *child,
 				struct linux24_task *parent)
 {
-	(void)params;
 	linux24_catch_up(machine, child);
 	policy_add(&parent->returned, policy_min(child->given, child->counter));
 }
@@ -173,9 +170,6 @@ static inline void linux24_exit(const struct linux24_params *params,
 static inline void linux24_leave(const struct linux24_params *params,
 				 struct linux24_machine *machine, struct linux24_task *task)
 {
-	(void)params;
-	(void)machine;
-	(void)task;
 }
 
 static inline void linux24_wakeup(const struct linux24_params *params,
@@ -199,8 +193,6 @@ static inline void linux24_pick(const struct linux24_params *params,
 				struct linux24_machine *machine, struct linux24_task *task,
 				u64 now_ns)
 {
-	(void)params;
-	(void)now_ns;
 	/* It is of the machine's epoch or the next one. */
 	if (task->epoch > machine->epoch)
 		policy_replace(&machine->epoch, task->epoch - 1, task->epoch);
@@ -225,15 +217,11 @@ static inline bool linux24_tick(const struct linux24_params *params,
 				struct linux24_machine *machine, struct linux24_task *task,
 				u64 now_ns)
 {
-	(void)params;
-	(void)machine;
-	(void)now_ns;
 	return task->counter == 0;
 }
 
 static inline bool linux24_keeps_place(const struct linux24_task *task)
 {
-	(void)task;
 	return true;
 }
 
@@ -241,7 +229,6 @@ static inline void linux24_put_back(const struct linux24_params *params,
 				    struct linux24_machine *machine, struct linux24_task *task,
 				    u64 behind, u64 now_ns)
 {
-	(void)behind;
 	boost_count(&params->boost, &task->boost, false, now_ns);
 	boost_decay(&params->boost, &task->boost, now_ns);
 	linux24_line_up(machine, task);
@@ -251,9 +238,6 @@ static inline u64 linux24_key(const struct linux24_params *params,
 			      const struct linux24_machine *machine,
 			      const struct linux24_task *task, u64 now_ns)
 {
-	(void)params;
-	(void)machine;
-	(void)now_ns;
 	return (task->epoch << 16) + LINUX24_MOST_TICKS + 1 - task->counter;
 }
 
@@ -264,14 +248,12 @@ static inline u64 linux24_slice(const struct linux24_params *params,
 {
 	u64 tick_ns = policy_max(params->tick_ns, 1);
 
-	(void)machine;
 	return policy_max(task->counter, 1) * tick_ns - now_ns % tick_ns;
 }
 
 static inline bool linux24_mdn(const struct linux24_params *params, struct linux24_machine *machine,
 			       struct linux24_task *task, u64 now_ns)
 {
-	(void)machine;
 	return params->mdn && boost_notified(&params->boost, &task->boost, now_ns);
 }
 

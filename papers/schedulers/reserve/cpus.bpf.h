@@ -154,17 +154,6 @@ static void settle(s32 cpu, struct task_struct *task, struct member *member, u64
 		COUNT(exhaustions);
 }
 
-static int portion_over(void *map, u32 *cpu, struct post *post)
-{
-	u64 now = bpf_ktime_get_ns();
-
-	if (now < post->ends_at)
-		bpf_timer_start(&post->timer, post->ends_at - now, BPF_F_TIMER_CPU_PIN);
-	else if (post->ends_at)
-		scx_bpf_kick_cpu(*cpu, SCX_KICK_PREEMPT);
-	return 0;
-}
-
 static int replenished(void *map, u32 *slot, struct group *group)
 {
 	u64 now = bpf_ktime_get_ns(), waits, deadline;

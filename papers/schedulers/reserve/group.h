@@ -9,9 +9,8 @@
 #define RESERVE_GROUPS 64
 
 enum {
-	RESERVE_THREAD = 1,
-	RESERVE_PROCESS = 2,
-	RESERVE_CGROUP = 3,
+	RESERVE_PROCESS = 1,
+	RESERVE_CGROUP = 2,
 };
 
 /*
@@ -21,7 +20,7 @@ enum {
 struct reserve_call {
 	u32 slot;
 	u32 kind;
-	/* The number of a thread or process, or the id of a control group. */
+	/* The number of a process, or the id of a control group. */
 	u64 whom;
 	u64 runtime_ns;
 	u64 deadline_ns;

@@ -20,7 +20,7 @@ static bool cgroups_used;
 struct group {
 	struct bpf_spin_lock lock;
 	struct bpf_timer timer;
-	/* How many times the slot was given to a thread, process or group. */
+	/* How many times the slot was given to a process or control group. */
 	u32 generation;
 	struct reserve_group server;
 };
@@ -38,16 +38,13 @@ struct holder {
 	u64 since_ns;
 };
 
-/*
- * The members of each slot: threads by their number, processes by theirs, control groups by their
- * id.
- */
+/* The members of each slot: processes by their number, control groups by their id. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, RESERVE_GROUPS);
 	__type(key, u32);
 	__type(value, struct holder);
-} threads SEC(".maps"), processes SEC(".maps");
+} processes SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -59,10 +56,7 @@ struct {
 struct member {
 	/* The group that it counts for, or NO_GROUP. */
 	u32 slot;
-	/*
-	 * Its children belong to the group, too: it does as a process, and not as a thread or by
-	 * its control group.
-	 */
+	/* Its children belong to the group, too: it does as a process, not by its control group. */
 	u32 passes_on;
 	/*
 	 * The group of the process that started its process, and how often that slot had been given
@@ -73,10 +67,7 @@ struct member {
 	bool ready;
 	/* It woke onto an idle CPU, which comes to look for it. */
 	bool woke_to_idle;
-	/*
-	 * It has stopped to be changed, and goes on with the rest of its slice: with a new one, a
-	 * task that changes itself all the time would never lose its CPU.
-	 */
+	/* It has stopped to be changed: see may_go_on_for. */
 	bool changes;
 	/* The time that it has run since it was last put behind the others of its group. */
 	u64 turn_ns;
@@ -123,25 +114,13 @@ static u32 slot_of_cgroup(struct task_struct *task)
 	return NO_GROUP;
 }
 
-/* Whether the slot is that task's. */
-static bool is_holder(u32 kind, u32 number, const struct holder *holder)
-{
-	struct holder *found;
-
-	if (kind == RESERVE_PROCESS)
-		found = bpf_map_lookup_elem(&processes, &number);
-	else
-		found = bpf_map_lookup_elem(&threads, &number);
-	return found && found->slot == holder->slot && found->since_ns == holder->since_ns;
-}
-
 /*
  * The slot is theirs from now on, if it is `new`; else it is theirs already, and the number may be
  * another task's by now.
  */
 static int join(struct reserve_call *call, bool is_new)
 {
-	struct holder holder = { .slot = call->slot };
+	struct holder holder = { .slot = call->slot }, *found;
 	u32 number = call->whom, slot = call->slot;
 	struct task_struct *task;
 	u64 id = call->whom;
@@ -158,13 +137,14 @@ static int join(struct reserve_call *call, bool is_new)
 	is_process = task->pid == task->tgid;
 	bpf_task_release(task);
 	/* No task would ever be found by it. */
-	if (call->kind == RESERVE_PROCESS && !is_process)
+	if (!is_process)
 		return -3; /* ESRCH */
-	if (!is_new)
-		return is_holder(call->kind, number, &holder) ? 0 : -3; /* ESRCH */
-	if (call->kind == RESERVE_PROCESS)
+	if (is_new)
 		return bpf_map_update_elem(&processes, &number, &holder, BPF_ANY);
-	return bpf_map_update_elem(&threads, &number, &holder, BPF_ANY);
+	found = bpf_map_lookup_elem(&processes, &number);
+	if (found && found->slot == slot && found->since_ns == holder.since_ns)
+		return 0;
+	return -3; /* ESRCH */
 }
 
 static void leave(struct reserve_call *call)
@@ -174,23 +154,17 @@ static void leave(struct reserve_call *call)
 
 	if (call->kind == RESERVE_CGROUP)
 		bpf_map_delete_elem(&cgroups, &id);
-	else if (call->kind == RESERVE_PROCESS)
-		bpf_map_delete_elem(&processes, &number);
 	else
-		bpf_map_delete_elem(&threads, &number);
+		bpf_map_delete_elem(&processes, &number);
 }
 
 /* The slot of the group that the task belongs to: the narrowest one. */
 static u32 slot_of(struct task_struct *task, struct member *member)
 {
-	u32 tid = task->pid, process = task->tgid;
+	u32 process = task->tgid;
 	struct holder *holder;
 	struct group *group;
 
-	member->passes_on = false;
-	holder = bpf_map_lookup_elem(&threads, &tid);
-	if (holder && holder->since_ns == task->start_boottime)
-		return holder->slot;
 	member->passes_on = true;
 	holder = bpf_map_lookup_elem(&processes, &process);
 	/* A thread that executes another program has its first thread's start from then on. */

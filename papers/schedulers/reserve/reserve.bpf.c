@@ -12,20 +12,6 @@
  */
 #include "cpus.bpf.h"
 
-#define CLOCK_MONOTONIC 1
-
-SEC("struct_ops/select_cpu")
-s32 BPF_PROG(select_cpu, struct task_struct *task, s32 previous, u64 flags)
-{
-	struct member *member = member_of(task);
-	bool is_idle = false;
-	s32 cpu = scx_bpf_select_cpu_dfl(task, previous, flags, &is_idle);
-
-	if (member)
-		member->woke_to_idle = is_idle;
-	return cpu;
-}
-
 SEC("struct_ops/runnable")
 void BPF_PROG(runnable, struct task_struct *task, u64 flags)
 {
@@ -73,7 +59,6 @@ void BPF_PROG(enqueue, struct task_struct *task, u64 flags)
 	struct member *member = member_of(task);
 	bool has_cpu;
 	struct group *group;
-	s32 cpu;
 
 	if (!member) {
 		insert(task, SCX_DSQ_GLOBAL, params.slice_ns, flags);
@@ -108,9 +93,7 @@ void BPF_PROG(enqueue, struct task_struct *task, u64 flags)
 	insert_by_key(task, REST_QUEUE, params.slice_ns, member->rest.passed_ns, flags);
 	if (has_cpu)
 		return;
-	cpu = scx_bpf_pick_idle_cpu(task->cpus_ptr, 0);
-	if (cpu >= 0)
-		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	kick_idle(task->cpus_ptr);
 }
 
 /*
@@ -194,7 +177,7 @@ void BPF_PROG(dispatch, s32 cpu, struct task_struct *previous)
 		start(cpu, previous, member, UNLIMITED, now);
 }
 
-#include "../common/idle.bpf.h"
+#include "../common/reserving.bpf.h"
 
 SEC("struct_ops/running")
 void BPF_PROG(running, struct task_struct *task)
@@ -206,25 +189,6 @@ void BPF_PROG(running, struct task_struct *task)
 		return;
 	recount(task, member, now);
 	start(scx_bpf_task_cpu(task), task, member, may_go_on_for(task, &member->changes), now);
-}
-
-SEC("struct_ops/stopping")
-void BPF_PROG(stopping, struct task_struct *task, bool runnable)
-{
-	struct member *member = member_of(task);
-	s32 cpu = scx_bpf_task_cpu(task);
-	struct post *post = post_at(cpu);
-
-	if (!member || !post)
-		return;
-	settle(cpu, task, member, bpf_ktime_get_ns());
-	post->urgency = URGENCY_IDLE;
-	post->ends_at = 0;
-	/* Unless it sleeps, which quiescent tells. */
-	member->changes = !runnable;
-	if (runnable)
-		displace(task, cpu);
-	pass_on(cpu);
 }
 
 SEC("struct_ops.s/init_task")
@@ -257,13 +221,9 @@ SEC("struct_ops.s/init")
 s32 BPF_PROG(init)
 {
 	struct group *group;
-	struct post *post;
 	u32 number;
 	s32 error;
 
-	cpu_count = scx_bpf_nr_cpu_ids();
-	if (cpu_count > MAX_CPUS)
-		return -7 /* E2BIG */;
 	bpf_for(number, 0, RESERVE_GROUPS)
 	{
 		error = scx_bpf_create_dsq(number, -1);
@@ -275,22 +235,10 @@ s32 BPF_PROG(init)
 		bpf_timer_init(&group->timer, &groups, CLOCK_MONOTONIC);
 		bpf_timer_set_callback(&group->timer, replenished);
 	}
-	bpf_for(number, 0, (u32)cpu_count)
-	{
-		post = post_at(number);
-		if (!post)
-			return -22 /* EINVAL */;
-		post->urgency = URGENCY_IDLE;
-		bpf_timer_init(&post->timer, &posts, CLOCK_MONOTONIC);
-		bpf_timer_set_callback(&post->timer, portion_over);
-	}
+	error = init_posts();
+	if (error)
+		return error;
 	return scx_bpf_create_dsq(REST_QUEUE, -1);
-}
-
-SEC("struct_ops/exit")
-void BPF_PROG(ended, struct scx_exit_info *info)
-{
-	note_outcome(info);
 }
 
 /* Run by the loader: gives a slot's group a reservation, changes it, or takes it away. */
@@ -343,23 +291,4 @@ int tell_group(struct reserve_call *call)
 	return 0;
 }
 
-SEC(".struct_ops.link")
-struct sched_ext_ops scheduler = {
-	.select_cpu = (void *)select_cpu,
-	.runnable = (void *)runnable,
-	.enqueue = (void *)enqueue,
-	.dispatch = (void *)dispatch,
-	.update_idle = (void *)update_idle,
-	.tick = (void *)tick,
-	.running = (void *)running,
-	.stopping = (void *)stopping,
-	.quiescent = (void *)quiescent,
-	.init_task = (void *)init_task,
-	.cpu_online = (void *)cpu_online,
-	.cpu_offline = (void *)cpu_offline,
-	.init = (void *)init,
-	.exit = (void *)ended,
-	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_EXITING |
-		 SCX_OPS_ENQ_MIGRATION_DISABLED,
-	.name = "reserve",
-};
+SCHEDULER("reserve", SCX_OPS_ENQ_LAST);

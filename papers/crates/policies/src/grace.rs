@@ -1,7 +1,5 @@
 //! The rules of GRACE-OS: budgets, overruns and speeds inside a job (`schedulers/grace/policy.h`).
 
-use std::ffi::c_ulonglong;
-
 /// A whole CPU, as a share.
 pub const WHOLE: u64 = 1 << 20;
 
@@ -72,53 +70,37 @@ pub struct Task {
 }
 
 mod c {
-    use super::{Plan, Task, c_ulonglong};
+    use super::{Plan, Task, Turns};
 
-    // SAFETY: as in shims/grace.c. None keeps a pointer, and those without one take every number.
+    // SAFETY: the functions of the header. None keeps a pointer, and those without one take every
+    // number.
     unsafe extern "C" {
-        pub(super) fn onbeat_grace_set_plan(task: *mut Task, plan: *const Plan);
-        pub(super) fn onbeat_grace_job_begins(task: *mut Task, release_ns: c_ulonglong);
-        pub(super) fn onbeat_grace_jobs_end(task: *mut Task, jobs: c_ulonglong) -> c_ulonglong;
-        pub(super) fn onbeat_grace_period_ends(task: *mut Task, now_ns: c_ulonglong);
-        pub(super) fn onbeat_grace_wakes(task: *mut Task, ended: bool, now_ns: c_ulonglong);
-        pub(super) fn onbeat_grace_charge(
-            task: *mut Task,
-            work: c_ulonglong,
-            now_ns: c_ulonglong,
-        ) -> bool;
-        pub(super) fn onbeat_grace_takes_turn(
-            task: *mut Task,
-            ran_ns: c_ulonglong,
-            now_ns: c_ulonglong,
-        );
-        pub(super) fn onbeat_grace_turn_left(task: *const Task) -> c_ulonglong;
-        pub(super) fn onbeat_grace_key(task: *const Task) -> c_ulonglong;
-        pub(super) fn onbeat_grace_speed(task: *const Task) -> c_ulonglong;
-        pub(super) fn onbeat_grace_until(task: *const Task) -> c_ulonglong;
-        pub(super) safe fn onbeat_grace_work(
-            ran_ns: c_ulonglong,
-            speed: c_ulonglong,
-            full: c_ulonglong,
-        ) -> c_ulonglong;
-        pub(super) safe fn onbeat_grace_share(
-            work: c_ulonglong,
-            period_ns: c_ulonglong,
-        ) -> c_ulonglong;
-        pub(super) safe fn onbeat_grace_speed_of(
-            shares: c_ulonglong,
-            full: c_ulonglong,
-        ) -> c_ulonglong;
-        #[cfg(test)]
-        pub(super) safe fn onbeat_grace_size_of_task() -> c_ulonglong;
-        #[cfg(test)]
-        pub(super) fn onbeat_grace_before_budget(
+        pub(super) fn grace_set_plan(task: *mut Task, plan: *const Plan);
+        pub(super) fn grace_job_begins(task: *mut Task, release_ns: u64);
+        pub(super) fn grace_jobs_end(task: *mut Task, jobs: u64) -> u64;
+        pub(super) fn grace_period_ends(task: *mut Task, now_ns: u64);
+        pub(super) fn grace_wakes(task: *mut Task, ended: bool, now_ns: u64);
+        pub(super) fn grace_charge(task: *mut Task, work: u64, now_ns: u64) -> bool;
+        pub(super) fn grace_takes_turn(turns: *mut Turns, ran_ns: u64, now_ns: u64) -> bool;
+        pub(super) fn grace_turn_left(turns: *const Turns) -> u64;
+        pub(super) fn grace_key(task: *const Task) -> u64;
+        pub(super) fn grace_speed(task: *const Task) -> u64;
+        pub(super) fn grace_until(task: *const Task) -> u64;
+        pub(super) safe fn grace_share(work: u64, period_ns: u64) -> u64;
+        pub(super) safe fn grace_speed_of(shares: u64, full: u64) -> u64;
+    }
+
+    #[cfg(test)]
+    unsafe extern "C" {
+        pub(super) safe fn grace_size_of_task() -> u64;
+        pub(super) safe fn grace_work(ran_ns: u64, speed: u64, full: u64) -> u64;
+        pub(super) fn grace_before_budget(
             task: *const Task,
-            ran_ns: c_ulonglong,
-            from_ns: c_ulonglong,
-            now_ns: c_ulonglong,
-        ) -> c_ulonglong;
-        #[cfg(test)]
-        pub(super) fn onbeat_grace_changes_hands(task: *mut Task, now_ns: c_ulonglong);
+            ran_ns: u64,
+            from_ns: u64,
+            now_ns: u64,
+        ) -> u64;
+        pub(super) fn grace_changes_hands(task: *mut Task, now_ns: u64);
     }
 }
 
@@ -126,49 +108,49 @@ impl Task {
     /// A new plan: its speeds from now on, its budget from the next period on.
     pub fn set_plan(&mut self, plan: &Plan) {
         // SAFETY: both are whole and in the layout of the C structures (tested).
-        unsafe { c::onbeat_grace_set_plan(self, plan) }
+        unsafe { c::grace_set_plan(self, plan) }
     }
 
     pub fn job_begins(&mut self, release_ns: u64) {
         // SAFETY: as in `set_plan`.
-        unsafe { c::onbeat_grace_job_begins(self, release_ns) }
+        unsafe { c::grace_job_begins(self, release_ns) }
     }
 
     /// Its job is over. The work of that, in ns at full speed.
     pub fn job_ends(&mut self) -> u64 {
         // SAFETY: as in `set_plan`.
-        unsafe { c::onbeat_grace_jobs_end(self, 1) }
+        unsafe { c::grace_jobs_end(self, 1) }
     }
 
     /// The end of its period has come, and its job is not done.
     pub fn period_ends(&mut self, now_ns: u64) {
         // SAFETY: as in `set_plan`.
-        unsafe { c::onbeat_grace_period_ends(self, now_ns) }
+        unsafe { c::grace_period_ends(self, now_ns) }
     }
 
     /// It wakes; `ended`: a job of it has ended since it last woke. A caller that is told of
     /// releases calls `job_begins` instead.
     pub fn wakes(&mut self, ended: bool, now_ns: u64) {
         // SAFETY: as in `set_plan`.
-        unsafe { c::onbeat_grace_wakes(self, ended, now_ns) }
+        unsafe { c::grace_wakes(self, ended, now_ns) }
     }
 
     /// It has done so much more work. True if that used up its budget.
     pub fn charge(&mut self, work: u64, now_ns: u64) -> bool {
         // SAFETY: as in `set_plan`.
-        unsafe { c::onbeat_grace_charge(self, work, now_ns) }
+        unsafe { c::grace_charge(self, work, now_ns) }
     }
 
     /// It has run for `ran_ns` in best-effort mode: with a whole turn it goes behind the others.
     pub fn takes_turn(&mut self, ran_ns: u64, now_ns: u64) {
         // SAFETY: as in `set_plan`.
-        unsafe { c::onbeat_grace_takes_turn(self, ran_ns, now_ns) }
+        unsafe { c::grace_takes_turn(&mut self.turns, ran_ns, now_ns) };
     }
 
     #[must_use]
     pub fn turn_left_ns(&self) -> u64 {
         // SAFETY: as in `set_plan`.
-        unsafe { c::onbeat_grace_turn_left(self) }
+        unsafe { c::grace_turn_left(&self.turns) }
     }
 
     /// Where it stands in line: the least runs first, and those in best-effort mode are behind all
@@ -176,20 +158,20 @@ impl Task {
     #[must_use]
     pub fn key(&self) -> u64 {
         // SAFETY: as in `set_plan`.
-        unsafe { c::onbeat_grace_key(self) }
+        unsafe { c::grace_key(self) }
     }
 
     #[must_use]
     pub fn speed(&self) -> Option<u64> {
         // SAFETY: as in `set_plan`.
-        let speed = unsafe { c::onbeat_grace_speed(self) };
+        let speed = unsafe { c::grace_speed(self) };
         (speed > 0).then_some(speed)
     }
 
     #[must_use]
     pub fn until(&self) -> Option<u64> {
         // SAFETY: as in `set_plan`.
-        let work = unsafe { c::onbeat_grace_until(self) };
+        let work = unsafe { c::grace_until(self) };
         (work < u64::MAX).then_some(work)
     }
 
@@ -221,21 +203,16 @@ impl Task {
     }
 }
 
-/// The work that is done in `ran_ns` at `speed`, if the highest is `full`.
-#[must_use]
-pub fn work(ran_ns: u64, speed: u64, full: u64) -> u64 {
-    c::onbeat_grace_work(ran_ns, speed, full)
-}
-
 /// The share of a CPU of `work` in every period, in 2^-20, rounded up.
 #[must_use]
 pub fn share(work: u64, period_ns: u64) -> u64 {
-    c::onbeat_grace_share(work, period_ns)
+    c::grace_share(work, period_ns)
 }
 
+/// The speed that shares need together, if the highest is `full`.
 #[must_use]
 pub fn speed_of(shares: u64, full: u64) -> u64 {
-    c::onbeat_grace_speed_of(shares, full)
+    c::grace_speed_of(shares, full)
 }
 
 #[cfg(test)]
@@ -252,7 +229,7 @@ mod tests {
 
     #[test]
     fn both_languages_agree_on_the_size_of_a_task() {
-        assert_eq!(c::onbeat_grace_size_of_task(), size_of::<Task>() as u64);
+        assert_eq!(c::grace_size_of_task(), size_of::<Task>() as u64);
     }
 
     #[test]
@@ -419,7 +396,7 @@ mod tests {
         let mut other = Task::default();
         other.takes_turn(other.turn_left_ns(), 199 * K);
         // SAFETY: it is whole, and in the layout of the C structure (tested).
-        unsafe { c::onbeat_grace_changes_hands(&raw mut task, 200 * K) };
+        unsafe { c::grace_changes_hands(&raw mut task, 200 * K) };
         assert_eq!((task.left, task.done, task.owed), (0, 0, 0));
         assert!(other.key() < task.key());
     }
@@ -430,9 +407,7 @@ mod tests {
         task.period_ends(160 * K);
         let before = |ran, from, now| {
             // SAFETY: it is whole, and in the layout of the C structure (tested).
-            let ns = unsafe {
-                c::onbeat_grace_before_budget(&raw const task, ran * K, from * K, now * K)
-            };
+            let ns = unsafe { c::grace_before_budget(&raw const task, ran * K, from * K, now * K) };
             ns / K
         };
         assert_eq!(before(20, 150, 170), 10);
@@ -443,8 +418,8 @@ mod tests {
 
     #[test]
     fn shares_add_up_to_a_speed_that_suffices() {
-        assert_eq!(work(10, 300, 1000), 3);
-        assert_eq!(work(10, 1000, 1000), 10);
+        assert_eq!(c::grace_work(10, 300, 1000), 3);
+        assert_eq!(c::grace_work(10, 1000, 1000), 10);
         let shares = share(9_300_000, 30_000_000) + share(1, 3);
         let speed = speed_of(shares, 1_000_000);
         assert!((643_333..643_340).contains(&speed), "{speed}");

@@ -4,8 +4,6 @@ use std::fmt::Debug;
 
 use onbeat_model::{Instant, Span};
 
-use crate::Rules;
-
 /// A policy's C functions, and the sizes of its structures as C has them: `shims/shim.h`.
 #[repr(C)]
 pub struct Operations<P, M, T> {
@@ -27,108 +25,116 @@ pub struct Operations<P, M, T> {
     mdn: unsafe extern "C" fn(*const P, *mut M, *mut T, u64) -> bool,
 }
 
-/// The operations of a policy with these names.
-pub(crate) type OperationsOf<N> =
-    Operations<<N as Named>::Params, <N as Named>::Machine, <N as Named>::Task>;
-
-/// A policy's structures as C has them.
-pub trait Named {
+/// A policy's structures as C has them, and its functions.
+pub trait Structures: Sized {
     type Params: Copy + Debug + 'static;
     type Machine: Copy + Debug + Default + 'static;
     type Task: Copy + Debug + Default + 'static;
 
     #[doc(hidden)]
-    fn operations() -> &'static OperationsOf<Self>
-    where
-        Self: Sized;
+    fn operations() -> &'static OperationsOf<Self>;
 }
 
-/// A policy as its C header has it.
+pub(crate) type OperationsOf<S> =
+    Operations<<S as Structures>::Params, <S as Structures>::Machine, <S as Structures>::Task>;
+
+/// The rules of a scheduling policy, as its C header has them.
+///
+/// A task joins, wakes, is picked, and then is put back or blocks; what it ran is charged before
+/// either. A ready task's key holds from [`wakeup`](Self::wakeup) or [`put_back`](Self::put_back)
+/// until it is picked. A task that wakes takes the CPU from one that runs if its key is less.
 #[derive(Clone, Debug)]
-pub struct Compiled<N: Named> {
-    pub params: N::Params,
-    pub machine: N::Machine,
+pub struct Rules<S: Structures> {
+    pub params: S::Params,
+    pub machine: S::Machine,
 }
 
-impl<N: Named> Default for Compiled<N> {
+impl<S: Structures> Default for Rules<S> {
     fn default() -> Self {
         Self {
-            params: N::operations().default_params,
-            machine: N::Machine::default(),
+            params: S::operations().default_params,
+            machine: S::Machine::default(),
         }
     }
 }
 
 // SAFETY of every call below: the functions are the policy's own, compiled with the structures that
-// `N` names (a test compares their sizes); they read and write what they are given and nothing
+// `S` names (a test compares their sizes); they read and write what they are given and nothing
 // else, keep no pointer, and return. The references are valid and, where a function writes,
 // exclusive.
 macro_rules! call {
     ($self:ident.$name:ident($($argument:expr),*)) => {{
         let Self { params, machine } = $self;
         // SAFETY: as above.
-        unsafe { (N::operations().$name)(params, machine, $($argument),*) }
+        unsafe { (S::operations().$name)(params, machine, $($argument),*) }
     }};
 }
 
-impl<N: Named> Rules for Compiled<N> {
-    type Task = N::Task;
-
-    fn join(&mut self, nice: i8, now: Instant) -> N::Task {
-        let mut task = N::Task::default();
+impl<S: Structures> Rules<S> {
+    /// A task of this niceness, not ready yet.
+    pub fn join(&mut self, nice: i8, now: Instant) -> S::Task {
+        let mut task = S::Task::default();
         call!(self.join(&mut task, nice.into(), now.as_ns()));
         task
     }
 
-    fn fork(&mut self, parent: &mut N::Task, child: &mut N::Task) {
+    pub fn fork(&mut self, parent: &mut S::Task, child: &mut S::Task) {
         call!(self.fork(parent, child));
     }
 
-    fn exit(&mut self, child: &mut N::Task, parent: &mut N::Task) {
+    /// `child`, which runs, ends.
+    pub fn exit(&mut self, child: &mut S::Task, parent: &mut S::Task) {
         call!(self.exit(child, parent));
     }
 
-    fn leave(&mut self, task: &mut N::Task) {
+    pub fn leave(&mut self, task: &mut S::Task) {
         call!(self.leave(task));
     }
 
-    fn renice(&mut self, task: &mut N::Task, nice: i8) {
+    pub fn renice(&mut self, task: &mut S::Task, nice: i8) {
         call!(self.renice(task, nice.into()));
     }
 
-    fn wakeup(&mut self, task: &mut N::Task, now: Instant) {
+    pub fn wakeup(&mut self, task: &mut S::Task, now: Instant) {
         call!(self.wakeup(task, now.as_ns()));
     }
 
-    fn block(&mut self, task: &mut N::Task, now: Instant) {
+    pub fn block(&mut self, task: &mut S::Task, now: Instant) {
         call!(self.block(task, now.as_ns()));
     }
 
-    fn pick(&mut self, task: &mut N::Task, now: Instant) {
+    pub fn pick(&mut self, task: &mut S::Task, now: Instant) {
         call!(self.pick(task, now.as_ns()));
     }
 
-    fn charge(&mut self, task: &mut N::Task, ran: Span, now: Instant) {
+    pub fn charge(&mut self, task: &mut S::Task, ran: Span, now: Instant) {
         call!(self.charge(task, ran.as_ns(), now.as_ns()));
     }
 
-    fn tick(&mut self, task: &mut N::Task, now: Instant) -> bool {
+    /// Whether `task`, which was just charged, has to stand in line again.
+    pub fn tick(&mut self, task: &mut S::Task, now: Instant) -> bool {
         call!(self.tick(task, now.as_ns()))
     }
 
-    fn put_back(&mut self, task: &mut N::Task, behind: Option<u64>, now: Instant) {
+    /// `task` ran and still wants to, but has to stand in line again. `behind` is the least key in
+    /// line that is greater than its own, if there is one.
+    pub fn put_back(&mut self, task: &mut S::Task, behind: Option<u64>, now: Instant) {
         call!(self.put_back(task, behind.unwrap_or(u64::MAX), now.as_ns()));
     }
 
-    fn key(&self, task: &N::Task, now: Instant) -> u64 {
+    /// Where `task` stands in line, ready or running: the least runs first, and of equals who came
+    /// first.
+    pub fn key(&self, task: &S::Task, now: Instant) -> u64 {
         call!(self.key(task, now.as_ns()))
     }
 
-    fn slice(&self, task: &N::Task, now: Instant) -> Span {
+    /// How long `task` may run from now on until it has to stand in line again.
+    pub fn slice(&self, task: &S::Task, now: Instant) -> Span {
         Span::from_ns(call!(self.slice(task, now.as_ns())))
     }
 
-    fn mdn(&mut self, task: &mut N::Task, now: Instant) -> bool {
+    /// `task`, which runs, says that it has missed a deadline. False if that changes nothing.
+    pub fn mdn(&mut self, task: &mut S::Task, now: Instant) -> bool {
         call!(self.mdn(task, now.as_ns()))
     }
 }
@@ -137,7 +143,7 @@ impl<N: Named> Rules for Compiled<N> {
 /// of its functions.
 macro_rules! policy {
     ($policy:ident, $table:ident) => {
-        pub type $policy = crate::shim::Compiled<Named>;
+        pub type $policy = crate::Rules<Named>;
 
         #[derive(Clone, Copy, Debug)]
         pub enum Named {}
@@ -146,7 +152,7 @@ macro_rules! policy {
             static $table: crate::shim::OperationsOf<Named>;
         }
 
-        impl crate::shim::Named for Named {
+        impl crate::Structures for Named {
             type Params = Params;
             type Machine = Machine;
             type Task = Task;
@@ -165,17 +171,17 @@ mod tests {
     use super::*;
     use crate::{berate, best, linux24};
 
-    fn the_sizes_agree<N: Named>() {
+    fn the_sizes_agree<S: Structures>() {
         let ours = [
-            size_of::<N::Params>(),
-            size_of::<N::Machine>(),
-            size_of::<N::Task>(),
+            size_of::<S::Params>(),
+            size_of::<S::Machine>(),
+            size_of::<S::Task>(),
         ];
         assert_eq!(
-            N::operations().sizes,
+            S::operations().sizes,
             ours.map(|size| size as u64),
             "{}",
-            std::any::type_name::<N>()
+            std::any::type_name::<S>()
         );
     }
 

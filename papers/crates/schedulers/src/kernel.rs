@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use onbeat_model::{Feature, Support};
 use serde::Serialize;
 
 use crate::{ALL, functions};
@@ -47,37 +46,14 @@ fn status_in(folder: &Path) -> Option<SchedExtStatus> {
     })
 }
 
+/// What keeps this kernel, which has sched_ext and no scheduler, from taking one of ours, and what
+/// to do about it.
 #[must_use]
-pub fn probe() -> Feature {
-    let name = "sched_ext";
-    match status() {
-        Some(SchedExtStatus {
-            scheduler: Some(scheduler),
-            ..
-        }) => Feature::new(
-            name,
-            Support::Partial,
-            &format!("the scheduler {scheduler} is loaded"),
-            "end it before `onbeat-lab scheduler start`: there can be one at a time",
-        ),
-        Some(_) => match functions::misdescribed(ALL.iter().map(|scheduler| scheduler.object)) {
-            Some(function) => Feature::new(
-                name,
-                Support::Partial,
-                &format!(
-                    "this build of the kernel misdescribes {function}: schedulers that call it are refused"
-                ),
-                OTHER_BUILD,
-            ),
-            None => Feature::new(name, Support::Full, "schedulers can be loaded", ""),
-        },
-        None => Feature::new(
-            name,
-            Support::Partial,
-            "not in this kernel, so there is nothing to load a scheduler into",
-            "boot a kernel with CONFIG_SCHED_CLASS_EXT=y for it",
-        ),
-    }
+pub fn obstacle() -> Option<String> {
+    let function = functions::misdescribed(ALL.iter().map(|scheduler| scheduler.object))?;
+    Some(format!(
+        "this build of the kernel misdescribes {function}: schedulers that call it are refused: {OTHER_BUILD}"
+    ))
 }
 
 #[cfg(test)]
@@ -94,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loaded_scheduler_is_told_with_its_extent() {
+    fn the_status_is_what_the_kernel_says() {
         let kernel = folder(&[
             ("state", "enabled\n"),
             ("root/ops", "best\n"),
@@ -105,17 +81,9 @@ mod tests {
         assert_eq!(status.scheduler.as_deref(), Some("best"));
         assert!(status.whole);
         assert_eq!(status.starts, 3);
-    }
-
-    #[test]
-    fn without_a_scheduler_none_is_told() {
         let kernel = folder(&[("state", "disabled\n"), ("switch_all", "0\n")]);
         let status = status_in(kernel.path()).unwrap();
         assert_eq!((status.scheduler, status.whole), (None, false));
-    }
-
-    #[test]
-    fn a_kernel_without_sched_ext_has_no_status() {
         assert_eq!(status_in(Path::new("/nowhere/at/all")), None);
     }
 }

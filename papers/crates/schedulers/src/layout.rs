@@ -17,9 +17,9 @@ pub struct Value {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
-    pub(crate) name: String,
-    pub(crate) offset: usize,
-    pub(crate) bytes: usize,
+    name: String,
+    offset: usize,
+    bytes: usize,
     signed: bool,
 }
 
@@ -53,8 +53,7 @@ impl Field {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Layout {
-    pub(crate) fields: Vec<Field>,
-    texts: Vec<Field>,
+    fields: Vec<Field>,
 }
 
 impl Layout {
@@ -110,28 +109,14 @@ impl Layout {
         } else if let Ok(array) = Array::try_from(ty)
             && let Ok(int) = Int::try_from(array.contained_type())
         {
-            self.add_array(&array, &int, name, offset);
-        }
-    }
-
-    /// Bytes are a text; of other numbers each has its index behind a dot.
-    fn add_array(&mut self, array: &Array<'_>, int: &Int<'_>, name: String, offset: usize) {
-        if int.size() == 1 {
-            self.texts.push(Field {
-                name,
-                offset,
-                bytes: array.capacity(),
-                signed: false,
-            });
-            return;
-        }
-        for index in 0..array.capacity() {
-            self.fields.push(Field {
-                name: format!("{name}.{index}"),
-                offset: offset + index * int.size(),
-                bytes: int.size(),
-                signed: matches!(int.encoding, IntEncoding::Signed),
-            });
+            for index in 0..array.capacity() {
+                self.fields.push(Field {
+                    name: format!("{name}.{index}"),
+                    offset: offset + index * int.size(),
+                    bytes: int.size(),
+                    signed: matches!(int.encoding, IntEncoding::Signed),
+                });
+            }
         }
     }
 
@@ -142,15 +127,6 @@ impl Layout {
     pub(crate) fn names(&self) -> String {
         let names: Vec<&str> = self.fields.iter().map(|f| f.name.as_str()).collect();
         names.join(", ")
-    }
-
-    pub(crate) fn read_text(&self, name: &str, bytes: &[u8]) -> String {
-        let text = self.texts.iter().find(|text| text.name == name);
-        let own = text.and_then(|text| bytes.get(text.offset..text.offset + text.bytes));
-        let own = own.unwrap_or_default();
-        let end = own.iter().position(|&byte| byte == 0);
-        String::from_utf8_lossy(own.get(..end.unwrap_or(own.len())).unwrap_or_default())
-            .into_owned()
     }
 
     pub(crate) fn read(&self, bytes: &[u8]) -> Vec<Value> {

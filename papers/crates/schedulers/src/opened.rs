@@ -52,8 +52,6 @@ impl Opened {
             least: Layout::of_variable(&btf, ".data", "least").unwrap_or_default(),
             ops: Layout::of_struct(&btf, "sched_ext_ops").ok_or_else(|| malformed("operations"))?,
             layouts: Layouts {
-                outcome: Layout::of_variable(&btf, OUTCOME, "outcome")
-                    .ok_or_else(|| malformed("outcome"))?,
                 statistics: Layout::of_struct(&btf, "statistics")
                     .ok_or_else(|| malformed("statistics"))?,
                 task: Layout::of_struct(&btf, &format!("{name}_task")).unwrap_or_default(),
@@ -64,10 +62,8 @@ impl Opened {
 
     #[must_use]
     pub fn settings(&self) -> Vec<Value> {
-        let data = self
-            .object
-            .maps()
-            .find(|map| is_section(map.name(), ".data"));
+        let mut maps = self.object.maps();
+        let data = maps.find(|map| is_section(map.name(), ".data"));
         data.and_then(|map| map.initial_value().map(|bytes| self.params.read(bytes)))
             .unwrap_or_default()
     }
@@ -76,36 +72,23 @@ impl Opened {
     /// Fails if there is none of that name, or the value is too large for it, or less than the
     /// scheduler can do with.
     pub fn set(&mut self, name: &str, value: u64) -> Result<(), Error> {
-        let field = self
-            .params
-            .field(name)
-            .ok_or_else(|| Error::NoSuchSetting {
+        let Some(field) = self.params.field(name) else {
+            return Err(Error::NoSuchSetting {
                 scheduler: self.name,
                 name: name.to_owned(),
                 known: self.params.names(),
-            })?;
-        let mut data = self
-            .object
-            .maps_mut()
-            .find(|map| is_section(map.name(), ".data"));
-        let bytes = data.as_mut().and_then(|map| map.initial_value_mut());
-        let least = self.least.field(name).zip(bytes.as_deref());
-        if let Some(least) = least.and_then(|(field, bytes)| field.read(bytes))
-            && i128::from(value) < least
-        {
-            return Err(Error::TooSmall {
-                name: name.to_owned(),
-                value,
-                least,
             });
-        }
-        if bytes.is_some_and(|bytes| field.write(bytes, value)) {
-            Ok(())
-        } else {
-            Err(Error::TooLarge {
-                name: name.to_owned(),
-                value,
-            })
+        };
+        let mut maps = self.object.maps_mut();
+        let mut data = maps.find(|map| is_section(map.name(), ".data"));
+        let bytes = data.as_mut().and_then(|map| map.initial_value_mut());
+        let bytes = bytes.unwrap_or_default();
+        let name = name.to_owned();
+        let least = self.least.field(&name).and_then(|field| field.read(bytes));
+        match least.filter(|&least| i128::from(value) < least) {
+            Some(least) => Err(Error::TooSmall { name, value, least }),
+            None if field.write(bytes, value) => Ok(()),
+            None => Err(Error::TooLarge { name, value }),
         }
     }
 
@@ -123,9 +106,8 @@ impl Opened {
         let watchdog_ms = watchdog.map_or(0, |span| {
             u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
         });
-        let own = self.operation("flags");
-        self.set_operation("flags", own | flags)?;
-        self.set_operation("timeout_ms", watchdog_ms)?;
+        self.add_to_operation("flags", flags)?;
+        self.add_to_operation("timeout_ms", watchdog_ms)?;
         let object = self
             .object
             .load()
@@ -133,33 +115,23 @@ impl Opened {
         Running::attach(name, object, self.layouts)
     }
 
-    fn operation(&self, member: &str) -> u64 {
-        let map = self.object.maps().find(|map| map.name() == OPERATIONS);
-        let bytes = map.as_ref().and_then(|map| map.initial_value());
-        let value = bytes.and_then(|bytes| self.ops.field(member)?.read(bytes));
-        value
-            .and_then(|value| u64::try_from(value).ok())
-            .unwrap_or(0)
-    }
-
-    fn set_operation(&mut self, member: &'static str, value: u64) -> Result<(), Error> {
-        let field = self.ops.field(member);
+    fn add_to_operation(&mut self, member: &'static str, more: u64) -> Result<(), Error> {
+        let malformed = Error::Malformed {
+            name: self.name,
+            what: "operations",
+        };
         let mut map = self.object.maps_mut().find(|map| map.name() == OPERATIONS);
         let bytes = map.as_mut().and_then(|map| map.initial_value_mut());
-        match (field, bytes) {
-            (Some(field), Some(bytes)) => {
-                if field.write(bytes, value) {
-                    return Ok(());
-                }
-                Err(Error::TooLarge {
-                    name: member.to_owned(),
-                    value,
-                })
-            }
-            _ => Err(Error::Malformed {
-                name: self.name,
-                what: "operations",
-            }),
+        let (Some(field), Some(bytes)) = (self.ops.field(member), bytes) else {
+            return Err(malformed);
+        };
+        let own = field.read(bytes).and_then(|own| u64::try_from(own).ok());
+        let value = own.ok_or(malformed)? + more;
+        if field.write(bytes, value) {
+            Ok(())
+        } else {
+            let name = member.to_owned();
+            Err(Error::TooLarge { name, value })
         }
     }
 }

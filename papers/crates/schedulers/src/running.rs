@@ -1,5 +1,6 @@
 //! A scheduler that is in force: what it counts, what it knows, and how it ended.
 
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use libbpf_rs::{Link, MapCore, MapFlags, Object, ProgramInput};
@@ -11,7 +12,6 @@ use crate::opened::{OPERATIONS, OUTCOME, is_section};
 
 #[derive(Debug)]
 pub(crate) struct Layouts {
-    pub(crate) outcome: Layout,
     pub(crate) statistics: Layout,
     pub(crate) task: Layout,
     pub(crate) machine: Layout,
@@ -45,7 +45,7 @@ pub struct SchedulerOutcome {
 }
 
 /// From the kernel's enum scx_exit_kind: these and above are errors.
-const SCX_EXIT_ERROR: i128 = 1024;
+const SCX_EXIT_ERROR: u64 = 1024;
 
 impl Running {
     pub(crate) fn attach(
@@ -123,18 +123,7 @@ impl Running {
 
     #[must_use]
     pub fn outcome(&self) -> Option<SchedulerOutcome> {
-        let bytes = self.section(OUTCOME)?;
-        let layout = &self.layouts.outcome;
-        let kind = layout
-            .read(&bytes)
-            .into_iter()
-            .find(|value| value.name == "kind")?
-            .value;
-        (kind != 0).then(|| SchedulerOutcome {
-            reason: layout.read_text("reason", &bytes),
-            message: layout.read_text("message", &bytes),
-            is_failure: kind >= SCX_EXIT_ERROR,
-        })
+        read_outcome(&self.section(OUTCOME)?)
     }
 
     pub const fn object(&mut self) -> &mut Object {
@@ -185,6 +174,21 @@ impl Running {
             .find(|map| is_section(map.name(), section))?;
         map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).ok()?
     }
+}
+
+/// A `struct outcome` of `schedulers/common/scheduler.bpf.h`; none while the scheduler runs.
+fn read_outcome(bytes: &[u8]) -> Option<SchedulerOutcome> {
+    let kind = u64::from_ne_bytes(*bytes.first_chunk()?);
+    let text = |place: Range<usize>| {
+        let text = bytes.get(place).unwrap_or_default();
+        let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(text).into_owned()
+    };
+    (kind != 0).then(|| SchedulerOutcome {
+        reason: text(16..80),
+        message: text(80..336),
+        is_failure: kind >= SCX_EXIT_ERROR,
+    })
 }
 
 /// A descriptor of one thread; `PIDFD_THREAD` is `O_EXCL`.

@@ -2,7 +2,7 @@
 //! worth to a liar: section 4 of the paper, as bounds. experiments/mdn-* has the figures.
 
 use onbeat_model::{Instant, Span, TaskId};
-use onbeat_policies::{Berate, Best, Linux24, Rules};
+use onbeat_policies::{Berate, Best, Linux24, Rules, Structures};
 use onbeat_sim::observe::Completion;
 use onbeat_sim::policy::ruled::Ruled;
 use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};
@@ -43,17 +43,22 @@ const SETTLED: u64 = 30;
 
 /// The part of its jobs that each program misses, and of the CPU that it has from `SETTLED` on, in
 /// permille.
-fn run<R: Rules>(rules: R, programs: &[Workload]) -> Vec<(u64, u64)> {
+fn run<S: Structures>(rules: Rules<S>, programs: &[Workload]) -> Vec<(u64, u64)> {
     run_from_to(rules, programs, SETTLED, SECONDS)
 }
 
-fn run_from_to<R: Rules>(rules: R, programs: &[Workload], from: u64, to: u64) -> Vec<(u64, u64)> {
+fn run_from_to<S: Structures>(
+    rules: Rules<S>,
+    programs: &[Workload],
+    from: u64,
+    to: u64,
+) -> Vec<(u64, u64)> {
     let policy = Ruled::new(rules, 1, vec![0; programs.len()]);
     run_under(policy, programs, from, to)
 }
 
-fn run_under<R: Rules>(
-    policy: Ruled<R>,
+fn run_under<S: Structures>(
+    policy: Ruled<S>,
     programs: &[Workload],
     from: u64,
     to: u64,
@@ -77,7 +82,7 @@ fn run_under<R: Rules>(
 
 /// The misses of a decoder beside one CPU-bound program, in permille, without and with
 /// notifications: in the mean of a few films.
-fn missed<R: Rules>(rules: impl Fn() -> R, permille: u64) -> (u64, u64) {
+fn missed<S: Structures>(rules: impl Fn() -> Rules<S>, permille: u64) -> (u64, u64) {
     const FILMS: u64 = 4;
     let with = |notifies| {
         let films = (1..=FILMS).map(|seed| {
@@ -123,7 +128,7 @@ fn under_best_periodic_programs_are_in_time_without_a_word() {
 
 /// The misses of a decoder of an eighth of the CPU beside `hogs` programs that only compute, and
 /// the part of the CPU that it has; and the least part of one of these.
-fn beside_many<R: Rules>(rules: R, hogs: usize) -> (u64, u64, u64) {
+fn beside_many<S: Structures>(rules: Rules<S>, hogs: usize) -> (u64, u64, u64) {
     let mut programs = vec![decoder(125, 1)];
     programs.extend(vec![hog(); hogs]);
     let outcomes = run(rules, &programs);
@@ -154,8 +159,8 @@ fn under_berate_periodic_programs_have_their_fair_share_beside_many_that_compute
 }
 
 /// The part of the CPU in permille that a cheater has, without its notifications and with them.
-fn gain<R: Rules>(
-    rules: impl Fn() -> R,
+fn gain<S: Structures>(
+    rules: impl Fn() -> Rules<S>,
     cheater: impl Fn(Notifies, Notifies) -> Workload,
     cheaters: usize,
     honest: usize,
@@ -185,7 +190,7 @@ fn turns_cpu_bound(late: Notifies, cries: Notifies) -> Workload {
         .then(change(), hog().notifying(cries))
 }
 
-fn nobody_gains<R: Rules>(rules: impl Fn() -> R + Copy) {
+fn nobody_gains<S: Structures>(rules: impl Fn() -> Rules<S> + Copy) {
     for (name, (silent, lying)) in [
         ("Fig. 7 (b)", gain(rules, turns_cpu_bound, 1, 2)),
         ("many of Fig. 7 (b)", gain(rules, turns_cpu_bound, 3, 2)),
@@ -219,7 +224,7 @@ fn under_linux24_who_asks_for_much_more_than_its_share_gains_little_by_notifying
 
 #[test]
 fn a_flood_of_a_million_a_second_is_worth_as_much_as_silence_under_any_policy() {
-    fn flood<R: Rules>(rules: impl Fn() -> R) {
+    fn flood<S: Structures>(rules: impl Fn() -> Rules<S>) {
         let part = |notifies| {
             let flood = hog().notifying(notifies);
             run_from_to(rules(), &[flood, hog()], 1, 3)[0].1

@@ -1,7 +1,7 @@
 //! The policies of `schedulers/` on the simulated machine: what their rules come to.
 
 use onbeat_model::{Instant, Mark, Span, TaskId};
-use onbeat_policies::{Berate, Best, Linux24, Rules};
+use onbeat_policies::{Berate, Best, Linux24, Rules, Structures};
 use onbeat_sim::observe::{Completion, Stretch};
 use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
 use onbeat_sim::policy::ruled::Ruled;
@@ -41,12 +41,12 @@ fn machine<P: Policy>(cpus: usize, policy: P, workloads: &[Workload]) -> Machine
     machine
 }
 
-fn after<R: Rules>(
-    rules: R,
+fn after<S: Structures>(
+    rules: Rules<S>,
     cpus: usize,
     workloads: &[Workload],
     span: Span,
-) -> Machine<Ruled<R>, Everything> {
+) -> Machine<Ruled<S>, Everything> {
     let policy = Ruled::new(rules, cpus, vec![0; workloads.len()]);
     let mut machine = machine(cpus, policy, workloads);
     machine.run_until(Instant::ZERO + span);
@@ -63,7 +63,7 @@ fn periodic(period: u64, demand: u64) -> Workload {
 
 /// Each policy's shares of the CPU, in permille.
 fn shares(workloads: &[Workload]) -> [Vec<u64>; 3] {
-    fn of<R: Rules>(rules: R, workloads: &[Workload]) -> Vec<u64> {
+    fn of<S: Structures>(rules: Rules<S>, workloads: &[Workload]) -> Vec<u64> {
         let machine = after(rules, 1, workloads, ms(60_000));
         let tasks = 0..workloads.len();
         tasks

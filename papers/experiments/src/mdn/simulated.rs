@@ -2,7 +2,7 @@
 
 use onbeat_control::{Controller, Next, Settings, drive};
 use onbeat_model::{Follow, Instant, Sensor, Span, TaskId};
-use onbeat_policies::{Berate, Best, Linux24, Rules};
+use onbeat_policies::{Berate, Best, Linux24, Rules, Structures, best};
 use onbeat_sim::loop_adapter::{FIRST_TID, SensedEvents, SimulatedActuator, seams};
 use onbeat_sim::observe::{Completion, Stretch};
 use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
@@ -55,7 +55,7 @@ fn fair(slice: Span, count: usize) -> Linux {
     Linux::new(Config::global(1), vec![(Class::Fair(fair), 0); count])
 }
 
-fn best(run: &Run) -> Ruled<Best> {
+fn best(run: &Run) -> Ruled<best::Named> {
     let mut rules = Best::default();
     if run.scheduler == Scheduler::BestMeasuring {
         rules.params.discard_late = 0;
@@ -63,7 +63,7 @@ fn best(run: &Run) -> Ruled<Best> {
     ruled(rules, run.programs.len())
 }
 
-fn ruled<R: Rules>(rules: R, count: usize) -> Ruled<R> {
+fn ruled<S: Structures>(rules: Rules<S>, count: usize) -> Ruled<S> {
     Ruled::new(rules, 1, vec![0; count])
 }
 

@@ -61,8 +61,8 @@ pub(super) fn told(running: &mut Running, reservations: &Reservations) -> Vec<Gr
             let used = reservations.used(running, whom)?;
             Some(GroupTold {
                 group: whom.to_string(),
-                runtime_ns: budget.runtime(),
-                period_ns: budget.period(),
+                runtime_ns: budget.runtime,
+                period_ns: budget.period,
                 used_ns: used.time,
                 exhausted: used.exhausted,
             })

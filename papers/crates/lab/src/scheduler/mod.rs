@@ -81,20 +81,17 @@ fn status(json: bool) -> anyhow::Result<ExitCode> {
     }
     match (&told.scheduler, told.available) {
         (_, false) => writeln!(output, "{}", onbeat_schedulers::Error::NoSchedExt)?,
-        (None, true) => writeln!(
-            output,
-            "no scheduler is loaded: the kernel's own is in force"
-        )?,
+        (None, true) => {
+            let text = "no scheduler is loaded: the kernel's own is in force";
+            writeln!(output, "{text}")?;
+            if let Some(obstacle) = kernel::obstacle() {
+                writeln!(output, "{obstacle}")?;
+            }
+        }
         (Some(name), true) if told.whole => {
             writeln!(output, "{name} schedules all ordinary tasks")?;
         }
         (Some(name), true) => writeln!(output, "{name} schedules {} chosen threads", told.chosen)?,
-    }
-    if told.available && told.scheduler.is_none() {
-        let kernel = kernel::probe();
-        if !kernel.advice.is_empty() {
-            writeln!(output, "{}: {}", kernel.detail, kernel.advice)?;
-        }
     }
     Ok(ExitCode::SUCCESS)
 }

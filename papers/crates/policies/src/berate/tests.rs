@@ -5,7 +5,6 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::{Berate, Task};
-use crate::Rules;
 use crate::boost::ONE;
 
 const MS: u64 = 1_000_000;

@@ -1,7 +1,6 @@
 use onbeat_model::{Instant, Span};
 
 use super::{Best, Task};
-use crate::Rules;
 
 const MS: u64 = 1_000_000;
 

@@ -3,7 +3,6 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::{Linux24, Task};
-use crate::Rules;
 use crate::boost::ONE;
 
 const TICK: Span = Span::from_ms(10);

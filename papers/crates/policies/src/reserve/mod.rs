@@ -19,7 +19,8 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        operations().default_params
+        // SAFETY: it is constant, and laid out as the type says.
+        unsafe { reserve_default_params }
     }
 }
 
@@ -47,31 +48,18 @@ pub struct Rest {
     pub passed_ns: u64,
 }
 
-/// The header's functions, and the sizes of its structures as C has them: `shims/reserve.c`.
-#[repr(C)]
-struct Operations {
-    sizes: [u64; 3],
-    default_params: Params,
-    set: unsafe extern "C" fn(*mut Group, u64, u64, u64, u64),
-    clear: unsafe extern "C" fn(*mut Group),
-    wake: unsafe extern "C" fn(*mut Group, u64) -> u64,
-    block: unsafe extern "C" fn(*mut Group),
-    available: unsafe extern "C" fn(*const Group) -> u64,
-    take: unsafe extern "C" fn(*const Params, *mut Group) -> u64,
-    give_back: unsafe extern "C" fn(*mut Group, u64, u64, u64) -> u64,
-    timer: unsafe extern "C" fn(*mut Group, u64) -> bool,
-    rest_wake: unsafe extern "C" fn(*const Params, *mut Rest, u64),
-    rest_stand: unsafe extern "C" fn(*mut Rest, u64),
-    rest_charge: unsafe extern "C" fn(*mut Rest, u64, u64),
-}
-
 unsafe extern "C" {
-    static onbeat_reserve: Operations;
-}
-
-fn operations() -> &'static Operations {
-    // SAFETY: the table is constant, and laid out as the type says.
-    unsafe { &onbeat_reserve }
+    static reserve_default_params: Params;
+    fn reserve_set(group: *mut Group, runtime_ns: u64, deadline_ns: u64, period_ns: u64, now: u64);
+    fn reserve_wake(group: *mut Group, now: u64) -> u64;
+    fn reserve_block(group: *mut Group);
+    fn reserve_available(group: *const Group) -> u64;
+    fn reserve_take(params: *const Params, group: *mut Group) -> u64;
+    fn reserve_return(group: *mut Group, portion_ns: u64, used_ns: u64, now: u64) -> u64;
+    fn reserve_timer(group: *mut Group, now: u64) -> bool;
+    fn reserve_rest_wake(params: *const Params, rest: *mut Rest, virtual_ns: u64);
+    fn reserve_rest_stand(rest: *mut Rest, first_ns: u64);
+    fn reserve_rest_charge(rest: *mut Rest, weight: u64, ran_ns: u64);
 }
 
 fn instant(ns: u64) -> Option<Instant> {
@@ -89,36 +77,31 @@ impl Group {
     pub fn set(&mut self, runtime: Span, deadline: Span, period: Span, now: Instant) {
         let [runtime, deadline, period] = [runtime, deadline, period].map(Span::as_ns);
         // SAFETY: as above.
-        unsafe { (operations().set)(self, runtime, deadline, period, now.as_ns()) }
-    }
-
-    pub fn clear(&mut self) {
-        // SAFETY: as above.
-        unsafe { (operations().clear)(self) }
+        unsafe { reserve_set(self, runtime, deadline, period, now.as_ns()) }
     }
 
     /// A thread of the group wants to run. Answers when it may, if not now.
     pub fn wake(&mut self, now: Instant) -> Option<Instant> {
         // SAFETY: as above.
-        instant(unsafe { (operations().wake)(self, now.as_ns()) })
+        instant(unsafe { reserve_wake(self, now.as_ns()) })
     }
 
     pub fn block(&mut self) {
         // SAFETY: as above.
-        unsafe { (operations().block)(self) }
+        unsafe { reserve_block(self) }
     }
 
     /// How much of the budget a CPU could take.
     #[must_use]
     pub fn available(&self) -> Span {
         // SAFETY: as above.
-        Span::from_ns(unsafe { (operations().available)(self) })
+        Span::from_ns(unsafe { reserve_available(self) })
     }
 
     /// A CPU takes a portion of the budget; nothing if none is left.
     pub fn take(&mut self, params: &Params) -> Span {
         // SAFETY: as above.
-        Span::from_ns(unsafe { (operations().take)(params, self) })
+        Span::from_ns(unsafe { reserve_take(params, self) })
     }
 
     /// A CPU hands its portion back, having run for `used`. Answers when the budget is replenished,
@@ -126,13 +109,13 @@ impl Group {
     pub fn give_back(&mut self, portion: Span, used: Span, now: Instant) -> Option<Instant> {
         let (portion, used) = (portion.as_ns(), used.as_ns());
         // SAFETY: as above.
-        instant(unsafe { (operations().give_back)(self, portion, used, now.as_ns()) })
+        instant(unsafe { reserve_return(self, portion, used, now.as_ns()) })
     }
 
     /// The timer for the replenishment has fired. Answers whether the group may run again.
     pub fn timer(&mut self, now: Instant) -> bool {
         // SAFETY: as above.
-        unsafe { (operations().timer)(self, now.as_ns()) }
+        unsafe { reserve_timer(self, now.as_ns()) }
     }
 
     #[must_use]
@@ -145,35 +128,26 @@ impl Group {
     pub const fn waits(&self) -> bool {
         self.replenish_at != 0
     }
-
-    /// How often the budget was used up.
-    #[must_use]
-    pub const fn exhausted(&self) -> u64 {
-        self.exhausted
-    }
 }
 
 impl Rest {
-    /// The weight of nice 0.
-    pub const WEIGHT: u64 = 100;
-
     /// The task wants to run; the others have got to `passed`.
     pub fn wake(&mut self, params: &Params, passed: Span) {
         // SAFETY: as above.
-        unsafe { (operations().rest_wake)(params, self, passed.as_ns()) }
+        unsafe { reserve_rest_wake(params, self, passed.as_ns()) }
     }
 
     /// The task stands in line, the first of which has got to `first`: it is a second behind that
     /// at most.
     pub fn stand(&mut self, first: Span) {
         // SAFETY: as above.
-        unsafe { (operations().rest_stand)(self, first.as_ns()) }
+        unsafe { reserve_rest_stand(self, first.as_ns()) }
     }
 
     /// The task, of this weight, has run.
     pub fn charge(&mut self, weight: u64, ran: Span) {
         // SAFETY: as above.
-        unsafe { (operations().rest_charge)(self, weight, ran.as_ns()) }
+        unsafe { reserve_rest_charge(self, weight, ran.as_ns()) }
     }
 }
 

@@ -6,13 +6,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::str::FromStr;
 
-use onbeat_model::{Bandwidth, Reservation, Span};
+use onbeat_model::{Bandwidth, Span};
 
 use super::SHORTEST_RUNTIME;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Whom {
-    Thread(u32),
     /// A process: all its threads, and those of the processes that it starts from now on.
     Process(u32),
     /// A control group of version 2, by its id: every thread in it or below it.
@@ -22,7 +21,6 @@ pub enum Whom {
 impl fmt::Display for Whom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Thread(tid) => write!(f, "thread {tid}"),
             Self::Process(pid) => write!(f, "process {pid}"),
             Self::ControlGroup(id) => write!(f, "control group {id}"),
         }
@@ -33,9 +31,10 @@ impl fmt::Display for Whom {
 /// several can give it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupBudget {
-    runtime: Span,
-    deadline: Span,
-    period: Span,
+    pub runtime: Span,
+    /// The time from a period's begin until the runtime is given.
+    pub deadline: Span,
+    pub period: Span,
 }
 
 impl GroupBudget {
@@ -49,23 +48,6 @@ impl GroupBudget {
         };
         let is_one = !runtime.is_zero() && !deadline.is_zero() && deadline <= period;
         is_one.then_some(budget).ok_or(NoBudget(budget))
-    }
-
-    #[must_use]
-    pub const fn runtime(&self) -> Span {
-        self.runtime
-    }
-
-    /// The time from a period's begin until the runtime is given.
-    #[must_use]
-    pub const fn deadline(&self) -> Span {
-        self.deadline
-    }
-
-    /// The time from one period's begin to the next one's.
-    #[must_use]
-    pub const fn period(&self) -> Span {
-        self.period
     }
 
     /// The same with a part of the runtime, and with at least the shortest one.
@@ -82,16 +64,6 @@ impl GroupBudget {
     #[must_use]
     pub fn bandwidth(&self) -> Bandwidth {
         Bandwidth::of(self.runtime, self.period)
-    }
-}
-
-impl From<Reservation> for GroupBudget {
-    fn from(reservation: Reservation) -> Self {
-        Self {
-            runtime: reservation.runtime(),
-            deadline: reservation.deadline(),
-            period: reservation.period(),
-        }
     }
 }
 
@@ -170,8 +142,9 @@ mod tests {
     fn a_group_is_a_process_or_a_control_group_and_what_it_is_to_have() {
         let group: GroupReservation = "1234=6ms/20ms".parse().unwrap();
         assert_eq!(group.whom, Whom::Process(1234));
-        let reservation = Reservation::implicit(Span::from_ms(6), Span::from_ms(20)).unwrap();
-        assert_eq!(group.budget, reservation.into());
+        let [runtime, period] = [6, 20].map(Span::from_ms);
+        let budget = GroupBudget::new(runtime, period, period).unwrap();
+        assert_eq!(group.budget, budget);
         let of_two_cpus: GroupReservation = "1234=30ms/20ms".parse().unwrap();
         assert_eq!(of_two_cpus.budget.bandwidth(), Bandwidth::from_cpus(1.5));
         let folder = tempfile::tempdir().unwrap();

@@ -168,13 +168,12 @@ impl Reservations {
         &mut self,
         running: &mut Running,
         whom: Whom,
-        budget: impl Into<GroupBudget>,
+        budget: GroupBudget,
     ) -> Result<(), Refused> {
         check(running)?;
-        let budget = budget.into();
         let wanted = budget.bandwidth();
-        if !(SHORTEST_RUNTIME..=LONGEST_PERIOD).contains(&budget.runtime())
-            || !(SHORTEST_PERIOD..=LONGEST_PERIOD).contains(&budget.period())
+        if !(SHORTEST_RUNTIME..=LONGEST_PERIOD).contains(&budget.runtime)
+            || !(SHORTEST_PERIOD..=LONGEST_PERIOD).contains(&budget.period)
         {
             return Err(Refused::OutOfRange(budget));
         }
@@ -195,18 +194,6 @@ impl Reservations {
             Some(_) => Ok(()),
             None => Err(Refused::Nobody(whom)),
         }
-    }
-
-    pub fn remove(&mut self, running: &mut Running, whom: Whom) -> Result<(), Refused> {
-        let Some(slot) = self.slot_of(whom) else {
-            return Ok(());
-        };
-        if let Some(held) = self.slots.get_mut(slot) {
-            *held = None;
-        }
-        check(running)?;
-        call(running, "set_group", slot, whom, None)?;
-        Ok(())
     }
 
     /// The resources that `whom` has used since it had a reservation; none if it has none.
@@ -247,9 +234,8 @@ fn call(
     budget: Option<GroupBudget>,
 ) -> Result<(ReserveCall, u32), Error> {
     let (kind, number) = match whom {
-        Whom::Thread(tid) => (1, tid.into()),
-        Whom::Process(pid) => (2, pid.into()),
-        Whom::ControlGroup(id) => (3, id),
+        Whom::Process(pid) => (1, pid.into()),
+        Whom::ControlGroup(id) => (2, id),
     };
     let mut call = ReserveCall {
         slot: slot as u32,
@@ -258,9 +244,9 @@ fn call(
         ..ReserveCall::default()
     };
     if let Some(budget) = budget {
-        call.runtime_ns = budget.runtime().as_ns();
-        call.deadline_ns = budget.deadline().as_ns();
-        call.period_ns = budget.period().as_ns();
+        call.runtime_ns = budget.runtime.as_ns();
+        call.deadline_ns = budget.deadline.as_ns();
+        call.period_ns = budget.period.as_ns();
     }
     // SAFETY: a plain C structure of whole numbers without padding.
     let answer = unsafe { running.call(name, &mut call) }?;

@@ -10,16 +10,16 @@ use std::collections::BTreeSet;
 use std::ops::Bound::{Excluded, Unbounded};
 
 use onbeat_model::{Instant, Span};
-use onbeat_policies::Rules;
+use onbeat_policies::{Rules, Structures};
 
 use super::{Policy, Slice, at_a_tick};
 use crate::machine::Calendar;
 use crate::{CpuIndex, TaskIndex, Work};
 
 #[derive(Debug)]
-pub struct Ruled<R: Rules> {
-    rules: R,
-    tasks: Vec<R::Task>,
+pub struct Ruled<S: Structures> {
+    rules: Rules<S>,
+    tasks: Vec<S::Task>,
     /// The tasks that are ready, by key, then by arrival.
     queue: BTreeSet<(u64, u64, TaskIndex)>,
     arrivals: u64,
@@ -47,11 +47,11 @@ struct RuledCpu {
     called_for: Option<u64>,
 }
 
-impl<R: Rules> Ruled<R> {
+impl<S: Structures> Ruled<S> {
     /// A scheduler for `cpus` CPUs and tasks of this niceness, none of which is ready. The machine
     /// must be given the tasks in the same order.
     #[must_use]
-    pub fn new(mut rules: R, cpus: usize, nices: impl IntoIterator<Item = i8>) -> Self {
+    pub fn new(mut rules: Rules<S>, cpus: usize, nices: impl IntoIterator<Item = i8>) -> Self {
         let nices = nices.into_iter();
         let tasks = nices.map(|nice| rules.join(nice, Instant::ZERO)).collect();
         Self {
@@ -86,7 +86,7 @@ impl<R: Rules> Ruled<R> {
     }
 
     #[must_use]
-    pub fn task(&self, task: TaskIndex) -> &R::Task {
+    pub fn task(&self, task: TaskIndex) -> &S::Task {
         &self.tasks[task]
     }
 
@@ -119,7 +119,7 @@ impl<R: Rules> Ruled<R> {
     }
 }
 
-impl<R: Rules> Policy for Ruled<R> {
+impl<S: Structures> Policy for Ruled<S> {
     fn ready(&mut self, task: TaskIndex, calendar: &mut Calendar) {
         let now = calendar.now();
         if let Some(interruptions) = &mut self.interruptions

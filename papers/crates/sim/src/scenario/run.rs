@@ -8,7 +8,7 @@ use onbeat_control::{
 use onbeat_lfspp::reference::{self, ReferenceController};
 use onbeat_model::{Follow, Instant, Sensor, Span, Task, TaskId};
 use onbeat_policies::reserve::Params;
-use onbeat_policies::{Berate, Best, Linux24, Rules};
+use onbeat_policies::{Berate, Best, Linux24, Rules, Structures};
 
 use super::figures::{CpuFigures, ScenarioFigures, Tally};
 use super::scheduler::Ruling;
@@ -137,7 +137,7 @@ impl<'a> ScenarioRun<'a> {
         Linux::new(self.scenario.config.clone(), classes)
     }
 
-    fn ruled<R: Rules>(&self, rules: R) -> Ruled<R> {
+    fn ruled<S: Structures>(&self, rules: Rules<S>) -> Ruled<S> {
         Ruled::new(
             rules,
             self.scenario.cpus.count,
