@@ -4,13 +4,12 @@
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::ValueEnum;
 use onbeat_decide::predictor::PredictorKind;
 use onbeat_model::Quantiles;
 use onbeat_model::{Reservation, Span};
 use onbeat_sim::comparison::{
-    self, BudgetRules, ComparedMachine, ComparedThread, ComparedWay, Threads,
+    self, BudgetRules, ComparedMachine, ComparedPolicy, ComparedThread, Threads,
 };
 use onbeat_sim::policy::linux::Class;
 use onbeat_sim::scenario::figures::{GroupFigures, ScenarioFigures};
@@ -18,9 +17,9 @@ use onbeat_sim::scenario::{LoopSettings, Power, Scenario, ScenarioRun};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::cli::{ComparisonOptions, RecordedPolicy, SimArgs};
+use crate::cli::{ComparisonOptions, SimArgs};
 use crate::progress::ProgressLine;
-use crate::sim::{outputs, percent};
+use crate::sim::{percent, simulate};
 use onbeat_command::output::warn;
 use onbeat_command::table::TextTable;
 use onbeat_top::Align;
@@ -56,7 +55,7 @@ struct ThreadLine {
 
 /// One run of all those asked for.
 struct CompareRun {
-    policy: RecordedPolicy,
+    policy: ComparedPolicy,
     machine: ComparedMachine,
     scenario: Scenario,
     asked: Vec<Option<Reservation>>,
@@ -76,14 +75,7 @@ pub(super) fn run(args: &SimArgs) -> anyhow::Result<ExitCode> {
     let progress = ProgressLine::new(threads.duration * planned.len() as u64, args.quiet);
     let results = planned
         .par_iter()
-        .map(|planned| {
-            let mut before = Span::ZERO;
-            let run = ScenarioRun::new(&planned.scenario).run(outputs(args)?, |over| {
-                progress.advance(over - before);
-                before = over;
-            });
-            run.context("cannot write the jobs or the timeline")
-        })
+        .map(|planned| simulate(&ScenarioRun::new(&planned.scenario), args, &progress))
         .collect::<anyhow::Result<Vec<ScenarioFigures>>>();
     progress.end();
     let lines: Vec<CompareLine> = std::iter::once(recorded(&threads))
@@ -123,7 +115,7 @@ fn read(options: &ComparisonOptions) -> anyhow::Result<Threads> {
 
 fn plan(threads: &Threads, options: &ComparisonOptions) -> anyhow::Result<Vec<CompareRun>> {
     let policies = if options.policies.is_empty() {
-        RecordedPolicy::value_variants()
+        ComparedPolicy::value_variants()
     } else {
         &options.policies
     };
@@ -136,14 +128,12 @@ fn plan(threads: &Threads, options: &ComparisonOptions) -> anyhow::Result<Vec<Co
     } else {
         options.cpus.iter().map(|&cpus| usize::from(cpus)).collect()
     };
-    let (overrun, reclaim) = options.overrun.server();
     let config = options.config.read()?;
     let (predictor, parameters) = config.predictor(PredictorKind::default());
     let rules = BudgetRules {
         may_miss: options.misses.as_cpus(),
         rho: config.rho.as_cpus(),
-        overrun,
-        reclaim,
+        overrun: options.overrun,
         onbeat: LoopSettings {
             predictor,
             parameters,
@@ -173,12 +163,11 @@ fn plan(threads: &Threads, options: &ComparisonOptions) -> anyhow::Result<Vec<Co
                         ..Power::default()
                     },
                 };
-                let way = ComparedWay::from(policy);
                 planned.push(CompareRun {
                     policy,
                     machine,
-                    scenario: comparison::scenario(threads, way, &machine, &rules),
-                    asked: comparison::reservations(threads, way, machine.speed, &rules),
+                    scenario: comparison::scenario(threads, policy, &machine, &rules),
+                    asked: comparison::reservations(threads, policy, machine.speed, &rules),
                 });
             }
         }
@@ -233,17 +222,13 @@ fn simulated(threads: &Threads, planned: &CompareRun, figures: &ScenarioFigures)
             Class::Deadline(deadline) => Some(deadline.reservation),
             _ => None,
         };
-        let reserves = matches!(
-            planned.policy,
-            RecordedPolicy::Plan | RecordedPolicy::GrubPa | RecordedPolicy::Statistical
-        );
         ThreadLine {
             jobs: group.jobs,
             missed: thread.rhythm.map(|_| group.missed),
             response_time: group.response_time,
             exhaustions: group.exhaustions,
             reservation: reservation.or(asked),
-            refused: reserves && thread.rhythm.is_some() && reservation.is_none(),
+            refused: planned.policy.reserves() && thread.rhythm.is_some() && reservation.is_none(),
             ..thread_line(thread, figures.duration_ns, group.executed_ns)
         }
     };
@@ -264,7 +249,7 @@ fn simulated(threads: &Threads, planned: &CompareRun, figures: &ScenarioFigures)
     }
 }
 
-fn name(policy: RecordedPolicy) -> String {
+fn name(policy: ComparedPolicy) -> String {
     let value = policy.to_possible_value();
     value.map_or_else(String::new, |value| value.get_name().to_owned())
 }

@@ -67,34 +67,33 @@ pub(crate) fn run(args: &SimArgs) -> anyhow::Result<ExitCode> {
     );
     let results = planned
         .par_iter()
-        .map(|planned| simulate(planned, args, &progress))
+        .map(|planned| {
+            let run = ScenarioRun::new(planned.scenario).seeded(planned.seed);
+            simulate(&run, args, &progress)
+        })
         .collect::<anyhow::Result<Vec<ScenarioFigures>>>();
     progress.end();
     print(&planned, &results?, args)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn simulate(
-    planned: &SimRun,
+/// Runs to the end, and writes the files that the flags name.
+pub(crate) fn simulate(
+    run: &ScenarioRun,
     args: &SimArgs,
     progress: &ProgressLine,
 ) -> anyhow::Result<ScenarioFigures> {
+    let open = |path: &Path| -> anyhow::Result<Box<dyn Write>> { Ok(Box::new(create(path)?)) };
+    let outputs = Outputs {
+        jobs: args.jobs.as_deref().map(open).transpose()?,
+        timeline: args.timeline.as_deref().map(open).transpose()?,
+    };
     let mut before = Span::ZERO;
-    let run = ScenarioRun::new(planned.scenario).seeded(planned.seed);
-    let figures = run.run(outputs(args)?, |over| {
+    let figures = run.run(outputs, |over| {
         progress.advance(over - before);
         before = over;
     });
     figures.context("cannot write the jobs or the timeline")
-}
-
-/// The files that the flags name.
-pub(crate) fn outputs(args: &SimArgs) -> anyhow::Result<Outputs> {
-    let open = |path: &Path| -> anyhow::Result<Box<dyn Write>> { Ok(Box::new(create(path)?)) };
-    Ok(Outputs {
-        jobs: args.jobs.as_deref().map(open).transpose()?,
-        timeline: args.timeline.as_deref().map(open).transpose()?,
-    })
 }
 
 fn print(planned: &[SimRun], results: &[ScenarioFigures], args: &SimArgs) -> anyhow::Result<()> {

@@ -27,7 +27,7 @@ use crate::reserve::ReserveArgs;
 pub(crate) use config::ConfigOption;
 pub(crate) use plan::PlanArgs;
 pub(crate) use scheduler::{Allowed, PlanOption, SchedulerArgs, SchedulerCommand, StartArgs};
-pub(crate) use sim::{ComparisonOptions, RecordedPolicy, SimArgs};
+pub(crate) use sim::{ComparisonOptions, SimArgs};
 
 /// Simulates machines, plans reservations from recordings, and runs schedulers in the kernel.
 ///

@@ -2,12 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use onbeat_model::Bandwidth;
-use onbeat_sim::comparison::ComparedWay;
-use onbeat_sim::policy::grace::Scheme;
-use onbeat_sim::policy::linux::Overrun;
-use onbeat_sim::scenario::Ruling;
+use onbeat_sim::comparison::{ComparedPolicy, OverrunRule};
 
 use onbeat_command::values;
 
@@ -73,7 +70,7 @@ pub(crate) struct ComparisonOptions {
         value_delimiter = ',',
         help_heading = "What if"
     )]
-    pub(crate) policies: Vec<RecordedPolicy>,
+    pub(crate) policies: Vec<ComparedPolicy>,
     /// Number of CPUs, such as 1,2,4 [default: that of the recorded machine, or of this one]
     #[arg(long, value_name = "N", value_delimiter = ',', help_heading = "What if",
           value_parser = clap::value_parser!(u16).range(1..=4096))]
@@ -105,86 +102,4 @@ pub(crate) struct ComparisonOptions {
     /// onbeat's predictor.
     #[command(flatten)]
     pub(crate) config: ConfigOption,
-}
-
-/// The policy for the recorded threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RecordedPolicy {
-    /// SCHED_OTHER, as for any program
-    Fair,
-    /// SCHED_FIFO for periodic threads, the shorter period first
-    Fifo,
-    /// SCHED_RR for periodic threads, all with one priority, as RealtimeKit gives it
-    Rr,
-    /// The reservations of `onbeat-lab plan` for periodic threads
-    Plan,
-    /// The same, with the speed in proportion to the bandwidth in use (the governor schedutil)
-    GrubPa,
-    /// Reservations that the share prediction.rho of the jobs stays within (GRACE-OS)
-    Statistical,
-    /// onbeat's own loop
-    Onbeat,
-    /// onbeat's own loop, with the speed of the CPUs (`power.rule` = "band")
-    OnbeatPower,
-    /// GRACE-OS: budgets from the distribution of demands, and a speed that grows inside each job;
-    /// at the full speed only
-    Grace,
-    /// One speed for all waiting jobs, from a forecast of each; at the full speed only
-    JointForecast,
-    /// The scheduler of Linux 2.4 (`onbeat-lab scheduler linux24`)
-    Linux24,
-    /// BEST (`onbeat-lab scheduler best`)
-    Best,
-    /// BeRate (`onbeat-lab scheduler berate`)
-    Berate,
-}
-
-impl RecordedPolicy {
-    /// Whether it is right on a machine of that share of the recorded one's speed.
-    pub(crate) fn suits(self, speed: f64) -> bool {
-        speed == 1.0 || !matches!(self, Self::Grace | Self::JointForecast)
-    }
-}
-
-impl From<RecordedPolicy> for ComparedWay {
-    fn from(policy: RecordedPolicy) -> Self {
-        match policy {
-            RecordedPolicy::Fair => Self::Fair,
-            RecordedPolicy::Fifo => Self::Fifo,
-            RecordedPolicy::Rr => Self::RoundRobin,
-            RecordedPolicy::Plan => Self::Plan,
-            RecordedPolicy::GrubPa => Self::GrubPa,
-            RecordedPolicy::Statistical => Self::Statistical,
-            RecordedPolicy::Onbeat => Self::Onbeat,
-            RecordedPolicy::OnbeatPower => Self::OnbeatPower,
-            RecordedPolicy::Grace => Self::Scheme(Scheme::GraceOs),
-            RecordedPolicy::JointForecast => Self::Scheme(Scheme::JointForecast),
-            RecordedPolicy::Linux24 => Self::Ruled(Ruling::Linux24),
-            RecordedPolicy::Best => Self::Ruled(Ruling::Best),
-            RecordedPolicy::Berate => Self::Ruled(Ruling::Berate),
-        }
-    }
-}
-
-/// The rule for a thread that needs more than its reservation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OverrunRule {
-    /// It waits for its next period
-    #[default]
-    Hard,
-    /// Its deadline is postponed
-    Soft,
-    /// It uses what other reservations leave, then waits (GRUB)
-    Reclaim,
-}
-
-impl OverrunRule {
-    /// The rule of the simulated server, and whether it reclaims.
-    pub(crate) const fn server(self) -> (Overrun, bool) {
-        match self {
-            Self::Hard => (Overrun::Hard, false),
-            Self::Soft => (Overrun::Soft, false),
-            Self::Reclaim => (Overrun::Hard, true),
-        }
-    }
 }

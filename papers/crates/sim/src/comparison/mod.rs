@@ -2,7 +2,7 @@
 //! under another policy?
 //!
 //! [`Threads`] are the recording: each thread's period and jobs as the loop infers them.
-//! [`scenario`] puts them on a machine under one [`ComparedWay`] of scheduling, and
+//! [`scenario`] puts them on a machine under one [`ComparedPolicy`], and
 //! [`ScenarioRun`](crate::scenario::ScenarioRun) simulates that.
 //!
 //! Assumptions: (1) a job is released when it was in the recording, whatever else happens, so a
@@ -14,7 +14,9 @@
 mod policies;
 mod threads;
 
-pub use policies::{BudgetRules, ComparedMachine, ComparedWay, reservations, scenario};
+pub use policies::{
+    BudgetRules, ComparedMachine, ComparedPolicy, OverrunRule, reservations, scenario,
+};
 pub use threads::{ComparedThread, Threads, Unusable};
 
 #[cfg(test)]

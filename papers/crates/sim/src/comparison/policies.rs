@@ -1,6 +1,7 @@
 //! The ways to schedule the same threads, each as a scenario.
 
 use crate::stochastic::Histogram;
+use clap::ValueEnum;
 use onbeat_model::{Bandwidth, Demand, Ladder, Name, Reservation, Span, Speed};
 
 use super::{ComparedThread, Threads};
@@ -8,33 +9,66 @@ use crate::least_budget::least_budget;
 use crate::machine::{Costs, Cpus};
 use crate::policy::grace::{GraceSettings, Scheme};
 use crate::policy::linux::{Class, Config, DeadlineClass, Fair, Fixed, Order, Overrun};
-use crate::scenario::{LoopSettings, Power, Ruling, Scenario, ScenarioScheduler, TaskGroup};
+use crate::scenario::{LoopSettings, Power, Scenario, ScenarioScheduler, TaskGroup};
 use crate::workload::{Arrival, Demand as Demands};
 use crate::{Work, Workload};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ComparedWay {
+/// The policy for the recorded threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ComparedPolicy {
+    /// SCHED_OTHER, as for any program
     Fair,
-    /// Periodic threads under SCHED_FIFO, the shorter period first (rate-monotonic).
+    /// SCHED_FIFO for periodic threads, the shorter period first
     Fifo,
-    /// Periodic threads under SCHED_RR at one priority, as RealtimeKit gives it.
-    RoundRobin,
-    /// Periodic threads under the reservations of `onbeat-lab plan`.
+    /// SCHED_RR for periodic threads, all with one priority, as RealtimeKit gives it
+    Rr,
+    /// The reservations of `onbeat-lab plan` for periodic threads
     Plan,
-    /// The same, with the speed of the CPUs in proportion to the bandwidth in use: GRUB-PA, as
-    /// under the kernel's governor schedutil.
+    /// The same, with the speed in proportion to the bandwidth in use (the governor schedutil)
     GrubPa,
-    /// Periodic threads under reservations within which a given share of their jobs stays
-    /// (GRACE-OS, eq. 2).
+    /// Reservations that the share prediction.rho of the jobs stays within (GRACE-OS)
     Statistical,
+    /// onbeat's own loop
     Onbeat,
-    /// The same, which sets the speed of the CPUs, too.
+    /// onbeat's own loop, with the speed of the CPUs (`power.rule` = "band")
     OnbeatPower,
-    /// Under GRACE-OS or a scheme beside it, each thread on a CPU of its own choice. The machine's
-    /// speed is the recorded one: the policy takes it for the highest.
-    Scheme(Scheme),
-    /// Under the rules of one of `schedulers/`.
-    Ruled(Ruling),
+    /// GRACE-OS: budgets from the distribution of demands, and a speed that grows inside each job;
+    /// at the full speed only
+    Grace,
+    /// One speed for all waiting jobs, from a forecast of each; at the full speed only
+    JointForecast,
+    /// The scheduler of Linux 2.4 (`onbeat-lab scheduler linux24`)
+    Linux24,
+    /// BEST (`onbeat-lab scheduler best`)
+    Best,
+    /// BeRate (`onbeat-lab scheduler berate`)
+    Berate,
+}
+
+impl ComparedPolicy {
+    /// Whether it is right on a machine of that share of the recorded one's speed: a scheme takes
+    /// the recorded speed for the highest.
+    #[must_use]
+    pub fn suits(self, speed: f64) -> bool {
+        speed == 1.0 || !matches!(self, Self::Grace | Self::JointForecast)
+    }
+
+    #[must_use]
+    pub const fn reserves(self) -> bool {
+        matches!(self, Self::Plan | Self::GrubPa | Self::Statistical)
+    }
+}
+
+/// The rule for a thread that needs more than its reservation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum OverrunRule {
+    /// It waits for its next period
+    #[default]
+    Hard,
+    /// Its deadline is postponed
+    Soft,
+    /// It uses what other reservations leave, then waits (GRUB)
+    Reclaim,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,13 +83,11 @@ pub struct ComparedMachine {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BudgetRules {
-    /// Which share of its jobs a thread may miss, for [`ComparedWay::Plan`].
+    /// Which share of its jobs a thread may miss, for [`ComparedPolicy::Plan`].
     pub may_miss: f64,
-    /// Which share of its jobs must stay within the budget, for [`ComparedWay::Statistical`].
+    /// Which share of its jobs must stay within the budget, for [`ComparedPolicy::Statistical`].
     pub rho: f64,
-    /// The rule for a thread that needs more than its reservation.
-    pub overrun: Overrun,
-    pub reclaim: bool,
+    pub overrun: OverrunRule,
     pub onbeat: LoopSettings,
 }
 
@@ -76,17 +108,17 @@ const NEW_BUDGET_EVERY: usize = 10;
 #[must_use]
 pub fn reservations(
     threads: &Threads,
-    way: ComparedWay,
+    policy: ComparedPolicy,
     speed: f64,
     rules: &BudgetRules,
 ) -> Vec<Option<Reservation>> {
     let budget = |thread: &ComparedThread| {
         let jobs = thread.jobs.iter().map(|job| job.demand.as_span());
-        match way {
-            ComparedWay::Plan | ComparedWay::GrubPa => {
+        match policy {
+            ComparedPolicy::Plan | ComparedPolicy::GrubPa => {
                 least_budget(&jobs.collect::<Vec<Span>>(), rules.may_miss)
             }
-            ComparedWay::Statistical => {
+            ComparedPolicy::Statistical => {
                 let mut demand = Demand::new(thread.jobs.len());
                 jobs.for_each(|job| demand.record(job));
                 Some(Histogram::of(&demand, GROUPS)?.budget(rules.rho).demand)
@@ -95,7 +127,7 @@ pub fn reservations(
         }
     };
     // Where the speed varies, runtimes count in time at the recorded one.
-    let slower = if way == ComparedWay::GrubPa {
+    let slower = if policy == ComparedPolicy::GrubPa {
         1.0
     } else {
         1.0 / speed
@@ -108,7 +140,7 @@ pub fn reservations(
     threads.list.iter().map(reservation).collect()
 }
 
-/// The threads on that machine, scheduled that way. Its groups are the threads, in their order,
+/// The threads on that machine, scheduled so. Its groups are the threads, in their order,
 /// then the hogs.
 ///
 /// Where reservations do not all fit, the kernel refuses the later ones, so these threads are
@@ -119,12 +151,12 @@ pub fn reservations(
 #[must_use]
 pub fn scenario(
     threads: &Threads,
-    way: ComparedWay,
+    policy: ComparedPolicy,
     machine: &ComparedMachine,
     rules: &BudgetRules,
 ) -> Scenario {
-    let classes = classes(threads, way, machine, rules);
-    let scheduler = scheduler(way, rules);
+    let classes = classes(threads, policy, machine, rules);
+    let scheduler = scheduler(policy, rules);
     let partitioned = matches!(scheduler, ScenarioScheduler::Grace(_));
     let domains = if partitioned {
         spread(threads, machine.cpus)
@@ -162,9 +194,9 @@ pub fn scenario(
     } else if machine.hogs > 0 {
         groups.push(hog(machine.hogs, 0));
     }
-    let sets_speed = way == ComparedWay::OnbeatPower;
+    let sets_speed = policy == ComparedPolicy::OnbeatPower;
     let cpus = cpus(machine);
-    let grub_pa = (way == ComparedWay::GrubPa).then(|| cpus.speeds.highest());
+    let grub_pa = (policy == ComparedPolicy::GrubPa).then(|| cpus.speeds.highest());
     Scenario {
         seed: 0,
         duration: threads.duration,
@@ -177,7 +209,7 @@ pub fn scenario(
         },
         power: machine.power,
         groups,
-        onbeat: matches!(way, ComparedWay::Onbeat | ComparedWay::OnbeatPower).then_some(
+        onbeat: matches!(policy, ComparedPolicy::Onbeat | ComparedPolicy::OnbeatPower).then_some(
             LoopSettings {
                 sets_speed,
                 ..rules.onbeat
@@ -187,17 +219,23 @@ pub fn scenario(
     }
 }
 
-fn scheduler(way: ComparedWay, rules: &BudgetRules) -> ScenarioScheduler {
-    match way {
-        ComparedWay::Scheme(scheme) => ScenarioScheduler::Grace(GraceSettings {
+fn scheduler(policy: ComparedPolicy, rules: &BudgetRules) -> ScenarioScheduler {
+    let grace = |scheme| {
+        ScenarioScheduler::Grace(GraceSettings {
             scheme,
             rho: rules.rho,
             profile: NEW_BUDGET_EVERY,
             update_every: Some(NEW_BUDGET_EVERY),
             margin: true,
             ..GraceSettings::default()
-        }),
-        ComparedWay::Ruled(ruling) => ScenarioScheduler::Ruled(ruling),
+        })
+    };
+    match policy {
+        ComparedPolicy::Grace => grace(Scheme::GraceOs),
+        ComparedPolicy::JointForecast => grace(Scheme::JointForecast),
+        ComparedPolicy::Linux24 => ScenarioScheduler::Linux24,
+        ComparedPolicy::Best => ScenarioScheduler::Best,
+        ComparedPolicy::Berate => ScenarioScheduler::Berate,
         _ => ScenarioScheduler::Linux,
     }
 }
@@ -234,7 +272,7 @@ fn cpus(machine: &ComparedMachine) -> Cpus {
 
 fn classes(
     threads: &Threads,
-    way: ComparedWay,
+    policy: ComparedPolicy,
     machine: &ComparedMachine,
     rules: &BudgetRules,
 ) -> Vec<Class> {
@@ -247,13 +285,8 @@ fn classes(
         };
         threads.list.iter().map(class).collect()
     };
-    match way {
-        ComparedWay::Fair
-        | ComparedWay::Onbeat
-        | ComparedWay::OnbeatPower
-        | ComparedWay::Scheme(_)
-        | ComparedWay::Ruled(_) => by(&|_, _| fair),
-        ComparedWay::Fifo => {
+    match policy {
+        ComparedPolicy::Fifo => {
             let rhythms = threads.list.iter().filter_map(|thread| thread.rhythm);
             let mut periods: Vec<Span> = rhythms.map(|rhythm| rhythm.period).collect();
             periods.sort_unstable();
@@ -266,27 +299,31 @@ fn classes(
                 })
             })
         }
-        ComparedWay::RoundRobin => by(&|_, _| {
+        ComparedPolicy::Rr => by(&|_, _| {
             Class::Fixed(Fixed {
                 priority: HIGHEST_PRIORITY,
                 order: Order::RoundRobin,
             })
         }),
-        ComparedWay::Plan | ComparedWay::GrubPa | ComparedWay::Statistical => {
+        _ if policy.reserves() => {
             let mut free = Bandwidth::from_cpus(ADMISSIBLE * machine.cpus as f64);
-            let asked = reservations(threads, way, machine.speed, rules);
+            let asked = reservations(threads, policy, machine.speed, rules);
             let class = |asked: Option<Reservation>| {
                 let fits = asked.filter(|asked| asked.bandwidth() <= free);
                 fits.map_or(fair, |reservation| {
                     free = free - reservation.bandwidth();
                     Class::Deadline(DeadlineClass {
                         reservation,
-                        overrun: rules.overrun,
-                        reclaim: rules.reclaim,
+                        overrun: match rules.overrun {
+                            OverrunRule::Soft => Overrun::Soft,
+                            OverrunRule::Hard | OverrunRule::Reclaim => Overrun::Hard,
+                        },
+                        reclaim: rules.overrun == OverrunRule::Reclaim,
                     })
                 })
             };
             asked.into_iter().map(class).collect()
         }
+        _ => by(&|_, _| fair),
     }
 }

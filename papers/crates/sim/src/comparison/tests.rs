@@ -6,9 +6,8 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::*;
-use crate::policy::grace::Scheme;
-use crate::policy::linux::{Class, Overrun};
-use crate::scenario::{LoopSettings, Outputs, Power, Ruling, ScenarioFigures, ScenarioRun};
+use crate::policy::linux::Class;
+use crate::scenario::{LoopSettings, Outputs, Power, ScenarioFigures, ScenarioRun};
 
 /// Each task: name, period and demand in microseconds; each tenth job demands twice as much.
 fn csv(tasks: &[(&str, u64, u64)]) -> String {
@@ -38,8 +37,7 @@ fn rules() -> BudgetRules {
     BudgetRules {
         may_miss: 0.001,
         rho: 0.85,
-        overrun: Overrun::Hard,
-        reclaim: false,
+        overrun: OverrunRule::Hard,
         onbeat: LoopSettings {
             predictor: PredictorKind::default(),
             parameters: Parameters::default(),
@@ -58,7 +56,7 @@ fn machine(cpus: usize, speed: f64) -> ComparedMachine {
     }
 }
 
-fn run(threads: &Threads, way: ComparedWay, machine: &ComparedMachine) -> ScenarioFigures {
+fn run(threads: &Threads, way: ComparedPolicy, machine: &ComparedMachine) -> ScenarioFigures {
     let scenario = scenario(threads, way, machine, &rules());
     ScenarioRun::new(&scenario)
         .run(Outputs::default(), |_| {})
@@ -76,7 +74,7 @@ fn alone_on_the_same_machine_a_thread_fares_as_it_was_recorded() {
         period.abs_diff(Span::from_ms(40)) < Span::from_us(10),
         "{period}"
     );
-    let figures = run(&threads, ComparedWay::Fair, &machine(1, 1.0));
+    let figures = run(&threads, ComparedPolicy::Fair, &machine(1, 1.0));
     let simulated = &figures.tasks[0];
     assert_eq!((simulated.jobs, simulated.missed), (50, 0));
     assert_eq!(simulated.executed_ns, player.seen.executed);
@@ -93,8 +91,8 @@ fn alone_on_the_same_machine_a_thread_fares_as_it_was_recorded() {
 #[test]
 fn half_the_speed_takes_twice_the_time_and_a_quarter_of_the_energy() {
     let threads = threads(&[("player", 40_000, 9_000)]);
-    let full = run(&threads, ComparedWay::Fair, &machine(1, 1.0));
-    let half = run(&threads, ComparedWay::Fair, &machine(1, 0.5));
+    let full = run(&threads, ComparedPolicy::Fair, &machine(1, 1.0));
+    let half = run(&threads, ComparedPolicy::Fair, &machine(1, 0.5));
     assert_eq!(half.tasks[0].executed_ns, full.tasks[0].executed_ns * 2);
     assert!(
         (half.energy / full.energy - 0.25).abs() < 1e-6,
@@ -103,7 +101,7 @@ fn half_the_speed_takes_twice_the_time_and_a_quarter_of_the_energy() {
         full.energy
     );
     assert_eq!(half.tasks[0].missed, 0);
-    let tenth = run(&threads, ComparedWay::Fair, &machine(1, 0.1));
+    let tenth = run(&threads, ComparedPolicy::Fair, &machine(1, 0.1));
     assert_eq!(
         tenth.tasks[0].missed, tenth.tasks[0].jobs,
         "9 ms take 90 ms there"
@@ -114,16 +112,16 @@ fn half_the_speed_takes_twice_the_time_and_a_quarter_of_the_energy() {
 fn on_fewer_cpus_the_shorter_period_keeps_its_deadlines_under_fifo_only() {
     let threads = threads(&[("long", 100_000, 55_000), ("short", 10_000, 3_000)]);
     for way in [
-        ComparedWay::Fair,
-        ComparedWay::Fifo,
-        ComparedWay::RoundRobin,
+        ComparedPolicy::Fair,
+        ComparedPolicy::Fifo,
+        ComparedPolicy::Rr,
     ] {
         let both = run(&threads, way, &machine(2, 1.0));
         assert_eq!(both.tasks[1].missed, 0, "{way:?}");
     }
-    let fifo = run(&threads, ComparedWay::Fifo, &machine(1, 1.0));
+    let fifo = run(&threads, ComparedPolicy::Fifo, &machine(1, 1.0));
     assert_eq!(fifo.tasks[1].missed, 0);
-    let turns = run(&threads, ComparedWay::RoundRobin, &machine(1, 1.0));
+    let turns = run(&threads, ComparedPolicy::Rr, &machine(1, 1.0));
     assert!(
         turns.tasks[1].missed * 2 > turns.tasks[1].jobs,
         "{:?}",
@@ -138,15 +136,15 @@ fn a_scheme_takes_less_energy_and_keeps_most_deadlines_beside_hogs() {
         hogs: 3,
         ..machine(2, 1.0)
     };
-    let fair = run(&threads, ComparedWay::Fair, &machine(2, 1.0));
+    let fair = run(&threads, ComparedPolicy::Fair, &machine(2, 1.0));
     // A budget that only the usual jobs stay within never lets a thread catch up.
     let rules = BudgetRules {
         rho: 0.95,
         ..rules()
     };
-    for scheme in [Scheme::GraceOs, Scheme::JointForecast] {
+    for scheme in [ComparedPolicy::Grace, ComparedPolicy::JointForecast] {
         let on = |machine: &ComparedMachine| {
-            let scenario = scenario(&threads, ComparedWay::Scheme(scheme), machine, &rules);
+            let scenario = scenario(&threads, scheme, machine, &rules);
             let domains: Vec<usize> = scenario.groups.iter().map(|group| group.domain).collect();
             let all = [0, 1, 0, 1, 0];
             assert_eq!(domains, all[..domains.len()], "each has a CPU");
@@ -170,15 +168,20 @@ fn a_scheme_takes_less_energy_and_keeps_most_deadlines_beside_hogs() {
 #[test]
 fn under_the_rules_of_a_scheduler_every_job_gets_its_work_done() {
     let threads = threads(&[("film", 20_000, 4_000), ("sound", 10_000, 1_000)]);
-    let fair = run(&threads, ComparedWay::Fair, &machine(1, 1.0));
-    for ruling in [Ruling::Linux24, Ruling::Best, Ruling::Berate] {
-        let figures = run(&threads, ComparedWay::Ruled(ruling), &machine(1, 1.0));
+    let fair = run(&threads, ComparedPolicy::Fair, &machine(1, 1.0));
+    let rules = [
+        ComparedPolicy::Linux24,
+        ComparedPolicy::Best,
+        ComparedPolicy::Berate,
+    ];
+    for policy in rules {
+        let figures = run(&threads, policy, &machine(1, 1.0));
         let of = |figures: &ScenarioFigures| {
             let each = figures.tasks.iter();
             each.map(|task| (task.jobs, task.executed_ns))
                 .collect::<Vec<_>>()
         };
-        assert_eq!(of(&figures), of(&fair), "{ruling:?}");
+        assert_eq!(of(&figures), of(&fair), "{policy:?}");
     }
 }
 
@@ -189,13 +192,13 @@ fn a_planned_thread_keeps_its_deadlines_beside_hogs() {
         hogs: 5,
         ..machine(1, 1.0)
     };
-    let fair = run(&threads, ComparedWay::Fair, &beside);
+    let fair = run(&threads, ComparedPolicy::Fair, &beside);
     assert!(
         fair.tasks[0].missed * 2 > fair.tasks[0].jobs,
         "{:?}",
         fair.tasks
     );
-    for (way, most) in [(ComparedWay::Plan, 0), (ComparedWay::Onbeat, 20)] {
+    for (way, most) in [(ComparedPolicy::Plan, 0), (ComparedPolicy::Onbeat, 20)] {
         let figures = run(&threads, way, &beside);
         assert!(
             figures.tasks[0].missed <= most,
@@ -212,9 +215,9 @@ fn a_budget_without_slack_never_lets_a_thread_catch_up_unless_it_is_soft() {
         hogs: 5,
         ..machine(1, 1.0)
     };
-    for (overrun, few) in [(Overrun::Hard, false), (Overrun::Soft, true)] {
+    for (overrun, few) in [(OverrunRule::Hard, false), (OverrunRule::Soft, true)] {
         let rules = BudgetRules { overrun, ..rules() };
-        let scenario = scenario(&threads, ComparedWay::Statistical, &beside, &rules);
+        let scenario = scenario(&threads, ComparedPolicy::Statistical, &beside, &rules);
         let figures = ScenarioRun::new(&scenario)
             .run(Outputs::default(), |_| {})
             .unwrap();
@@ -231,21 +234,26 @@ fn budgets_are_the_rules_and_longer_on_a_slower_machine() {
         let asked = reservations(&threads, way, speed, &rules());
         asked[0].map(|asked| asked.runtime())
     };
-    assert_eq!(runtime(ComparedWay::Plan, 1.0), Some(Span::from_ms(18)));
-    assert_eq!(runtime(ComparedWay::Plan, 0.5), Some(Span::from_ms(36)));
-    assert_eq!(runtime(ComparedWay::Plan, 0.4), None, "45 ms in 40 ms");
+    assert_eq!(runtime(ComparedPolicy::Plan, 1.0), Some(Span::from_ms(18)));
+    assert_eq!(runtime(ComparedPolicy::Plan, 0.5), Some(Span::from_ms(36)));
+    assert_eq!(runtime(ComparedPolicy::Plan, 0.4), None, "45 ms in 40 ms");
     assert_eq!(
-        runtime(ComparedWay::Statistical, 1.0),
+        runtime(ComparedPolicy::Statistical, 1.0),
         Some(Span::from_ms(9))
     );
-    assert_eq!(runtime(ComparedWay::Fair, 1.0), None);
+    assert_eq!(runtime(ComparedPolicy::Fair, 1.0), None);
 }
 
 #[test]
 fn what_the_kernel_would_refuse_runs_as_any_other_thread() {
     let threads = threads(&[("a", 40_000, 12_000), ("b", 50_000, 12_500)]);
     let classes = |cpus| {
-        let scenario = scenario(&threads, ComparedWay::Plan, &machine(cpus, 1.0), &rules());
+        let scenario = scenario(
+            &threads,
+            ComparedPolicy::Plan,
+            &machine(cpus, 1.0),
+            &rules(),
+        );
         let groups = scenario.groups.into_iter();
         groups
             .map(|group| matches!(group.class, Class::Deadline(_)))
@@ -265,7 +273,7 @@ fn a_thread_without_rhythm_has_jobs_and_no_deadlines() {
     }
     let threads = read(&text).unwrap();
     assert!(threads.list[0].rhythm.is_none());
-    let figures = run(&threads, ComparedWay::Plan, &machine(1, 1.0));
+    let figures = run(&threads, ComparedPolicy::Plan, &machine(1, 1.0));
     assert_eq!((figures.tasks[0].jobs, figures.tasks[0].missed), (200, 0));
 }
 
@@ -315,7 +323,7 @@ proptest! {
             text += &format!("beat,{},{}\n", beat * period, period / 4 + 1);
         }
         let threads = read(&text).unwrap();
-        for way in [ComparedWay::Fifo, ComparedWay::Plan, ComparedWay::Statistical] {
+        for way in [ComparedPolicy::Fifo, ComparedPolicy::Plan, ComparedPolicy::Statistical] {
             let scenario = scenario(&threads, way, &machine(2, 0.3), &rules());
             prop_assert_eq!(scenario.groups.len(), threads.list.len());
         }

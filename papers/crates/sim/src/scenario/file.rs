@@ -7,6 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::Power;
+use crate::policy::grace::GraceSettings;
 use crate::policy::linux::Overrun;
 
 /// A length of time with its unit, as in `"40ms"`.
@@ -20,6 +21,11 @@ impl<'de> Deserialize<'de> for ScenarioTime {
     }
 }
 
+/// For a [`Span`] that is written so.
+pub(crate) fn span<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Span, D::Error> {
+    ScenarioTime::deserialize(deserializer).map(|time| time.0)
+}
+
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioFile {
@@ -30,7 +36,7 @@ pub struct ScenarioFile {
     /// The scheduler; Linux if left out.
     pub policy: Option<Spanned<PolicyKey>>,
     /// The knobs of the policy `grace`.
-    pub grace: Option<Spanned<GraceTable>>,
+    pub grace: Option<Spanned<GraceSettings>>,
     /// The machine; one CPU if left out.
     #[serde(default)]
     pub machine: MachineTable,
@@ -55,36 +61,6 @@ pub enum PolicyKey {
     /// BeRate.
     Berate,
     Reserve,
-}
-
-/// `[grace]`. A key that is left out is as in `grace::GraceSettings`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GraceTable {
-    pub scheme: Option<String>,
-    /// The share of jobs that are to meet their deadline.
-    pub rho: Option<f64>,
-    /// How many groups the histogram has.
-    pub groups: Option<usize>,
-    /// How many of the last jobs it counts.
-    pub window: Option<usize>,
-    /// The number of jobs after which a task gets its first plan.
-    pub profile: Option<usize>,
-    /// The number of jobs after which it gets a new one.
-    pub update_every: Option<usize>,
-    /// Budgets are stretched as overruns taught.
-    #[serde(default)]
-    pub margin: bool,
-    /// The share of the CPU that is kept for best effort.
-    pub best_effort: Option<f64>,
-    /// `up`, `two` or `exact`.
-    pub rounding: Option<String>,
-    /// How often budgets and speeds are looked at.
-    pub tick: Option<ScenarioTime>,
-    /// The share that the scheme `joint` keeps free.
-    pub reserve: Option<ScenarioTime>,
-    /// How far from the lower of two speeds to the higher one it stays at the lower.
-    pub lower_until: Option<f64>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -30,7 +30,7 @@ pub use jobs::JobWriter;
 pub use read::{ScenarioError, parse, read};
 pub use recorded::parse_demands;
 pub use run::{Outputs, ScenarioRun};
-pub use scheduler::{Ruling, ScenarioScheduler};
+pub use scheduler::ScenarioScheduler;
 pub use timeline::ScenarioTimeline;
 
 #[derive(Clone, Debug)]

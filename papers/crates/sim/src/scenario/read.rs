@@ -10,7 +10,6 @@ use toml::Spanned;
 
 use super::file::{self, ScenarioFile};
 use super::recorded;
-use super::scheduler::Ruling;
 use super::{LoopSettings, Scenario, ScenarioScheduler, TaskGroup, feedback, scheduler, task};
 use crate::Work;
 use crate::machine::{Costs, Cpus};
@@ -222,19 +221,18 @@ impl ScenarioReader<'_> {
         };
         let scheduling = task.scheduling.unwrap_or_default();
         match scheduler {
-            ScenarioScheduler::Ruled(_) if task.rho.is_some() => {
-                let problem = "rho is for the policies grace and linux: leave it out";
-                return Err(wrong(problem.into()));
-            }
             ScenarioScheduler::Grace(_) if task.scheduling.is_some() => {
                 return Err(wrong(
                     "scheduling is for the policy linux: leave it out".into(),
                 ));
             }
-            ScenarioScheduler::Ruled(Ruling::Reserve) => {
-                task::for_reserve(&scheduling).map_err(wrong)?
+            ScenarioScheduler::Linux | ScenarioScheduler::Grace(_) => {}
+            _ if task.rho.is_some() => {
+                let problem = "rho is for the policies grace and linux: leave it out";
+                return Err(wrong(problem.into()));
             }
-            ScenarioScheduler::Ruled(_) if !matches!(scheduling, file::SchedulingKey::Nice(_)) => {
+            ScenarioScheduler::Reserve => task::for_reserve(&scheduling).map_err(wrong)?,
+            _ if !matches!(scheduling, file::SchedulingKey::Nice(_)) => {
                 return Err(wrong(
                     "under this policy scheduling is a nice value, as in { nice = 0 }".into(),
                 ));
@@ -248,9 +246,11 @@ impl ScenarioReader<'_> {
         if let Some(deadline) = task.deadline {
             workload = workload.with_deadline(deadline.0);
         }
-        let rho = scheduler::share("rho", task.rho).map_err(wrong)?;
-        if let (ScenarioScheduler::Linux, Some(rho)) = (scheduler, rho) {
-            workload = workload.marking((rho * 1000.0).round() as u32);
+        if let Some(rho) = task.rho {
+            scheduler::share("rho", rho).map_err(wrong)?;
+            if *scheduler == ScenarioScheduler::Linux {
+                workload = workload.marking((rho * 1000.0).round() as u32);
+            }
         }
         Ok(TaskGroup {
             name: Name::from(task.name.as_str()),
@@ -260,7 +260,7 @@ impl ScenarioReader<'_> {
                 file::SchedulingKey::Nice(nice) => nice,
                 _ => 0,
             },
-            rho,
+            rho: task.rho,
             domain,
             workload,
             tracked: task.tracked,

@@ -11,7 +11,6 @@ use onbeat_policies::reserve::Params;
 use onbeat_policies::{Berate, Best, Linux24, Rules, Structures};
 
 use super::figures::{CpuFigures, ScenarioFigures, Tally};
-use super::scheduler::Ruling;
 use super::{
     JobWriter, LoopSettings, Scenario, ScenarioScheduler, ScenarioTimeline, TaskGroup, scheduler,
 };
@@ -94,18 +93,16 @@ impl<'a> ScenarioRun<'a> {
         match (&self.scenario.scheduler, &self.scenario.onbeat) {
             (ScenarioScheduler::Linux, Some(onbeat)) => self.with_onbeat(onbeat, details, progress),
             (ScenarioScheduler::Linux, None) => self.alone(self.linux(), details, progress),
-            (ScenarioScheduler::Ruled(Ruling::Linux24), _) => {
+            (ScenarioScheduler::Linux24, _) => {
                 self.alone(self.ruled(Linux24::default()), details, progress)
             }
-            (ScenarioScheduler::Ruled(Ruling::Best), _) => {
+            (ScenarioScheduler::Best, _) => {
                 self.alone(self.ruled(Best::default()), details, progress)
             }
-            (ScenarioScheduler::Ruled(Ruling::Berate), _) => {
+            (ScenarioScheduler::Berate, _) => {
                 self.alone(self.ruled(Berate::default()), details, progress)
             }
-            (ScenarioScheduler::Ruled(Ruling::Reserve), _) => {
-                self.alone(self.reserve(), details, progress)
-            }
+            (ScenarioScheduler::Reserve, _) => self.alone(self.reserve(), details, progress),
             (ScenarioScheduler::Grace(settings), _) => {
                 let speeds = self.scenario.cpus.speeds.clone();
                 let tasks = self.each(scheduler::grace_class);

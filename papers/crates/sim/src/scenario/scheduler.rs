@@ -1,12 +1,11 @@
 //! The scheduler: the policy that a scenario names, with its knobs.
 
-use crate::stochastic::schedule::Rounding;
 use onbeat_model::Reservation;
 
 use super::TaskGroup;
-use super::file::{GraceTable as Written, PolicyKey, ScenarioFile};
+use super::file::{PolicyKey, ScenarioFile};
 use crate::CpuIndex;
-use crate::policy::grace::{GraceClass, GraceSettings, Scheme};
+use crate::policy::grace::{GraceClass, GraceSettings};
 use crate::policy::linux;
 use crate::policy::reserve::ReservePlace;
 
@@ -15,11 +14,6 @@ pub enum ScenarioScheduler {
     #[default]
     Linux,
     Grace(GraceSettings),
-    Ruled(Ruling),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ruling {
     Linux24,
     Best,
     Berate,
@@ -29,10 +23,8 @@ pub enum Ruling {
 impl ScenarioScheduler {
     /// The scheduler that `file` names; the error says what to write instead.
     pub(super) fn of(file: &ScenarioFile) -> Result<Self, String> {
-        let policy = file
-            .policy
-            .as_ref()
-            .map_or(PolicyKey::Linux, |policy| *policy.get_ref());
+        let policy = file.policy.as_ref().map(|policy| *policy.get_ref());
+        let policy = policy.unwrap_or_default();
         if policy != PolicyKey::Grace && file.grace.is_some() {
             return Err(
                 "[grace] is for another policy: write policy = \"grace\" at the top".into(),
@@ -44,80 +36,57 @@ impl ScenarioScheduler {
             );
         }
         let is_partitioned = file.machine.scheduling == super::file::Scheduling::Partitioned;
-        let ruled = |ruling| {
-            if is_partitioned {
+        let scheduler = match policy {
+            PolicyKey::Linux => return Ok(Self::Linux),
+            PolicyKey::Grace if *file.machine.cpus.get_ref() > 1 && !is_partitioned => {
                 return Err(
-                    "this policy has one queue for all CPUs: leave out scheduling under [machine]"
+                    "under the policy grace each task has its CPU: write scheduling = \
+                     \"partitioned\" under [machine]"
                         .into(),
                 );
             }
-            Ok(Self::Ruled(ruling))
-        };
-        match policy {
-            PolicyKey::Linux => Ok(Self::Linux),
-            PolicyKey::Linux24 => ruled(Ruling::Linux24),
-            PolicyKey::Best => ruled(Ruling::Best),
-            PolicyKey::Berate => ruled(Ruling::Berate),
-            PolicyKey::Reserve => ruled(Ruling::Reserve),
-            PolicyKey::Grace if *file.machine.cpus.get_ref() > 1 && !is_partitioned => Err(
-                "under the policy grace each task has its CPU: write scheduling = \"partitioned\" \
-                     under [machine]"
-                    .into(),
-            ),
             PolicyKey::Grace => {
                 let written = file.grace.as_ref().map(|grace| grace.get_ref().clone());
-                settings(&written.unwrap_or_default()).map(Self::Grace)
+                let settings = written.unwrap_or_default();
+                checked(&settings)?;
+                return Ok(Self::Grace(settings));
             }
+            PolicyKey::Linux24 => Self::Linux24,
+            PolicyKey::Best => Self::Best,
+            PolicyKey::Berate => Self::Berate,
+            PolicyKey::Reserve => Self::Reserve,
+        };
+        if is_partitioned {
+            return Err(
+                "this policy has one queue for all CPUs: leave out scheduling under [machine]"
+                    .into(),
+            );
         }
+        Ok(scheduler)
     }
 }
 
-fn settings(written: &Written) -> Result<GraceSettings, String> {
-    let default = GraceSettings::default();
-    let scheme = match &written.scheme {
-        None => default.scheme,
-        Some(name) => Scheme::ALL
-            .into_iter()
-            .find(|scheme| scheme.name() == name)
-            .ok_or_else(|| {
-                let names = Scheme::ALL.map(Scheme::name).join(", ");
-                format!("no scheme '{name}': write one of {names}")
-            })?,
-    };
-    let rounding = match written.rounding.as_deref() {
-        None => default.rounding,
-        Some("up") => Rounding::Up,
-        Some("two") => Rounding::Two,
-        Some("exact") => Rounding::Exact,
-        Some(other) => return Err(format!("no rounding '{other}': write up, two or exact")),
-    };
-    let at_least_one = |what: &str, number: Option<usize>, default: usize| match number {
-        Some(0) => Err(format!("{what} = 0: write a number above zero")),
-        number => Ok(number.unwrap_or(default)),
-    };
-    Ok(GraceSettings {
-        scheme,
-        rho: share("rho", written.rho)?.unwrap_or(default.rho),
-        groups: at_least_one("groups", written.groups, default.groups)?,
-        window: at_least_one("window", written.window, default.window)?,
-        profile: at_least_one("profile", written.profile, default.profile)?,
-        update_every: written.update_every,
-        margin: written.margin,
-        best_effort: share("best_effort", written.best_effort)?.unwrap_or(default.best_effort),
-        rounding,
-        tick: written.tick.map_or(default.tick, |tick| tick.0),
-        reserve: written.reserve.map_or(default.reserve, |reserve| reserve.0),
-        lower_until: share("lower_until", written.lower_until)?.unwrap_or(default.lower_until),
-    })
+fn checked(settings: &GraceSettings) -> Result<(), String> {
+    let GraceSettings {
+        groups,
+        window,
+        profile,
+        ..
+    } = *settings;
+    let counts = [("groups", groups), ("window", window), ("profile", profile)];
+    if let Some((what, _)) = counts.into_iter().find(|&(_, count)| count == 0) {
+        return Err(format!("{what} = 0: write a number above zero"));
+    }
+    share("rho", settings.rho)?;
+    share("best_effort", settings.best_effort)?;
+    share("lower_until", settings.lower_until)
 }
 
-pub(super) fn share(what: &str, number: Option<f64>) -> Result<Option<f64>, String> {
-    match number {
-        Some(number) if !(0.0..=1.0).contains(&number) => {
-            Err(format!("{what} = {number}: write a number from 0 to 1"))
-        }
-        number => Ok(number),
+pub(super) fn share(what: &str, number: f64) -> Result<(), String> {
+    if (0.0..=1.0).contains(&number) {
+        return Ok(());
     }
+    Err(format!("{what} = {number}: write a number from 0 to 1"))
 }
 
 /// The reservations of the policy reserve, one for each group that has one, and what the tasks of

@@ -15,6 +15,7 @@
 //! would cost nothing where all jobs are alike, and be computed at the highest speed.
 
 use onbeat_model::{Ladder, Span, Speed};
+use serde::Deserialize;
 
 use super::histogram::Bound;
 
@@ -34,7 +35,8 @@ pub struct Schedule {
     later: Vec<SpeedPoint>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Rounding {
     /// The next higher one, for the whole group (the paper's).
     #[default]

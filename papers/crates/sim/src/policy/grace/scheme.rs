@@ -3,7 +3,8 @@
 use crate::stochastic::schedule::Differences;
 
 /// The allocation, and the speed (GRACE-OS, section 4.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Deserialize)]
+#[serde(try_from = "String")]
 pub enum Scheme {
     /// The worst case; one speed, at which all budgets fit.
     WrsUni,
@@ -121,5 +122,17 @@ impl Scheme {
             Self::GrubPa => SchemeSpeeds::InUse,
             Self::Joint | Self::JointForecast => SchemeSpeeds::Joint,
         }
+    }
+}
+
+impl TryFrom<String> for Scheme {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|scheme| scheme.name() == name);
+        found.ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            format!("no scheme '{name}': write one of {names}")
+        })
     }
 }

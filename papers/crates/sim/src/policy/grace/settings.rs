@@ -2,10 +2,14 @@
 
 use crate::stochastic::schedule::Rounding;
 use onbeat_model::Span;
+use serde::Deserialize;
 
 use super::Scheme;
+use crate::scenario::file::span;
 
-#[derive(Clone, Debug, PartialEq)]
+/// `[grace]` in a scenario.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct GraceSettings {
     pub scheme: Scheme,
     /// The share of jobs that are to meet their deadline, where a task does not say.
@@ -27,8 +31,10 @@ pub struct GraceSettings {
     /// How a wanted speed becomes one that there is.
     pub rounding: Rounding,
     /// The interval at which budgets and speeds are looked at, as by a timer; zero: exactly.
+    #[serde(deserialize_with = "span")]
     pub tick: Span,
     /// [`Scheme::Joint`] keeps this much time free for changes of speed and switches.
+    #[serde(deserialize_with = "span")]
     pub reserve: Span,
     /// [`Scheme::Joint`] runs at the lower of two speeds up to this share of the way to the higher
     /// one.
