@@ -33,11 +33,8 @@ pub struct ScenarioFile {
     /// Which random sequence; 0 if left out.
     #[serde(default)]
     pub seed: u64,
-    /// The scheduler; Linux if left out.
     pub policy: Option<Spanned<PolicyKey>>,
-    /// The knobs of the policy `grace`.
     pub grace: Option<Spanned<GraceSettings>>,
-    /// The machine; one CPU if left out.
     #[serde(default)]
     pub machine: MachineTable,
     /// If there, onbeat's main loop runs on the machine.
@@ -51,14 +48,12 @@ pub struct ScenarioFile {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PolicyKey {
-    /// As the kernel does.
     #[default]
     Linux,
     /// GRACE-OS and the schemes beside it.
     Grace,
     Linux24,
     Best,
-    /// BeRate.
     Berate,
     Reserve,
 }
@@ -67,7 +62,6 @@ pub enum PolicyKey {
 #[serde(deny_unknown_fields, default)]
 pub struct MachineTable {
     pub cpus: Spanned<usize>,
-    /// Whether tasks go to any CPU.
     pub scheduling: Scheduling,
     /// How often the scheduler's tick comes, at which budgets and slices are enforced; exactly if
     /// left out.
@@ -160,9 +154,7 @@ pub struct Feedback {
     pub window: Option<usize>,
     /// j: how many of those may need more.
     pub above: Option<usize>,
-    /// S: from one sample of `lfs++` to the next.
     pub sampling: Option<ScenarioTime>,
-    /// The period of the server of `lfs`.
     pub server_period: Option<ScenarioTime>,
     /// After how many jobs the coding scheme of `adaptive` repeats.
     pub group: Option<usize>,
@@ -182,12 +174,10 @@ pub struct Feedback {
 #[serde(deny_unknown_fields)]
 pub struct TaskEntry {
     pub name: String,
-    /// How many of the kind there are.
     #[serde(default = "one")]
     pub count: usize,
     /// On a partitioned machine: its CPU.
     pub cpu: Option<usize>,
-    /// When its jobs are released.
     pub arrival: ArrivalKey,
     /// How long the first job waits.
     #[serde(default)]
@@ -199,7 +189,6 @@ pub struct TaskEntry {
     pub demand: Option<DemandKey>,
     /// When a job is due after its release; the period if left out.
     pub deadline: Option<ScenarioTime>,
-    /// In how many bursts a job computes.
     #[serde(default = "one_burst")]
     pub bursts: u32,
     /// For how long it blocks between two of them; zero: it calls `sched_yield()`.
@@ -224,10 +213,7 @@ pub enum Mdn {
     /// At the end of each job that is late, or never.
     WhenLate(bool),
     /// Late or not, whenever it has computed for this time.
-    Often {
-        /// For how long.
-        every: ScenarioTime,
-    },
+    Often { every: ScenarioTime },
 }
 
 impl Default for Mdn {
@@ -296,9 +282,7 @@ pub enum DemandKey {
     },
     /// Frames as the workload of the experiments has them.
     Decoder {
-        /// Their mean demand.
         mean: ScenarioTime,
-        /// Which film.
         seed: u64,
         /// How different they are, in permille of the default.
         #[serde(default = "as_different_as_usual")]
@@ -306,7 +290,6 @@ pub enum DemandKey {
     },
     /// The demands of the jobs of a recording, again and again.
     Recorded(RecordedKey),
-    /// More than can ever be done.
     Endless,
 }
 
@@ -323,7 +306,6 @@ pub struct RecordedKey {
 pub enum SchedulingKey {
     Deadline {
         runtime: ScenarioTime,
-        /// At this interval.
         period: ScenarioTime,
         /// Before this; the period if left out.
         deadline: Option<ScenarioTime>,

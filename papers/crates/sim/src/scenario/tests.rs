@@ -225,30 +225,6 @@ scheduling = { nice = 0 }
 "#;
 
 #[test]
-fn a_decoder_that_notifies_misses_fewer_deadlines_under_linux24_than_one_that_does_not() {
-    let missed = |text: &str| run(&scenario(text)).tasks[0].missed;
-    let silent = missed(&DECODER.replace("mdn = true", "mdn = false"));
-    let notifying = missed(DECODER);
-    assert!(
-        silent > 30 && notifying < silent / 4,
-        "{silent} {notifying}"
-    );
-}
-
-#[test]
-fn best_and_berate_miss_little_where_a_decoder_needs_less_than_its_share() {
-    let needs_less = DECODER.replace("20ms", "16ms");
-    for policy in ["best", "berate"] {
-        let figures = run(&scenario(&needs_less.replace("linux24", policy)));
-        let decoder = &figures.tasks[0];
-        assert!(
-            decoder.jobs >= 740 && decoder.missed < 20,
-            "{policy}: {decoder:?}"
-        );
-    }
-}
-
-#[test]
 fn under_the_policies_of_schedulers_a_slice_ends_at_a_tick() {
     let text = r#"
 duration = "990ms"
