@@ -165,7 +165,7 @@ fn what_a_policy_does_not_know_is_told() {
         (
             "[machine]",
             "rounding = \"down\"\n[machine]",
-            "up, two or exact",
+            "expected one of `up`, `two`, `exact`",
         ),
         ("[machine]", "groups = 0\n[machine]", "above zero"),
         (
