@@ -57,9 +57,7 @@ pub fn off_limits(tid: u32) -> Option<String> {
         ));
     }
     // In a container's own namespace, process 1 is an ordinary program.
-    let is_machines_own = fs::read_link("/proc/self/ns/pid")
-        .is_ok_and(|namespace| namespace.as_os_str() == "pid:[4026531836]");
-    (is_machines_own && proc::process_of(tid) == Some(1)).then(|| {
+    (proc::has_machines_numbers() && proc::process_of(tid) == Some(1)).then(|| {
         format!("task {tid} is init, on which every other program depends: onbeat leaves it alone")
     })
 }

@@ -72,6 +72,14 @@ fn task_counts() -> Option<(u64, u64)> {
     Some((ready.parse().ok()?, all.parse().ok()?))
 }
 
+/// Whether processes have the numbers here that the kernel's own records have: no container has
+/// numbers of its own.
+#[must_use]
+pub fn has_machines_numbers() -> bool {
+    let namespace = fs::read_link("/proc/self/ns/pid");
+    namespace.is_ok_and(|namespace| namespace.as_os_str() == "pid:[4026531836]")
+}
+
 #[must_use]
 pub fn process_of(tid: u32) -> Option<u32> {
     status_number(tid, "Tgid:")

@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::{fs, io, ptr};
 
 use crate::guard::kill_with_guard;
@@ -150,5 +150,26 @@ fn the_doctor_finds_this_machine_fit_and_says_so_twice() {
             feature["standing"] == "full" || feature["standing"] == "partial",
             "{feature}"
         );
+    }
+}
+
+#[test]
+fn in_a_container_with_process_numbers_of_its_own_the_doctor_and_run_say_so() {
+    needs_root!();
+    let state = tempfile::tempdir().unwrap();
+    let inside = |arguments: &[&str]| {
+        let output = Command::new("unshare")
+            .args(["--pid", "--fork", "--mount-proc"])
+            .arg(env!("CARGO_BIN_EXE_onbeat"))
+            .args(arguments)
+            .env("ONBEAT_STATE_DIR", state.path())
+            .output()
+            .unwrap();
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned())
+    };
+    let [table, _] = inside(&["doctor"]);
+    let [_, told] = inside(&["run", "--tracer", "bpf", "--", "true"]);
+    for text in [table, told] {
+        assert!(text.contains("process numbers of its own"), "{text}");
     }
 }

@@ -7,6 +7,12 @@ pub enum BpfError {
         "may not load BPF programs: tracing needs root, or CAP_BPF and CAP_PERFMON; run it with sudo"
     )]
     NoPrivilege,
+    /// The kernel's records have the numbers of the machine.
+    #[error(
+        "this container has process numbers of its own, and the tracer the machine's: start it with \
+         those of the host (--pid=host; hostPID: true)"
+    )]
+    OtherNumbers,
     /// The programs do not load here.
     #[error("this kernel does not take the tracer ({source}); `onbeat doctor` says what it lacks")]
     Unsupported { source: libbpf_rs::Error },

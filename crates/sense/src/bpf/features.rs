@@ -209,6 +209,7 @@ pub fn probe_tracer() -> Feature {
         Err(error) => {
             let advice = match error {
                 BpfError::NoPrivilege => "run it with sudo",
+                BpfError::OtherNumbers => "",
                 _ => "boot a kernel with BPF and BTF, 5.10 or newer",
             };
             Feature::new(NAME, Support::None, &error.to_string(), advice)

@@ -40,7 +40,7 @@ use shared::{IteratorCommand, SharedPage, UNWANTED};
 pub use waker::Waker;
 
 use crate::workload::{Workload, of_this_machine};
-use onbeat_kernel::wait;
+use onbeat_kernel::{proc, wait};
 
 /// The size of the ring buffer, unless an option says otherwise: 16,384 records. 16,000 bursts a
 /// second for a second.
@@ -166,6 +166,9 @@ pub struct BpfSensor {
 impl BpfSensor {
     /// Loads the programs and attaches them. Nothing is tracked yet.
     pub fn new(options: BpfOptions) -> Result<Self, BpfError> {
+        if !proc::has_machines_numbers() {
+            return Err(BpfError::OtherNumbers);
+        }
         let loaded = load::load(&options)?;
         let meter = Meter::new(loaded.meter, loaded.attached.look()?)?;
         Ok(Self {

@@ -3,12 +3,17 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::bpf::BpfError;
+
 /// Why threads could not be heard through tracefs.
 #[derive(Debug, thiserror::Error)]
 pub enum TracefsError {
     /// It is for root.
     #[error("may not use {}: tracefs is for root; run it with sudo", path.display())]
     NoPrivilege { path: PathBuf },
+    /// As for BPF.
+    #[error(transparent)]
+    OtherNumbers(#[from] BpfError),
     /// It is not there.
     #[error(
         "no tracefs here, and onbeat could not mount it ({source}): 'mount -t tracefs nodev /sys/kernel/tracing', or boot a \

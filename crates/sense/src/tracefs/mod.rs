@@ -16,6 +16,7 @@ use std::io::{self, Read};
 
 use onbeat_model::{Event, Feature, Instant, Span, Support};
 
+use crate::bpf::BpfError;
 use crate::burst_builder::Wakeup;
 use crate::switch_event::{Raw, SchedEvent};
 use crate::switch_sensor::{Following, Source};
@@ -23,8 +24,7 @@ use crate::task_set::{Followed, ThreadStart};
 pub use error::TracefsError;
 use instance::Instance;
 pub use instance::remove_leftovers;
-use onbeat_kernel::clock;
-use onbeat_kernel::wait;
+use onbeat_kernel::{clock, proc, wait};
 use text::{Text, TracefsEvent};
 
 /// How long events wait in the kernel. It has room for some 10,000 events of each CPU, 100,000 in a
@@ -51,6 +51,9 @@ pub struct Trace {
 impl TracefsSensor {
     /// Makes a trace buffer. Nothing is tracked yet. With `raw_wakeups` each wakeup is told, too.
     pub fn new(raw_wakeups: bool) -> Result<Self, TracefsError> {
+        if !proc::has_machines_numbers() {
+            return Err(BpfError::OtherNumbers.into());
+        }
         let instance = Instance::make()?;
         Ok(Self::by(Trace {
             pipe: instance.pipe()?,
