@@ -48,6 +48,7 @@ pub struct Priorities {
 struct Raised {
     before: Attributes,
     set: Attributes,
+    leader: Option<TaskId>,
 }
 
 impl Priorities {
@@ -84,14 +85,20 @@ impl Priorities {
             return false;
         }
         let before = change.before;
-        let noted = self.note(task, given).and_then(|()| {
-            let leader = task::leader(task);
-            self.state_file.change(task, leader, before, now)
-        });
+        let leader = task::leader(task);
+        let noted = self
+            .note(task, given)
+            .and_then(|()| self.state_file.change(task, leader, before, now));
         if noted.is_err() {
             return false;
         }
-        self.tasks.insert(task, Raised { before, set: now });
+        let set = now;
+        let raised = Raised {
+            before,
+            set,
+            leader,
+        };
+        self.tasks.insert(task, raised);
         // A later wish, which a reservation had kept from being carried out.
         let _ = self.raise(task, given);
         true
@@ -159,12 +166,17 @@ impl Priorities {
                 .then_some(Effect::Withheld)
                 .ok_or_else(|| task::refused(task.tid, &error));
         }
+        let raised = Raised {
+            before,
+            set,
+            leader,
+        };
+        self.tasks.insert(task, raised);
         if !task::is_alive(task) {
             attributes::undo_for_another(task, &set);
             self.forget(task);
             return Err(Refusal::Gone);
         }
-        self.tasks.insert(task, Raised { before, set });
         Ok(Effect::InForce)
     }
 
@@ -195,8 +207,21 @@ impl Priorities {
         Ok(())
     }
 
+    /// A thread that executes another program takes the number of its process's leader, and its
+    /// priority along: there it is given back.
     pub fn forget(&mut self, task: TaskId) {
-        self.tasks.remove(&task);
+        if let Some(raised) = self.tasks.remove(&task)
+            && let Some(leader) = raised.leader
+            && self
+                .tasks
+                .get(&leader)
+                .is_none_or(|own| own.set != raised.set)
+            && look(leader) == Ok(raised.set)
+            && !task::is_alive(task)
+        {
+            let _ = with_kept_nice(raised.before, &raised.set, leader.tid)
+                .and_then(|before| before.set(leader.tid));
+        }
         if self.given.remove(&task).is_some() {
             // Restoring finds out by itself.
             let _ = self.state_file.done(task);

@@ -69,14 +69,14 @@ fn a_program_that_becomes_another_keeps_its_reservation_and_gets_its_own_back() 
 }
 
 /// A program of two threads, the second of which is to execute another; and that thread.
-fn about_to_become() -> (Process, TaskId) {
+pub(crate) fn about_to_become() -> (Process, TaskId) {
     let mut program = Command::new(example("become"));
     let (process, output) = Process::talking(&mut program);
     let second = task::identify(output.trim().parse().unwrap()).unwrap();
     (process, second)
 }
 
-fn become_it(process: &mut Process) {
+pub(crate) fn become_it(process: &mut Process) {
     process.close_input();
     let comm = format!("/proc/{}/comm", process.pid());
     eventually("another program", || {

@@ -25,7 +25,7 @@ pub(crate) fn audio(machine: &Machine, how: &str) -> (Mortal, u32) {
 }
 
 /// The same of any program that says the thread's number.
-fn that_asks(machine: &Machine, command: &mut Command) -> (Mortal, u32) {
+pub(crate) fn that_asks(machine: &Machine, command: &mut Command) -> (Mortal, u32) {
     let mut process = Mortal::spawn(command.stdout(Stdio::piped()));
     let mut line = String::new();
     let output = process.0.stdout.take().expect("it is piped");

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use onbeat_act::attributes::Attributes;
@@ -10,6 +10,7 @@ use onbeat_act::attributes::Attributes;
 use crate::common::{Mortal, eventually, needs_root};
 use crate::copied::copy_program;
 use crate::machine::{ALICE, BOB, Machine, ROOT, as_itself, is_ordinary, is_reserved, tids};
+use crate::realtimekit::that_asks;
 
 /// A tenth of a CPU.
 const TENTH: &str = "1000000 10000000 10000000";
@@ -82,15 +83,26 @@ fn has_nothing(tid: u32) -> bool {
     is_ordinary(tid) && Attributes::get(tid).is_ok_and(|now| now.nice() == Some(0))
 }
 
-#[test]
-fn who_executes_another_users_program_loses_what_was_asked_for_him() {
-    needs_root!();
-    let machine = Machine::new();
-    // Root's, and with his rights: as passwd and su are.
+/// A program that sleeps, root's, and with his rights: as passwd and su are.
+fn set_user_id(machine: &Machine) -> PathBuf {
     let program = machine.path("set-user-id");
     copy_program("/bin/sleep", &program);
     let mode = std::fs::Permissions::from_mode(0o4755);
     std::fs::set_permissions(&program, mode).unwrap();
+    program
+}
+
+/// Whether the program that Alice executed has root's rights.
+fn is_roots(tid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status"));
+    status.is_ok_and(|status| status.contains(&format!("\nUid:\t{ALICE}\t0\t")))
+}
+
+#[test]
+fn who_executes_another_users_program_loses_what_was_asked_for_him() {
+    needs_root!();
+    let machine = Machine::new();
+    let program = set_user_id(&machine);
     let shells = [0; 4].map(|_| shell_that_becomes(&machine, &program));
     let [mut tracked, mut reserved, mut reniced, mut real_time] = shells;
     let mut alice = machine.client(ALICE);
@@ -104,21 +116,37 @@ fn who_executes_another_users_program_loses_what_was_asked_for_him() {
         writeln!(input, "go").unwrap();
     }
     eventually("the way back", || {
-        let is_roots = |tid: u32| {
-            let status = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
-            status
-                .contains(&format!("\nUid:\t{ALICE}\t0\t"))
-                .then_some(())
-        };
         let others = [&reserved, &reniced, &real_time].map(Mortal::id);
-        for tid in [tracked.id()].into_iter().chain(others) {
-            is_roots(tid)?;
-        }
-        others.into_iter().all(has_nothing).then_some(())
+        (is_roots(tracked.id())
+            && others
+                .into_iter()
+                .all(|tid| is_roots(tid) && has_nothing(tid)))
+        .then_some(())
     });
     eventually("an empty book", || {
         (alice.told("statistics")["own-tasks"] == 0).then_some(())
     });
+}
+
+/// It takes over the number of its process's first thread.
+#[test]
+fn who_executes_it_on_another_thread_than_the_first_loses_his_priority_too() {
+    needs_root!();
+    let machine = Machine::new();
+    let program = set_user_id(&machine);
+    let mut alice = machine.client(ALICE);
+    for is_nice in [false, true] {
+        let mut command = machine.command(ALICE, &machine.path("audio"));
+        command.arg("become").arg(&program).stdin(Stdio::piped());
+        let (mut process, thread) = that_asks(&machine, &mut command);
+        if is_nice {
+            alice.done(&format!("nice {} {thread} -5", process.id()));
+        }
+        drop(process.0.stdin.take());
+        eventually("the way back", || {
+            (is_roots(process.id()) && has_nothing(process.id())).then_some(())
+        });
+    }
 }
 
 #[test]
