@@ -176,11 +176,11 @@ pub fn remove_leftovers() -> Vec<(String, io::Result<()>)> {
         .collect()
 }
 
-/// Removes a buffer that was there; none if its owner has removed it at his end, after it was
-/// listed.
+/// Removes a buffer that was there; none if its owner, or another one who restores, has removed it
+/// after it was listed, or is about to.
 fn remove(path: &Path) -> Option<io::Result<()>> {
     match fs::remove_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV)) => None,
         removed => Some(removed),
     }
 }
