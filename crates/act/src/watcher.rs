@@ -20,7 +20,7 @@ use crate::own::{HIGHEST, block_signals, real_time};
 use crate::restore::{owner_by_name, parse_state};
 use crate::task;
 
-/// How often it looks: as often as boosts are counted.
+/// How often it looks at least: as often as boosts are counted.
 const EVERY: Duration = Duration::from_millis(5);
 /// Its own reservation for that.
 const RUNTIME: Span = Span::from_us(200);
@@ -50,9 +50,13 @@ pub enum Loses {
 
 impl Watcher {
     /// Starts the thread, which calls `look` again and again, and says whether the loop stands
-    /// still. While there is nothing to watch, `look` says so, and the thread sleeps.
+    /// still. While there is nothing to watch, `look` says so, and the thread sleeps. In between it
+    /// is in `wait`, for so long unless something is to be looked at before, which is true.
     /// Fails if there can be no such thread.
-    pub fn start(mut look: impl FnMut(bool) -> bool + Send + 'static) -> io::Result<Self> {
+    pub fn start(
+        wait: impl Fn(Duration) -> bool + Send + 'static,
+        mut look: impl FnMut(bool) -> bool + Send + 'static,
+    ) -> io::Result<Self> {
         let due = Arc::new(AtomicU64::new(u64::MAX));
         let turns = Arc::clone(&due);
         let watch = move || {
@@ -60,10 +64,14 @@ impl Watcher {
             go_before_all();
             let mut late = 0;
             loop {
-                thread::sleep(EVERY);
+                let is_woken = wait(EVERY);
                 // Not by the clock alone: a machine that stood still has stopped both.
                 let is_late = clock::now().as_ns() > turns.load(Ordering::Relaxed);
-                late = if is_late { late + 1 } else { 0 };
+                late = if is_late {
+                    late + u32::from(!is_woken)
+                } else {
+                    0
+                };
                 if !look(late >= LOOKS_LATE) {
                     thread::park();
                 }

@@ -28,8 +28,9 @@ impl Watch {
     /// Starts the thread.
     /// Fails if there can be no such thread.
     pub fn start(meter: Meter, least: Span) -> io::Result<Self> {
-        let looked_at = meter.clone();
-        let watcher = Watcher::start(move |stands_still| {
+        let (waited_on, looked_at) = (meter.clone(), meter.clone());
+        let wait = move |time| waited_on.wait(time);
+        let watcher = Watcher::start(wait, move |stands_still| {
             looked_at.look();
             // Again, while the loop has not heard of it: it may have just put back what is lowered.
             looked_at.overdrawn(|task| _ = lower(task.tid, Loses::Lendable));

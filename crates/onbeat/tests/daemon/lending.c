@@ -3,8 +3,9 @@
  * spin: computes for 10 s of CPU time. wait: says "here", and waits for a lock with priority
  * inheritance that the thread whose number it reads has, as it claims. What it has by then lasts
  * for microseconds, and what it takes above that it must wait for, so it hardly does anything.
- * beat: so it does, and computes for a ms each 20 ms until it is to read. chain: so it does, at
- * the end of a chain of threads that each wait for a lock of the next.
+ * chain: so it does, at the end of a chain of threads that each wait for a lock of the next. late:
+ * says "here", and once it has read a line computes for 5 ms each 40 ms until there is another, and
+ * says how many ms it took at most.
  */
 #include <linux/futex.h>
 #include <poll.h>
@@ -16,29 +17,39 @@
 #include <time.h>
 #include <unistd.h>
 
+static long passed(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * 1000000000L + now.tv_nsec;
+}
+
 /* Computes until it has used so much CPU time. */
 static void compute(long ns)
 {
-	struct timespec used;
-
-	do
-		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-	while (used.tv_sec * 1000000000L + used.tv_nsec < ns);
+	while (passed(CLOCK_PROCESS_CPUTIME_ID) < ns)
+		;
 }
 
 static void beat(void)
 {
-	struct pollfd number = { .fd = 0, .events = POLLIN };
-	struct timespec at;
+	struct pollfd end = { .fd = 0, .events = POLLIN };
+	long at = passed(CLOCK_MONOTONIC), most = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &at);
-	for (long ms = 2; !poll(&number, 1, 0); ms++) {
-		at.tv_nsec += 20000000;
-		at.tv_sec += at.tv_nsec / 1000000000;
-		at.tv_nsec %= 1000000000;
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
-		compute(ms * 1000000);
+	while (!poll(&end, 1, 0)) {
+		long took, left;
+
+		compute(passed(CLOCK_PROCESS_CPUTIME_ID) + 5000000);
+		took = passed(CLOCK_MONOTONIC) - at;
+		most = took > most ? took : most;
+		at += (took / 40000000 + 1) * 40000000;
+		left = at - passed(CLOCK_MONOTONIC);
+		if (left > 0)
+			usleep(left / 1000);
 	}
+	printf("%ld\n", most / 1000000);
+	fflush(stdout);
 }
 
 #define LINKS 8
@@ -88,10 +99,12 @@ int main(int count, char **arguments)
 		chain();
 	puts("here");
 	fflush(stdout);
-	if (count == 2 && !strcmp(arguments[1], "beat"))
-		beat();
 	if (read(0, line, sizeof(line) - 1) <= 0)
 		return 1;
+	if (count == 2 && !strcmp(arguments[1], "late")) {
+		beat();
+		return 0;
+	}
 	for (const char *digit = line; *digit >= '0' && *digit <= '9'; digit++)
 		word = word * 10 + *digit - '0';
 	words[threads[0] ? LINKS : 0] = word;

@@ -2,10 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::{Mortal, eventually, needs_root};
-use crate::machine::{ALICE, Client, Machine, ROOT, as_itself, is_ordinary, is_reserved, tids};
+use crate::machine::{
+    ALICE, BOB, Client, Machine, ROOT, as_itself, is_ordinary, is_reserved, tids,
+};
 
 /// Compiles lending.c to where users may read it.
 fn lending(machine: &Machine) -> PathBuf {
@@ -91,6 +94,39 @@ fn a_task_of_roots_that_hardly_runs_inherits_no_users_reservation() {
     let beat = tids(process.id()).into_iter().max().expect("its thread");
     waits.say(&beat.to_string());
     has_lost_it(waits.id());
+}
+
+#[test]
+fn who_inherits_another_users_reservation_pays_for_it_for_moments_at_most() {
+    needs_root!();
+    let machine = Machine::new();
+    let program = lending(&machine);
+    let [mut alice, mut bob] = [ALICE, BOB].map(|uid| machine.client(uid));
+    let mut served = machine.speaker(machine.command(BOB, &program).arg("late"));
+    bob.done(&format!(
+        "reserve {} 12000000 40000000 40000000",
+        served.id()
+    ));
+    served.say("");
+    let lends = |_| {
+        let waits = machine.speaker(machine.command(ALICE, &program).arg("wait"));
+        alice.done(&format!("reserve {} 100000 10000000 10000000", waits.id()));
+        waits
+    };
+    let mut lenders: Vec<Client> = (0..16).map(lends).collect();
+    for lender in &mut lenders {
+        lender.say(&served.id().to_string());
+        // Not at the same place of all jobs.
+        thread::sleep(Duration::from_millis(15));
+        has_lost_it(lender.id());
+    }
+    // Whatever is to be paid is due with the next jobs.
+    thread::sleep(Duration::from_millis(300));
+    served.say("");
+    let most: u64 = served.answer().parse().expect("a number");
+    // The kernel has it pay a hundred times what it inherits.
+    assert!(most < 300, "{most} ms");
+    assert!(is_reserved(served.id()));
 }
 
 #[test]

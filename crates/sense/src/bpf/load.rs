@@ -24,8 +24,8 @@ pub(super) struct Loaded {
     pub(super) partners: MapHandle,
     /// How tasks with reservations end.
     pub(super) ends: MapHandle,
-    /// The meter's: members, sums, slots and lenders.
-    pub(super) meter: [MapHandle; 4],
+    /// The meter's: members, sums, slots, lenders, and who is woken.
+    pub(super) meter: [MapHandle; 5],
     /// The page shared with the programs.
     pub(super) state: MapHandle,
 }
@@ -156,6 +156,7 @@ fn load_on(hooks: Hooks, mark_hook: MarkHook, options: &BpfOptions) -> Result<Lo
             handle(&maps.spent)?,
             handle(&maps.slots)?,
             handle(&maps.lenders)?,
+            handle(&maps.overdrawn)?,
         ],
         state: handle(&maps.bss)?,
         attached: Attached {

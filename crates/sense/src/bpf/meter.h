@@ -6,7 +6,7 @@
  * A priority may be lent: the owner of a lock with priority inheritance runs at the priority of a
  * task that waits for it, and no budget of the kernel's is enforced then. Such time is charged to
  * the task that lends it, the first of a chain of locks, which is out of its own allowance if it
- * lends more in a window, or to another user's task at all. A watcher reads that.
+ * lends more in a window, or to another user's task at all. A watcher reads that, and is woken.
  *
  * Layout, for user space (meter.rs): `slots` has an entry for each CPU, `lenders` one for each task
  * that has anything from here; both can be mapped. `members` says what user space knows of a task,
@@ -89,6 +89,17 @@ static __always_inline struct lender *lender_of(u32 place, u64 id)
 	return lender && lender->id == id ? lender : 0;
 }
 
+static __always_inline void overdraw(struct lender *lender)
+{
+	u64 id = lender->id;
+
+	if (lender->is_over)
+		return;
+	lender->is_over = true;
+	/* Where there is no room, it is awake. */
+	bpf_ringbuf_output(&overdrawn, &id, sizeof(id), BPF_RB_FORCE_WAKEUP);
+}
+
 static __always_inline void lend(struct meter_slot *slot, u64 ns, u64 now)
 {
 	struct lender *lender = lender_of(slot->place, slot->payer);
@@ -101,7 +112,27 @@ static __always_inline void lend(struct meter_slot *slot, u64 ns, u64 now)
 	}
 	__sync_fetch_and_add(&lender->lent_ns, ns);
 	if (lender->lent_ns > lender->allowance_ns)
-		lender->is_over = true;
+		overdraw(lender);
+}
+
+/* The task whose priority `task` has, which is `prio`. Its deadlines are those that `from` has. */
+static __always_inline struct task_struct *payer_of(struct task_struct *task,
+						    struct task_struct *from, int prio)
+{
+	if (prio < DEADLINE)
+		return deadline_of(from);
+	return prio < ABOVE_ORDINARY ? priority_of(task, prio) : task;
+}
+
+/* `payer`, who is that member, may lend nothing to `task` if that is another user's. */
+static __always_inline void keep_apart(struct task_struct *payer, struct task_struct *task,
+				       struct member *member, u64 id)
+{
+	struct lender *lender = member ? lender_of(member->place, id) : 0;
+
+	if (lender && payer != task &&
+	    BPF_CORE_READ(payer, cred, uid.val) != BPF_CORE_READ(task, cred, uid.val))
+		overdraw(lender);
 }
 
 /* Charges the open interval. */
@@ -133,11 +164,7 @@ static __always_inline void open(struct meter_slot *slot, struct task_struct *ta
 	slot->is_above = false;
 	if (prio >= ORDINARY)
 		return;
-	payer = task;
-	if (prio < DEADLINE)
-		payer = deadline_of(from);
-	else if (prio < ABOVE_ORDINARY)
-		payer = priority_of(task, prio);
+	payer = payer_of(task, from, prio);
 	id = id_of_any(payer);
 	slot->payer = id;
 	slot->is_lent = payer != task;
@@ -146,13 +173,7 @@ static __always_inline void open(struct meter_slot *slot, struct task_struct *ta
 	slot->account = member ? member->account : 0;
 	slot->place = member ? member->place : 0;
 	slot->is_above = prio < ABOVE_ORDINARY || (is_tracked && member);
-	if (slot->is_lent &&
-	    BPF_CORE_READ(payer, cred, uid.val) != BPF_CORE_READ(task, cred, uid.val)) {
-		struct lender *lender = lender_of(slot->place, id);
-
-		if (lender)
-			lender->is_over = true;
-	}
+	keep_apart(payer, task, member, id);
 }
 
 /* A switch: an ordinary task that is not tracked costs a load and a test, before and after. */
@@ -184,18 +205,27 @@ static __always_inline u32 cpu_of(struct task_struct *task)
 /*
  * `owner` is about to run at the priority of `waiter`, the first of those that wait for its locks,
  * or at its own again. Its run queue is locked, and it knows its waiter, but has its old priority.
+ * One that sleeps needs to be told apart, too: it would wake with the budget of another user's.
  */
 SEC("raw_tp/sched_pi_setprio")
 int BPF_PROG(inherited, struct task_struct *owner, struct task_struct *waiter)
 {
 	int prio = BPF_CORE_READ(owner, normal_prio);
+	int theirs = waiter ? BPF_CORE_READ(waiter, prio) : prio;
+	/* The owner does not have the waiter's deadlines yet. */
+	struct task_struct *from = waiter && theirs < DEADLINE ? waiter : owner;
 	struct meter_slot *slot;
 	u64 now;
-	int theirs;
 
-	if (!BPF_CORE_READ(owner, on_cpu))
+	if (theirs < prio)
+		prio = theirs;
+	if (!BPF_CORE_READ(owner, on_cpu)) {
+		struct task_struct *payer = payer_of(owner, from, prio);
+		u64 id = id_of_any(payer);
+
+		keep_apart(payer, owner, bpf_map_lookup_elem(&members, &id), id);
 		return 0;
-	theirs = waiter ? BPF_CORE_READ(waiter, prio) : prio;
+	}
 	slot = slot_of(cpu_of(owner));
 	if (!slot)
 		return 0;
@@ -203,10 +233,7 @@ int BPF_PROG(inherited, struct task_struct *owner, struct task_struct *waiter)
 	if (slot->tid)
 		settle(slot, now);
 	slot->tid = 0;
-	if (theirs < prio)
-		prio = theirs;
-	/* The owner does not have the waiter's deadlines yet. */
-	open(slot, owner, waiter && theirs < DEADLINE ? waiter : owner, prio, true, now);
+	open(slot, owner, from, prio, true, now);
 	return 0;
 }
 

@@ -6,8 +6,10 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
-use libbpf_rs::{MapCore, MapFlags, MapHandle, libbpf_sys};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBuffer, RingBufferBuilder, libbpf_sys};
 use memmap2::{MmapOptions, MmapRaw};
 use onbeat_model::{Span, TaskId};
 
@@ -52,6 +54,7 @@ struct Inner {
     spent: MapHandle,
     slots: Table,
     lenders: Table,
+    overdrawn: Mutex<RingBuffer<'static>>,
     look: OwnedFd,
     known: Mutex<Known>,
 }
@@ -64,14 +67,17 @@ struct Known {
 
 impl Meter {
     pub(super) fn new(
-        [members, spent, slots, lenders]: [MapHandle; 4],
+        [members, spent, slots, lenders, overdrawn]: [MapHandle; 5],
         look: OwnedFd,
     ) -> Result<Self, BpfError> {
+        let mut wakes = RingBufferBuilder::new();
+        wakes.add(&overdrawn, |_| 0).map_err(BpfError::loading)?;
         Ok(Self(Arc::new(Inner {
             members,
             spent,
             slots: Table::map(&slots)?,
             lenders: Table::map(&lenders)?,
+            overdrawn: Mutex::new(wakes.build().map_err(BpfError::loading)?),
             look,
             known: Mutex::default(),
         })))
@@ -201,6 +207,19 @@ impl Meter {
                 tell(task);
             }
         });
+    }
+
+    /// Sleeps until another task is [`overdrawn`](Self::overdrawn), which is true, or for so long.
+    /// Allocates nothing.
+    #[must_use]
+    pub fn wait(&self, timeout: Duration) -> bool {
+        let wakes = self.0.overdrawn.lock();
+        let wakes = wakes.unwrap_or_else(PoisonError::into_inner);
+        let woken = wakes.poll_raw(timeout);
+        if woken < 0 {
+            thread::sleep(timeout);
+        }
+        woken > 0
     }
 
     fn each(&self, mut then: impl FnMut(TaskId, &AtomicU64)) {

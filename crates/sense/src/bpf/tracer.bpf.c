@@ -194,6 +194,12 @@ struct {
 	__type(value, struct lender);
 } lenders SEC(".maps");
 
+/* Wakes who looks at the lenders. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} overdrawn SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
