@@ -72,9 +72,16 @@ impl RealTimePriorities {
         partners::untrack(task, turn);
         let known = self.raised().contains(&task);
         if !known {
-            let mut registry = turn.registry.borrow_mut();
-            let entered = registry.ledger.enter(task, &caller.account);
+            let ledger = &mut turn.registry.borrow_mut().ledger;
+            let entered = ledger.enter(task, &caller.account);
             entered.map_err(|error| Fault::OverQuota(error.to_string()))?;
+            // It could use more yet, or lend it, and is not to lose what it gets for that.
+            if let Some((whose, quota)) = ledger.used_up(task)
+                && !ledger.holds(task)
+            {
+                ledger.leave(task);
+                return Err(Fault::OverQuota(whose.used_up(quota)));
+            }
         }
         let given = Given {
             priority,

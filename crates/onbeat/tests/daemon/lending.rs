@@ -159,3 +159,40 @@ fn programs_that_lend_a_little_each_get_no_more_together_than_their_user_may_use
         began.elapsed()
     );
 }
+
+#[test]
+fn clients_of_realtimekit_that_lend_lose_it_and_get_nothing_new_of_what_their_user_has_used_up() {
+    needs_root!();
+    let mut machine = Machine::bus();
+    machine.configure("[quota]\nbandwidth = \"1%\"\n");
+    machine.start();
+    let program = lending(&machine);
+    let mut alice = machine.client(ALICE);
+    let waiting = || {
+        let mut command = machine.command(ALICE, Path::new("prlimit"));
+        command.arg("--rttime=150000:150000").arg(&program);
+        machine.speaker(command.arg("wait"))
+    };
+    let realtime = |waits: &Client, priority| format!("realtime {0} {0} {priority}", waits.id());
+    let honest = waiting();
+    alice.done(&realtime(&honest, 10));
+    // Each lends 5 ms or more, and a second gives 10 ms.
+    let refused = (0..12).find_map(|_| {
+        let mut waits = waiting();
+        let answer = alice.ask(&realtime(&waits, 10));
+        if answer.starts_with("error") {
+            return Some(answer);
+        }
+        let computes = computing(&machine, &program);
+        waits.say(&computes.id().to_string());
+        eventually("the end of its priority", || {
+            is_ordinary(waits.id()).then_some(())
+        });
+        None
+    });
+    let refused = refused.expect("a refusal");
+    let why = ["org.freedesktop.DBus.Error.Failed", "has used up"];
+    assert!(why.iter().all(|why| refused.contains(why)), "{refused}");
+    // What has a priority may have another one.
+    alice.done(&realtime(&honest, 9));
+}
