@@ -62,17 +62,6 @@ fn ln_gamma(mut x: f64) -> f64 {
     (x - 0.5) * x.ln() - x + 0.5 * std::f64::consts::TAU.ln() + series - below.ln()
 }
 
-/// The logarithm of the Bayes factor of these counts of places: of places with shares of their
-/// own, against places that are all as likely.
-pub(super) fn evidence_of(counts: &[u32]) -> f64 {
-    let all: u32 = counts.iter().sum();
-    let prior = MASS / counts.len() as f64;
-    let of_one = |&count: &u32| ln_gamma(prior + f64::from(count)) - ln_gamma(prior);
-    counts.iter().map(of_one).sum::<f64>() - ln_gamma(MASS + f64::from(all))
-        + ln_gamma(MASS)
-        + f64::from(all) * (counts.len() as f64).ln()
-}
-
 impl Fold {
     /// The fraction of `period`, in nanoseconds, that has as much evidence among the wakeups `at`,
     /// as the line through its releases; none if none has most of its beats met. Half of the

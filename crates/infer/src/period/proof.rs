@@ -26,17 +26,15 @@
 //! anywhere (`fold`). A clock's sleeps make up for the length of its jobs, and tell less.
 //!
 //! A thread that waits for another one, which gets its turn at the ticks, is woken just after
-//! these; and timeouts of a few lengths end at one. Where most releases are soon after a tick, a
-//! period of one tick has no proof if few ticks have a release, if another thread has woken most
-//! of them, or if the thread mostly waits for the CPU; and the evidence for a clock of several
-//! ticks is at which of them the releases are.
+//! these; and timeouts of a few lengths end at one. A period of one tick has no proof where most
+//! releases are soon after a tick, and either by another thread or at too few of the ticks.
 
 use onbeat_model::{Instant, Span};
 
 use super::compact::Compact;
 use super::false_alarm::divergence;
 use super::fit::{self, FittedLine};
-use super::fold::{self, Fold, MET};
+use super::fold::{Fold, MET};
 use super::{ALIKE, COARSEST, EXACT_NS, NEARLY_ALL};
 
 /// The odds that a period is right, before its phases are looked at. With 3.1 as many answers of
@@ -89,19 +87,15 @@ impl Claim<'_> {
     /// the phases in the mean over the releases but the first, whose phase is as likely as any.
     /// Whether they are of a rhythm is one question for all of a thread, so they count as one.
     pub(super) fn confidence(&self, fold: &mut Fold) -> Option<f64> {
-        let groups = self.groups();
-        let tick = self.tick(&groups);
-        if tick.is_some_and(|(_, ticks)| ticks == 1) && self.is_the_machines() {
+        if self.is_a_tick() {
             return None;
         }
+        let groups = self.groups();
         let by_sleeps = fold.evidence(&self.sleeps_before(&groups).0, self.line.period);
         let phases = fold.evidence(&groups, self.line.period);
         let follows_its_jobs = by_sleeps.left > phases.left;
-        let of_ticks = tick.filter(|(_, ticks)| *ticks > 1);
-        let in_ticks = of_ticks.map(|tick| self.evidence_in_ticks(&groups, tick));
-        let evidence = in_ticks.map_or(phases.left, |in_ticks| in_ticks.min(phases.left));
         let releases = self.releases(&groups)?;
-        let proved = !follows_its_jobs && self.is_a_clock(&groups, evidence)
+        let proved = !follows_its_jobs && self.is_a_clock(&groups, phases.left)
             || !(follows_its_jobs && self.mostly_waits()) && self.steps_are_alike(&releases)
             || self.sleeps_are_alike(&releases)
             || self.of_work && self.polls_are_in_time(&groups);
@@ -110,40 +104,24 @@ impl Claim<'_> {
         proved.then_some(odds / (1.0 + odds))
     }
 
-    /// The kernel's tick of which the period is a multiple, and how many it is, if most releases
-    /// are soon after one.
-    fn tick(&self, groups: &[f64]) -> Option<(f64, usize)> {
-        TICKS_HZ.map(|hz| 1e9 / hz).into_iter().find_map(|tick| {
-            let ticks = self.line.period / tick;
-            let is_soon = |at: &&f64| (self.origin as f64 + **at) % tick < ALIKE * tick;
-            let are_soon = groups.iter().filter(is_soon).count() * 2 > groups.len();
-            let is_multiple = ticks.round() >= 1.0 && (ticks - ticks.round()).abs() < ALIKE;
-            (is_multiple && are_soon).then_some((tick, ticks.round() as usize))
-        })
-    }
-
-    /// Releases at ticks are the machine's: few ticks have one, or another thread has woken most
-    /// of them, or the thread waits for its turn at the next tick.
-    fn is_the_machines(&self) -> bool {
+    /// Most releases are soon after a tick of this period, and by another thread or at few ticks.
+    fn is_a_tick(&self) -> bool {
+        let ticks = TICKS_HZ.map(|hz| 1e9 / hz);
+        let is_alike = |tick: &&f64| (self.line.period / **tick - 1.0).abs() < ALIKE;
+        let Some(tick) = ticks.iter().find(is_alike) else {
+            return false;
+        };
+        let origin = self.origin as f64 % tick;
+        let mut bursts = self.bursts.iter().map(|b| (self.times(b).0, b)).peekable();
         let releases = self.line.nearest(self.at);
         let beats = releases.last().map_or(0, |last| last.0 - releases[0].0);
         let few = (releases.len() as f64) < MET * beats as f64;
-        let mut bursts = self.bursts.iter().map(|b| (self.times(b).0, b)).peekable();
-        let is_woken = |(_, at): &&(i64, f64)| {
+        let at_a_tick = releases.iter().filter(|(_, at)| {
             while bursts.next_if(|burst| burst.0 < *at).is_some() {}
-            bursts.peek().is_some_and(|burst| burst.1.waker() != 0)
-        };
-        few || self.mostly_waits() || releases.iter().filter(is_woken).count() * 2 > releases.len()
-    }
-
-    /// The evidence for a period of so many ticks, of releases all of which are at ticks: at which
-    /// ones. Where timeouts are of one tick or another, any multiple has them at few phases.
-    fn evidence_in_ticks(&self, groups: &[f64], (tick, ticks): (f64, usize)) -> f64 {
-        let mut counts = vec![0; ticks];
-        for at in groups {
-            counts[((self.origin as f64 + at) / tick) as usize % ticks] += 1;
-        }
-        fold::evidence_of(&counts)
+            let is_woken = bursts.peek().is_some_and(|burst| burst.1.waker() != 0);
+            (few || is_woken) && (origin + at) % tick < ALIKE * tick
+        });
+        at_a_tick.count() as f64 > 0.5 * releases.len() as f64
     }
 
     /// The evidence of the phases is enough for a grid, and lateness does not add up.
