@@ -3,9 +3,10 @@
  * spin: computes for 10 s of CPU time. wait: says "here", and waits for a lock with priority
  * inheritance that the thread whose number it reads has, as it claims. What it has by then lasts
  * for microseconds, and what it takes above that it must wait for, so it hardly does anything.
- * chain: so it does, at the end of a chain of threads that each wait for a lock of the next. late:
- * says "here", and once it has read a line computes for 5 ms each 40 ms until there is another, and
- * says how many ms it took at most.
+ * beat: so it does, and computes for a ms each 20 ms until it is to read. chain: so it does, at
+ * the end of a chain of threads that each wait for a lock of the next. late: says "here", and once
+ * it has read a line computes for 5 ms each 40 ms until there is another, and says how many ms it
+ * took at most.
  */
 #include <linux/futex.h>
 #include <poll.h>
@@ -32,7 +33,8 @@ static void compute(long ns)
 		;
 }
 
-static void beat(void)
+/* Computes for `ns` in each period until it is to read; how long it took at most. */
+static long beat(long ns, long period)
 {
 	struct pollfd end = { .fd = 0, .events = POLLIN };
 	long at = passed(CLOCK_MONOTONIC), most = 0;
@@ -40,16 +42,15 @@ static void beat(void)
 	while (!poll(&end, 1, 0)) {
 		long took, left;
 
-		compute(passed(CLOCK_PROCESS_CPUTIME_ID) + 5000000);
+		compute(passed(CLOCK_PROCESS_CPUTIME_ID) + ns);
 		took = passed(CLOCK_MONOTONIC) - at;
 		most = took > most ? took : most;
-		at += (took / 40000000 + 1) * 40000000;
+		at += (took / period + 1) * period;
 		left = at - passed(CLOCK_MONOTONIC);
 		if (left > 0)
 			usleep(left / 1000);
 	}
-	printf("%ld\n", most / 1000000);
-	fflush(stdout);
+	return most;
 }
 
 #define LINKS 8
@@ -99,10 +100,12 @@ int main(int count, char **arguments)
 		chain();
 	puts("here");
 	fflush(stdout);
+	if (count == 2 && !strcmp(arguments[1], "beat"))
+		beat(1000000, 20000000);
 	if (read(0, line, sizeof(line) - 1) <= 0)
 		return 1;
 	if (count == 2 && !strcmp(arguments[1], "late")) {
-		beat();
+		printf("%ld\n", beat(5000000, 40000000) / 1000000);
 		return 0;
 	}
 	for (const char *digit = line; *digit >= '0' && *digit <= '9'; digit++)
