@@ -11,23 +11,34 @@ use anyhow::Context;
 use onbeat_model::Instant;
 use zbus::blocking::Connection;
 use zbus::names::BusName;
-use zbus::zvariant::Optional;
 
 use super::names;
 use crate::account::Account;
 use crate::call_limit::CallLimit;
 use crate::request::{Client, RequestSender, ServiceRequest};
 
-/// The most calls that a connection may send before its user is known: one and its cancelling, say.
-const FIRST_CALLS: u32 = 8;
+/// How much of a connection's calls waits until its user is known, in bytes: the longest, or one
+/// and its cancelling, say.
+const MOST_WAITING: usize = 4096;
 
 /// A connection, and its account as soon as that is known.
 #[derive(Clone, Debug)]
 pub(super) struct ClientEntry {
     pub(super) client: Arc<Client>,
     pub(super) account: Option<Arc<Account>>,
+    /// Its user, for whom its calls are counted, as soon as the bus has said it.
+    uid: Option<u32>,
     /// Its calls before that.
-    first_calls: u32,
+    waiting: Vec<u8>,
+}
+
+/// What becomes of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Admission {
+    Heard,
+    /// Until the connection's user is known.
+    Waits,
+    TooMany,
 }
 
 #[derive(Debug, Default)]
@@ -48,7 +59,8 @@ impl Clients {
         let new = || ClientEntry {
             client: Arc::new(Client::new(name)),
             account: None,
-            first_calls: 0,
+            uid: None,
+            waiting: Vec::new(),
         };
         then(clients.entry(name.to_owned()).or_insert_with(new))
     }
@@ -61,17 +73,57 @@ impl Clients {
         }
     }
 
-    /// Whether one more call of the connection is heard at `now`: as its user may call, or one of
-    /// its first before that user is known.
-    pub(super) fn admits(&self, name: &str, now: Instant) -> bool {
-        self.with(name, |entry| {
-            let Some(account) = &entry.account else {
-                entry.first_calls = entry.first_calls.saturating_add(1);
-                return entry.first_calls <= FIRST_CALLS;
-            };
-            let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-            calls.admits(account.uid, now)
+    /// What becomes of one more call of the connection at `now`.
+    pub(super) fn admits(&self, name: &str, call: &[u8], now: Instant) -> Admission {
+        self.with(name, |entry| match entry.uid {
+            Some(uid) if entry.waiting.is_empty() => {
+                let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+                if calls.admits(uid, now) {
+                    Admission::Heard
+                } else {
+                    Admission::TooMany
+                }
+            }
+            _ if entry.waiting.len() + call.len() <= MOST_WAITING => {
+                entry.waiting.extend_from_slice(call);
+                Admission::Waits
+            }
+            _ => Admission::TooMany,
         })
+    }
+
+    /// Whether calls of the connection wait for its user to be known.
+    pub(super) fn wait(&self, name: &str) -> bool {
+        let clients = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = clients.get(name);
+        entry.is_some_and(|entry| entry.uid.is_none() && !entry.waiting.is_empty())
+    }
+
+    /// The connection is this user's.
+    pub(super) fn know_user(&self, name: &str, uid: u32) {
+        let mut clients = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = clients.get_mut(name) {
+            entry.uid = Some(uid);
+        }
+    }
+
+    /// Its calls that waited for that.
+    pub(super) fn take_waiting(&self, name: &str) -> Vec<u8> {
+        let mut clients = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = clients.get_mut(name);
+        entry.map_or_else(Vec::new, |entry| std::mem::take(&mut entry.waiting))
+    }
+
+    /// Forgets the connection, which is gone, if no call of it can have been carried out; whether
+    /// that is so.
+    pub(super) fn forget_unserved(&self, name: &str) -> bool {
+        let mut clients = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = clients.get(name);
+        let is_unserved = entry.is_none_or(|entry| entry.account.is_none());
+        if is_unserved && let Some(entry) = clients.remove(name) {
+            entry.client.leave();
+        }
+        is_unserved
     }
 
     /// It is gone; the entry, if there was one.
@@ -90,16 +142,11 @@ pub(super) fn watch(
     clients: Arc<Clients>,
     requests: RequestSender,
 ) -> anyhow::Result<()> {
-    let changes = names::changes(connection).context("cannot watch the bus")?;
+    let losses = names::losses(connection).context("cannot watch the bus")?;
     let watch = move || {
-        for message in changes.flatten() {
+        for message in losses.flatten() {
             let body = message.body();
-            type NameOwnerChange<'a> = (BusName<'a>, Optional<&'a str>, Optional<&'a str>);
-            let Ok((BusName::Unique(name), _, new)) = body.deserialize::<NameOwnerChange<'_>>()
-            else {
-                continue;
-            };
-            if new.is_none()
+            if let Ok((BusName::Unique(name), _, _)) = body.deserialize::<(BusName, &str, &str)>()
                 && let Some(client) = clients.leave(name.as_str())
             {
                 zbus::block_on(requests.tell(ServiceRequest::Left(Arc::clone(&client.name))));

@@ -60,7 +60,7 @@ pub fn serve(
     let subscribers = manager.subscribers();
     let kit = RealtimeKit::new(requests.clone(), callers.clone(), limits.clone());
     let no_bus = "cannot connect to the system bus: is dbus-daemon running?";
-    let (socket, skipped) = socket::connect(&clients).context(no_bus)?;
+    let (socket, skipped, strangers) = socket::connect(&clients).context(no_bus)?;
     let connection = Builder::socket(socket)
         .max_queued(256)
         .serve_at(PATH, manager)
@@ -70,6 +70,7 @@ pub fn serve(
         .build()
         .context(no_bus)?;
     socket::answer(&connection, skipped)?;
+    socket::ask(&connection, strangers)?;
     clients::watch(&connection, Arc::clone(&clients), requests.clone())?;
     manager::tell(&connection, changes, subscribers)?;
     connection

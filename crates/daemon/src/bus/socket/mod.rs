@@ -7,7 +7,8 @@
 //!
 //! The bus passes on any number of calls, and all others' wait behind them. Some are the library's
 //! to answer (`Introspect`, `Ping`), so they are counted here, where all come by; and before the
-//! library reads them, which takes twenty times as long.
+//! library reads them, which takes twenty times as long. A connection's first calls wait here until
+//! the bus has said whose it is: else a new one for each call would pass the count.
 
 mod prepared;
 
@@ -21,7 +22,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use async_channel::{Receiver, Sender};
-use async_io::Async;
+use async_io::{Async, Timer};
 use async_trait::async_trait;
 use futures_lite::future;
 use onbeat_kernel::clock;
@@ -30,10 +31,11 @@ use zbus::address::Transport;
 use zbus::address::transport::UnixSocket;
 use zbus::connection::socket::{BoxedSplit, ReadHalf, Socket, Split};
 use zbus::message::Message;
+use zbus::names::BusName;
 use zbus::zvariant::Endian;
 use zbus::zvariant::serialized::{Context as Encoding, Data};
 
-use super::clients::Clients;
+use super::clients::{Admission, Clients};
 use super::wire::BusError;
 use crate::fault::Fault;
 
@@ -49,14 +51,24 @@ const READ: usize = 16 << 10;
 /// How much is read at a time of what is skipped, in bytes. The longest message of D-Bus has 128
 /// MiB, and is skipped with 2,048 reads.
 const PIECE: usize = 64 << 10;
-/// After this number of calls in a row that are not heard, others have their turn. A third of what
-/// a user may send at once (`BURST`).
+/// After this number of messages in a row that are not heard, others have their turn. A third of
+/// what a user may send at once (`BURST`).
 const UNHEARD_IN_A_ROW: u32 = 64;
+/// After this number in a row, the socket is read again only after a pause once it is empty: most
+/// of what a flood costs is to be woken for each message.
+const FLOOD: u32 = 16;
+const PAUSE: Duration = Duration::from_millis(2);
 /// The number of callers that wait to be told why their call was skipped. Further ones are not
 /// told: a program that sends too many learns it from the first answer.
 const MOST_UNTOLD: usize = 64;
 /// The time between two of these answers. Each costs as much as a call that is heard.
 const BETWEEN_ANSWERS: Duration = Duration::from_millis(5);
+/// The time between two questions to the bus whose a connection is. One user's connections are 256
+/// at a time on a system bus, so that others wait for a second.
+const BETWEEN_QUESTIONS: Duration = Duration::from_millis(4);
+/// The user, to the count, of connections of which the bus does not say it: the system's number for
+/// none.
+const NOBODY: u32 = u32::MAX;
 
 /// The bytes with which each message begins: they tell how long it is.
 const BEGINNING: usize = 16;
@@ -68,9 +80,26 @@ pub(super) struct Skipped {
     bytes: u64,
 }
 
-/// Connects to the system bus, where these are. The second channel has the calls that are skipped,
-/// whose senders are to be told.
-pub(super) fn connect(clients: &Arc<Clients>) -> anyhow::Result<(BoxedSplit, Receiver<Skipped>)> {
+/// The connections whose users are to be asked for.
+#[derive(Debug)]
+pub(super) struct Strangers {
+    clients: Arc<Clients>,
+    names: Receiver<String>,
+    known: Sender<String>,
+}
+
+impl Strangers {
+    fn know(&self, name: String, uid: u32) {
+        self.clients.know_user(&name, uid);
+        let _ = self.known.try_send(name);
+    }
+}
+
+/// Connects to the system bus, where these are. The channel has the calls that are skipped, whose
+/// senders are to be told.
+pub(super) fn connect(
+    clients: &Arc<Clients>,
+) -> anyhow::Result<(BoxedSplit, Receiver<Skipped>, Strangers)> {
     let address = zbus::Address::system()?;
     let Transport::Unix(unix) = address.transport() else {
         anyhow::bail!("{address} is no address of a bus on this machine: name one with unix:path=");
@@ -83,8 +112,35 @@ pub(super) fn connect(clients: &Arc<Clients>) -> anyhow::Result<(BoxedSplit, Rec
     };
     let (read, write) = Async::new(stream?)?.split().take();
     let (told, untold) = async_channel::bounded(MOST_UNTOLD);
-    let read = BoundedRead::new(read, told, Arc::clone(clients));
-    Ok((Split::new(Box::new(read), Box::new(write)), untold))
+    let (read, strangers) = BoundedRead::new(read, told, Arc::clone(clients));
+    let socket: BoxedSplit = Split::new(Box::new(read), Box::new(write));
+    Ok((socket, untold, strangers))
+}
+
+/// Asks the bus whose the connections are that call, from now on, on a thread of its own.
+pub(super) fn ask(
+    connection: &zbus::blocking::Connection,
+    strangers: Strangers,
+) -> anyhow::Result<()> {
+    let bus = zbus::blocking::fdo::DBusProxy::new(connection)?;
+    let ask = move || {
+        while let Ok(name) = strangers.names.recv_blocking() {
+            // One that has left need not be known.
+            if !strangers.clients.wait(&name) {
+                continue;
+            }
+            let user =
+                BusName::try_from(name.as_str()).map(|name| bus.get_connection_unix_user(name));
+            let uid = user.ok().and_then(Result::ok).unwrap_or(NOBODY);
+            strangers.know(name, uid);
+            std::thread::sleep(BETWEEN_QUESTIONS);
+        }
+    };
+    std::thread::Builder::new()
+        .name("bus-users".to_owned())
+        .spawn(ask)
+        .context("cannot start a thread")?;
+    Ok(())
 }
 
 /// Tells those whose calls were skipped, from now on, on a thread of its own.
@@ -124,6 +180,11 @@ struct BoundedRead<R> {
     inner: R,
     told: Sender<Skipped>,
     clients: Arc<Clients>,
+    strangers: Sender<String>,
+    /// Those that are none any more.
+    known: Receiver<String>,
+    /// The last read took all that there was.
+    is_empty: bool,
 }
 
 /// The fields at the beginning of a message.
@@ -141,9 +202,11 @@ struct Beginning {
 const CALL: u8 = 1;
 const ANSWER: u8 = 2;
 const ERROR: u8 = 3;
+const SIGNAL: u8 = 4;
 /// The flag of a call that wants no answer.
 const NO_REPLY_EXPECTED: u8 = 1;
-/// The field of the head that has the caller's name.
+/// The fields of the head that have the name of what is called or told, and the sender's.
+const MEMBER: u8 = 3;
 const SENDER: u8 = 7;
 
 impl Beginning {
@@ -168,9 +231,9 @@ impl Beginning {
         })
     }
 
-    /// The name of the connection that sent the message which begins with `head`; none if it does
-    /// not say. The fields are structures of a number and a value with its type.
-    fn sender<'a>(&self, head: &'a [u8]) -> Option<&'a str> {
+    /// The text in the field `wanted` of the message that begins with `head`; none if it has no
+    /// such field. The fields are structures of a number and a value with its type.
+    fn field<'a>(&self, head: &'a [u8], wanted: u8) -> Option<&'a str> {
         let length = |at| Some(word(head, at, self.endian)? as usize);
         let mut at = BEGINNING;
         loop {
@@ -183,7 +246,7 @@ impl Beginning {
                 b'u' => (at + 7, 0),
                 _ => return None,
             };
-            if number == SENDER {
+            if number == wanted {
                 return std::str::from_utf8(head.get(text..text + bytes)?).ok();
             }
             // Behind a text is a zero.
@@ -205,24 +268,52 @@ impl Beginning {
 }
 
 impl<R: ReadHalf> BoundedRead<R> {
-    fn new(inner: R, told: Sender<Skipped>, clients: Arc<Clients>) -> Self {
-        Self {
+    fn new(inner: R, told: Sender<Skipped>, clients: Arc<Clients>) -> (Self, Strangers) {
+        let (strangers, names) = async_channel::unbounded();
+        let (now_known, known) = async_channel::unbounded();
+        let read = Self {
             inner,
             told,
+            clients: Arc::clone(&clients),
+            strangers,
+            known,
+            is_empty: false,
+        };
+        let strangers = Strangers {
             clients,
-        }
+            names,
+            known: now_known,
+        };
+        (read, strangers)
     }
 
-    /// Whether the call with this `head` is heard.
-    fn hears(&self, message: Beginning, head: &[u8]) -> bool {
-        let Some(sender) = message.sender(head) else {
+    /// Whether the `call` with this `head` is heard now.
+    fn hears(&self, message: Beginning, head: &[u8], call: &[u8]) -> bool {
+        let Some(sender) = message.field(head, SENDER) else {
             return false;
         };
-        let is_heard = self.clients.admits(sender, clock::now());
-        if !is_heard {
-            self.skipped(message, head);
+        let admission = self.clients.admits(sender, call, clock::now());
+        match admission {
+            Admission::Heard => {}
+            Admission::Waits => {
+                let _ = self.strangers.try_send(sender.to_owned());
+            }
+            Admission::TooMany => self.skipped(message, head),
         }
-        is_heard
+        admission == Admission::Heard
+    }
+
+    /// Whether the signal with this `head` and `body` is the bus's that a connection is gone for
+    /// which nothing was done. The library would take longer to read it than it is worth.
+    fn ends_stranger(&self, message: Beginning, head: &[u8], body: &[u8]) -> bool {
+        let name = || {
+            let length = word(body, 0, message.endian)? as usize;
+            std::str::from_utf8(body.get(4..)?.get(..length)?).ok()
+        };
+        message.field(head, SENDER) == Some("org.freedesktop.DBus")
+            && message.field(head, MEMBER) == Some("NameOwnerChanged")
+            && name()
+                .is_some_and(|name| name.starts_with(':') && self.clients.forget_unserved(name))
     }
 
     /// Has the caller told that the call is skipped, if it wants an answer, and not too many wait.
@@ -236,13 +327,30 @@ impl<R: ReadHalf> BoundedRead<R> {
         }
     }
 
+    /// Reads more behind the `bytes`, which begin with a message; or, if a connection's user is
+    /// known by now, puts the calls before them that waited for it.
     async fn read(&mut self, bytes: &mut Vec<u8>, fds: &mut Vec<OwnedFd>) -> io::Result<()> {
         let place = bytes.len();
         bytes.resize(place + READ, 0);
         let rest = bytes.get_mut(place..).unwrap_or_default();
-        let read = self.inner.recvmsg(rest).await;
+        let known = async {
+            match self.known.recv().await {
+                Ok(name) => Err(name),
+                Err(_) => future::pending().await,
+            }
+        };
+        let inner = &mut self.inner;
+        let read = match future::or(known, async { Ok(inner.recvmsg(rest).await) }).await {
+            Ok(read) => read,
+            Err(name) => {
+                bytes.truncate(place);
+                bytes.splice(0..0, self.clients.take_waiting(&name));
+                return Ok(());
+            }
+        };
         bytes.truncate(place + read.as_ref().map_or(0, |(read, _)| *read));
         let (read, with) = read?;
+        self.is_empty = read < READ;
         fds.extend(with);
         if read == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -322,8 +430,12 @@ impl<R: ReadHalf> ReadHalf for BoundedRead<R> {
     ) -> zbus::Result<Message> {
         let mut unheard = 0;
         loop {
-            while already.len() < BEGINNING {
+            if already.len() < BEGINNING {
+                if self.is_empty && self.known.is_empty() && unheard >= FLOOD {
+                    Timer::after(PAUSE).await;
+                }
                 self.read(already, fds).await?;
+                continue;
             }
             let Some(message) = Beginning::read(already) else {
                 return self.inner.receive_message(number, already, fds).await;
@@ -334,14 +446,20 @@ impl<R: ReadHalf> ReadHalf for BoundedRead<R> {
                 self.skip(already.drain(..known).collect(), message).await?;
                 continue;
             }
-            if message.kind != CALL {
+            if ![CALL, SIGNAL].contains(&message.kind) {
                 return self.inner.receive_message(number, already, fds).await;
             }
-            while already.len() < bytes {
+            if already.len() < bytes {
                 self.read(already, fds).await?;
+                continue;
             }
-            let head = usize::try_from(message.head).unwrap_or(bytes);
-            if self.hears(message, &already[..head]) {
+            let whole = &already[..bytes];
+            let (head, body) = whole.split_at(usize::try_from(message.head).unwrap_or(bytes));
+            let is_heard = match message.kind {
+                CALL => self.hears(message, head, whole),
+                _ => !self.ends_stranger(message, head, body),
+            };
+            if is_heard {
                 return self.inner.receive_message(number, already, fds).await;
             }
             already.drain(..bytes);

@@ -7,16 +7,21 @@ use std::sync::Arc;
 
 use async_channel::Receiver;
 use async_trait::async_trait;
+use futures_lite::future;
 use zbus::connection::socket::ReadHalf;
 
-use super::super::clients::Clients;
-use super::{BoundedRead, MOST_UNTOLD, Skipped};
+use super::{BoundedRead, MOST_UNTOLD, Skipped, Strangers};
+
+/// The user of all connections.
+pub(super) const USER: u32 = 1000;
 
 /// Gives at most `piece` of its bytes at a time.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) bytes: VecDeque<u8>,
     piece: usize,
+    /// Those whose users the bus tells, if it does.
+    pub(super) strangers: Option<Strangers>,
     /// The largest buffer that was to be filled.
     pub(super) widest: usize,
 }
@@ -25,6 +30,15 @@ pub(super) struct Prepared {
 impl ReadHalf for Prepared {
     async fn recvmsg(&mut self, buffer: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
         self.widest = buffer.len().max(self.widest);
+        if let Some(strangers) = &self.strangers
+            && !strangers.names.is_empty()
+        {
+            while let Ok(name) = strangers.names.try_recv() {
+                strangers.know(name, USER);
+            }
+            // The socket has the next turn.
+            future::yield_now().await;
+        }
         let count = buffer.len().min(self.bytes.len()).min(self.piece);
         for (place, byte) in buffer.iter_mut().zip(self.bytes.drain(..count)) {
             *place = byte;
@@ -41,11 +55,13 @@ pub(super) fn socket(
     let inner = Prepared {
         bytes,
         piece,
+        strangers: None,
         widest: 0,
     };
     let (told, untold) = async_channel::bounded(MOST_UNTOLD);
-    let clients = Arc::new(Clients::default());
-    (BoundedRead::new(inner, told, clients), untold)
+    let (mut socket, strangers) = BoundedRead::new(inner, told, Arc::default());
+    socket.inner.strangers = Some(strangers);
+    (socket, untold)
 }
 
 /// The result of a connection's reading of bytes.
@@ -57,10 +73,14 @@ pub struct Heard {
     pub skipped: Vec<u64>,
 }
 
-/// Has the service's connection read these bytes, at most `piece` at a time.
+/// Has the service's connection read these bytes, at most `piece` at a time, before the bus says of
+/// any but ":1.7" whose it is.
 #[must_use]
 pub fn heard_in(bytes: &[u8], piece: usize) -> Heard {
     let (mut socket, skipped) = socket(bytes.iter().copied().collect(), piece.max(1));
+    socket.inner.strangers = None;
+    socket.clients.enter(":1.7");
+    socket.clients.know_user(":1.7", USER);
     let mut heard = Heard::default();
     let mut already = Vec::new();
     while let Ok(message) = zbus::block_on(socket.receive_message(1, &mut already, &mut Vec::new()))

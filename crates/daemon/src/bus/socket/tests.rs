@@ -5,7 +5,7 @@ use zbus::zvariant::Value;
 
 use crate::account::Account;
 
-use super::prepared::Prepared;
+use super::prepared::{Prepared, USER};
 use super::*;
 
 fn call<B: serde::Serialize + zbus::zvariant::DynamicType>(member: &str, body: &B) -> Message {
@@ -131,20 +131,14 @@ fn calls_are_heard_as_often_as_their_user_may_call_whatever_they_call() {
     ];
     let all: Vec<&Message> = all.iter().flat_map(|call| vec![call; 1000]).collect();
     let (mut socket, skipped) = socket(&all);
-    let alice = Arc::new(Account::of_no_group(1000));
-    for name in [":1.7", ":1.8", ":1.9"] {
+    // The bus does not say whose the third is.
+    socket.inner.strangers = None;
+    for name in [":1.7", ":1.8"] {
         socket.clients.enter(name);
+        socket.clients.know_user(name, USER);
     }
-    socket.clients.know(":1.7", &alice);
-    socket.clients.know(":1.8", &alice);
-    let mut heard = Vec::new();
-    let mut already = Vec::new();
-    while let Ok(message) = next(&mut socket, &mut already) {
-        heard.push(message.header().sender().unwrap().to_string());
-    }
-    let unknown = heard.iter().filter(|sender| *sender == ":1.9").count();
-    assert_eq!(unknown, 8, "its user is not known");
-    heard.retain(|sender| sender != ":1.9");
+    let heard = all_senders(&mut socket);
+    assert!(!heard.contains(&":1.9".to_owned()), "its user is not known");
     // All of the user's connections together: 200, and 100 for each second that this took.
     assert!((200..1000).contains(&heard.len()), "{}", heard.len());
     assert_eq!(
@@ -152,6 +146,75 @@ fn calls_are_heard_as_often_as_their_user_may_call_whatever_they_call() {
         MOST_UNTOLD,
         "they are told, but not without end"
     );
+}
+
+/// The senders of all calls that are heard.
+fn all_senders(socket: &mut BoundedRead<Prepared>) -> Vec<String> {
+    let mut already = Vec::new();
+    let heard = std::iter::from_fn(|| next(socket, &mut already).ok());
+    let sender = |message: Message| message.header().sender().unwrap().to_string();
+    heard.map(sender).collect()
+}
+
+#[test]
+fn a_user_with_a_connection_for_each_call_is_heard_no_more_often() {
+    let call = |number: u32| {
+        let call = Message::method_call("/org/onbeat/Manager1", "List").unwrap();
+        call.sender(format!(":1.{number}"))
+            .unwrap()
+            .build(&())
+            .unwrap()
+    };
+    let calls: Vec<Message> = (0..1000).map(call).collect();
+    let (mut socket, skipped) = socket(&calls.iter().collect::<Vec<_>>());
+    let heard = all_senders(&mut socket);
+    assert!((200..1000).contains(&heard.len()), "{}", heard.len());
+    assert_eq!(skipped.len(), MOST_UNTOLD);
+}
+
+#[test]
+fn calls_that_wait_are_heard_before_later_ones_of_their_connection() {
+    let calls: Vec<Message> = (0..150)
+        .map(|number| call("Track", &(number, options(0))))
+        .collect();
+    let (mut socket, _skipped) = socket(&calls.iter().collect::<Vec<_>>());
+    let mut already = Vec::new();
+    let heard = std::iter::from_fn(|| next(&mut socket, &mut already).ok());
+    let serial = |message: &Message| message.primary_header().serial_num();
+    let heard: Vec<_> = heard.map(|message| serial(&message)).collect();
+    assert_eq!(heard, calls.iter().map(serial).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_end_of_a_connection_is_told_if_something_was_done_for_it() {
+    let signal = |from: &'static str, member: &'static str, name: &str| {
+        let signal =
+            Message::signal("/org/freedesktop/DBus", "org.freedesktop.DBus", member).unwrap();
+        signal
+            .sender(from)
+            .unwrap()
+            .build(&(name, name, ""))
+            .unwrap()
+    };
+    let bus = "org.freedesktop.DBus";
+    let ends = [":1.6", ":1.7", ":1.8"].map(|name| signal(bus, "NameOwnerChanged", name));
+    let others = [
+        signal(":1.9", "NameOwnerChanged", ":1.6"),
+        signal(bus, "NameLost", ":1.6"),
+        signal(bus, "NameOwnerChanged", "org.freedesktop.PolicyKit1"),
+    ];
+    let (mut socket, _) = socket(&ends.iter().chain(&others).collect::<Vec<_>>());
+    let unserved = socket.clients.enter(":1.7").client;
+    socket.clients.enter(":1.8");
+    let alice = Arc::new(Account::of_no_group(USER));
+    socket.clients.know(":1.8", &alice);
+    let mut already = Vec::new();
+    let heard = std::iter::from_fn(|| next(&mut socket, &mut already).ok());
+    let serial = |message: &Message| message.primary_header().serial_num();
+    let heard: Vec<_> = heard.map(|message| serial(&message)).collect();
+    let told = ends[2..].iter().chain(&others);
+    assert_eq!(heard, told.map(serial).collect::<Vec<_>>());
+    assert!(unserved.is_gone());
 }
 
 /// The library would give the connection up at a name that is none.
@@ -165,10 +228,17 @@ fn a_call_that_is_not_heard_is_not_given_to_the_library() {
     let mut beyond = flood.data().to_vec();
     let name = beyond.windows(4).position(|part| part == b"List").unwrap();
     beyond[name] = b'?';
-    let heard = [flood.data().to_vec().repeat(8), other.data().to_vec()];
-    let bytes = [&*heard[0], &*beyond.repeat(100), &*heard[1]].concat();
-    let heard = heard_in(&bytes, 1000);
-    assert_eq!((heard.messages.len(), heard.skipped.len()), (9, 64));
+    let bytes = [&*beyond.repeat(100), other.data()].concat();
+    let (mut socket, skipped) = prepared::socket(bytes.into(), 1000);
+    socket.clients.enter(":1.7");
+    socket.clients.know_user(":1.7", USER + 1);
+    let flood = flood.data();
+    socket.clients.admits(":1.7", flood, clock::now());
+    let mut calls = socket.clients.calls.lock().unwrap();
+    calls.charge(USER + 1, u64::MAX);
+    drop(calls);
+    assert_eq!(all_senders(&mut socket), [":1.8"]);
+    assert_eq!(skipped.len(), MOST_UNTOLD);
 }
 
 #[test]
