@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use futures_lite::future;
 use onbeat_sense::bpf::Waker;
@@ -12,8 +13,10 @@ use super::*;
 use crate::request::ServiceRequest;
 
 /// Stands for the bus: it knows the connection the first time that it is asked, and then no more.
+/// It answers nothing before it has been asked this often.
 #[derive(Debug)]
 struct Bus {
+    questions: u32,
     asked: AtomicU32,
     uid: u32,
     then: Then,
@@ -32,7 +35,11 @@ impl Bus {
         &self,
         _name: String,
     ) -> fdo::Result<HashMap<&'static str, Value<'static>>> {
-        match (self.asked.fetch_add(1, Ordering::SeqCst), self.then) {
+        let earlier = self.asked.fetch_add(1, Ordering::SeqCst);
+        while self.asked.load(Ordering::SeqCst) < self.questions {
+            async_io::Timer::after(Duration::from_millis(1)).await;
+        }
+        match (earlier, self.then) {
             (0, _) => Ok(HashMap::from([("UnixUserID", Value::from(self.uid))])),
             (_, Then::Gone) => Err(fdo::Error::NameHasNoOwner("it left".to_owned())),
             (_, Then::NotNow) => Err(fdo::Error::LimitsExceeded("ask again".to_owned())),
@@ -41,9 +48,10 @@ impl Bus {
 }
 
 /// Two ends of a connection, to a bus and of a client.
-async fn connected(uid: u32, then: Then) -> (Connection, Connection) {
+async fn connected(questions: u32, uid: u32, then: Then) -> (Connection, Connection) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let bus = Bus {
+        questions,
         asked: AtomicU32::default(),
         uid,
         then,
@@ -69,7 +77,7 @@ fn call() -> Message {
 /// Two calls of one connection, looked at at the same time; whether what it holds is given back
 /// then, and whether its leaving is told later.
 async fn two_calls(then: Then) -> (bool, bool) {
-    let (_server, connection) = connected(5, then).await;
+    let (_server, connection) = connected(2, 5, then).await;
     let (sender, requests) = RequestSender::new(Waker::new().unwrap());
     let clients = Arc::<Clients>::default();
     let callers = Callers::new(Arc::clone(&clients), sender, LimitsInForce::default());
@@ -87,7 +95,7 @@ async fn two_calls(then: Then) -> (bool, bool) {
 #[test]
 fn a_caller_whose_number_has_no_account_is_turned_away() {
     let fault_of = async |uid| {
-        let (_server, connection) = connected(uid, Then::Gone).await;
+        let (_server, connection) = connected(1, uid, Then::Gone).await;
         let (sender, _requests) = RequestSender::new(Waker::new().unwrap());
         let clients = Arc::<Clients>::default();
         let callers = Callers::new(Arc::clone(&clients), sender, LimitsInForce::default());
