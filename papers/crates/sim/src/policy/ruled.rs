@@ -113,7 +113,7 @@ impl<S: Structures> Ruled<S> {
         if called_for.is_some() {
             return called_for;
         }
-        let mut task = self.tasks[task?].clone();
+        let mut task = self.tasks[task?];
         self.rules.charge(&mut task, now.since(charged_to), now);
         Some(self.rules.key(&task, now))
     }
