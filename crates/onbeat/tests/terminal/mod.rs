@@ -76,7 +76,6 @@ impl Terminal {
         self.process.signal(signal);
     }
 
-    #[allow(dead_code, reason = "the service's tests close none")]
     /// Closes the terminal, and waits for the program's end.
     pub(crate) fn closes(self) -> ExitStatus {
         let Self {
