@@ -37,7 +37,7 @@ pub(crate) struct RunHistory {
     counted: Option<Receiver<Job>>,
 }
 
-/// The history of one thread, as `--report` writes it; `docs/formats.md` describes it.
+/// The history of one thread, as `--report` writes it; `docs/report.md` describes it.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct ThreadHistory {
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! The input from a report: `docs/formats.md` lists the fields. Fields that an earlier onbeat did
+//! The input from a report: `docs/report.md` lists the fields. Fields that an earlier onbeat did
 //! not write may be missing.
 
 use onbeat_control::{Application, ThreadReport, What};

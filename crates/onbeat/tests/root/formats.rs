@@ -1,4 +1,4 @@
-//! `docs/formats.md` lists exactly the fields of `--report` and `--log`.
+//! `docs/formats.md` and `docs/report.md` list exactly the fields of `--report` and `--log`.
 
 use std::fs;
 use std::process::{Command, Stdio};

@@ -2,7 +2,7 @@
 //!
 //! What a file is is told by what is in it and never by its name: text of ftrace, perf or
 //! babeltrace2, that text in a page or in JSON, a trace of Perfetto, comma-separated times, or
-//! onbeat's own recording ([`Writer`]); each plain or compressed with gzip. `docs/formats.md`
+//! onbeat's own recording ([`Writer`]); each plain or compressed with gzip. `docs/recording.md`
 //! describes them.
 //!
 //! A file is untrusted: whatever it holds, the answer is a [`Recording`] or a [`ReadError`] that
