@@ -41,10 +41,8 @@ impl Account {
         let mut all: BTreeSet<u32> = groups.iter().copied().collect();
         all.extend(groups_of(uid, 64));
         Self {
-            uid,
-            is_exempt: uid == 0,
-            allotment: None,
             groups: all,
+            ..Self::of_no_group(uid)
         }
     }
 
@@ -61,12 +59,10 @@ impl Account {
 
     /// The user `uid`, for tasks that an administrator's rule names.
     #[must_use]
-    pub const fn named_by_a_rule(uid: u32) -> Self {
+    pub fn named_by_a_rule(uid: u32) -> Self {
         Self {
-            uid,
             is_exempt: true,
-            allotment: None,
-            groups: BTreeSet::new(),
+            ..Self::of_no_group(uid)
         }
     }
 

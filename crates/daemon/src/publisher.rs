@@ -5,14 +5,43 @@ use std::collections::{BTreeSet, VecDeque};
 use async_channel::Sender;
 use onbeat_control::{Controller, Decision, Entry, ThreadReport, What, Why};
 use onbeat_metrics::Metrics;
-use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Task, TaskId};
+use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Span, Task, TaskId};
 
 use crate::account::Account;
 use crate::line_limit::LineLimit;
-use crate::monitor::Figures;
+use crate::quota::Quota;
 use crate::quota_actuator::{QuotaActuator, Reniced};
 use crate::registry::SharedRegistry;
 use crate::target::Status;
+
+/// How much there is of everything.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// Threads that are tracked or reserved for.
+    pub threads: u64,
+    /// Threads that hold a reservation.
+    pub reserved: u64,
+    /// The bandwidth that they hold together.
+    pub bandwidth: Bandwidth,
+    /// The most that all may hold together.
+    pub total: Bandwidth,
+    /// The number of holders: connections and rules.
+    pub holders: u64,
+    /// Threads that were one too many for their owner.
+    pub turned_away: u64,
+    /// Changes made since the start.
+    pub changes: u64,
+    /// Refusals since the start.
+    pub refusals: u64,
+    /// The other programs on this machine that change the scheduling of tasks.
+    pub others: Vec<&'static str>,
+    /// For how long the service has been running.
+    pub uptime: Span,
+    /// The caller's own quota, if he is under one.
+    pub quota: Option<Quota>,
+    /// The caller's charges.
+    pub charged: (Bandwidth, u32),
+}
 
 /// The changes of one user's tasks that are written in that time. 64 tasks may each change four
 /// times, and forty users do not come near what journald takes of a service (10,000 lines in 30 s).

@@ -11,7 +11,7 @@ use onbeat_sense::bpf::Waker;
 
 use crate::account::Account;
 use crate::fault::Fault;
-use crate::monitor::Figures;
+use crate::publisher::Figures;
 use crate::target::Target;
 
 /// The most requests that wait for the loop. Further ones are refused. 16 turns of `IN_A_TURN`.

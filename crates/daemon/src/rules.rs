@@ -33,7 +33,7 @@ impl Default for Rules {
 }
 
 /// One rule. All that it names must match.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rule {
     /// Its name in the log.
     pub name: Arc<str>,
@@ -159,17 +159,7 @@ mod tests {
     fn rule() -> Rule {
         Rule {
             name: "test".into(),
-            program: None,
-            unit: None,
-            cgroup: None,
-            container: None,
-            user: None,
-            but_root: false,
-            threads: Vec::new(),
-            children: false,
-            treatment: Treatment::default(),
-            bandwidth: None,
-            adopt: false,
+            ..Rule::default()
         }
     }
 

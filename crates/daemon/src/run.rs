@@ -1,7 +1,7 @@
 //! The service from its start to its end.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -25,7 +25,7 @@ use crate::filtered_sensor::FilteredSensor;
 use crate::ledger::Ledger;
 use crate::logs;
 use crate::publisher::Publisher;
-use crate::quota::Quotas;
+use crate::quota::{Quotas, SEATS, users_at};
 use crate::quota_actuator::QuotaActuator;
 use crate::registry::{Registry, SharedRegistry};
 use crate::reload::Reload;
@@ -157,7 +157,7 @@ pub fn run(
     );
     let mut watchdog = Watchdog::new();
     watchdog::ready();
-    let (mut given, mut looked) = (given, sensor.now());
+    let (mut given, mut looked) = (given, onbeat_model::Instant::ZERO);
     let outcome = drive(&mut sensor, &mut controller, |sensor, controller| {
         watchdog.turned(sensor.now());
         let asked = service.take_reloads();
@@ -166,6 +166,8 @@ pub fn run(
         }
         if sensor.now().since(looked) >= config.rules.scan {
             looked = sensor.now();
+            let seated = users_at(Path::new(SEATS));
+            registry.borrow_mut().ledger.set_seated(seated, looked);
             let before = std::mem::replace(&mut given, options.sources.given_now());
             if before != given {
                 reload.want(Vec::new());

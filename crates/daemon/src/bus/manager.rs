@@ -15,8 +15,8 @@ use super::names::NAME;
 use super::polkit::Action;
 use super::wire::{BusError, Properties, Times, body, children, counted, described, summed};
 use crate::fault::Fault;
-use crate::monitor::Figures;
 use crate::publisher::Change;
+use crate::publisher::Figures;
 use crate::request::{About, Caller, RequestSender, ServiceRequest};
 
 /// The most connections of one user that are told of changes. A person has a few clients, such as

@@ -9,8 +9,8 @@ use zbus::zvariant::serialized::{Context as Encoding, Data};
 use zbus::zvariant::{Endian, OwnedValue};
 
 use crate::fault::Fault;
-use crate::monitor::Figures;
 use crate::publisher::Change;
+use crate::publisher::Figures;
 
 /// Runtime, deadline and period in nanoseconds; three zeroes are no reservation.
 pub(super) type Times = (u64, u64, u64);

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use onbeat_control::Treatment;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
@@ -69,6 +68,7 @@ struct AllQuotas {
     shortest_deadline: Option<Time>,
     shortest_runtime: Option<Time>,
     longest_runtime: Option<Time>,
+    seat: Option<Share>,
     #[serde(default)]
     user: BTreeMap<Spanned<String>, OneQuota>,
     #[serde(default)]
@@ -112,35 +112,9 @@ struct Realtimekit {
     without_polkit: Option<bool>,
 }
 
-/// `[[rule]]`: its name, the processes for which it holds, and how these are served.
-#[derive(Clone, Debug, Default)]
-pub(super) struct RuleTable {
-    name: Option<String>,
-    matched: Matched,
-    served: ServedKeys,
-}
-
-/// The keys of a rule that name processes and threads.
-#[derive(Clone, Debug, Default)]
-struct Matched {
-    program: Option<String>,
-    unit: Option<String>,
-    cgroup: Option<String>,
-    container: Option<String>,
-    user: Option<String>,
-    threads: Vec<String>,
-    children: bool,
-}
-
-/// The keys of a rule that say what its threads get.
-#[derive(Clone, Debug, Default)]
-struct ServedKeys {
-    adopt: bool,
-    weight: Option<f64>,
-    cap: Option<Share>,
-    bandwidth: Option<Share>,
-    predictor: Option<PredictorName>,
-}
+/// `[[rule]]`, not yet looked at as a whole.
+#[derive(Clone, Debug)]
+pub(super) struct RuleTable(Rule);
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(field_identifier, rename_all = "kebab-case")]
@@ -173,30 +147,31 @@ impl<'de> Deserialize<'de> for RuleTable {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut keys: A) -> Result<RuleTable, A::Error> {
-                let mut rule = RuleTable::default();
-                let RuleTable {
-                    name,
-                    matched,
-                    served,
-                } = &mut rule;
+                let mut rule = Rule::default();
                 while let Some(key) = keys.next_key()? {
                     match key {
-                        RuleKey::Name => *name = keys.next_value()?,
-                        RuleKey::Program => matched.program = keys.next_value()?,
-                        RuleKey::Unit => matched.unit = keys.next_value()?,
-                        RuleKey::Cgroup => matched.cgroup = keys.next_value()?,
-                        RuleKey::Container => matched.container = keys.next_value()?,
-                        RuleKey::User => matched.user = keys.next_value()?,
-                        RuleKey::Threads => matched.threads = keys.next_value()?,
-                        RuleKey::Children => matched.children = keys.next_value()?,
-                        RuleKey::Adopt => served.adopt = keys.next_value()?,
-                        RuleKey::Weight => served.weight = keys.next_value()?,
-                        RuleKey::Cap => served.cap = keys.next_value()?,
-                        RuleKey::Bandwidth => served.bandwidth = keys.next_value()?,
-                        RuleKey::Predictor => served.predictor = keys.next_value()?,
+                        RuleKey::Name => rule.name = keys.next_value::<String>()?.into(),
+                        RuleKey::Program => rule.program = Some(keys.next_value()?),
+                        RuleKey::Unit => rule.unit = Some(keys.next_value()?),
+                        RuleKey::Cgroup => rule.cgroup = Some(keys.next_value()?),
+                        RuleKey::Container => rule.container = Some(keys.next_value()?),
+                        RuleKey::User => rule.user = Some(keys.next_value()?),
+                        RuleKey::Threads => rule.threads = keys.next_value()?,
+                        RuleKey::Children => rule.children = keys.next_value()?,
+                        RuleKey::Adopt => rule.adopt = keys.next_value()?,
+                        RuleKey::Weight => rule.treatment.weight = keys.next_value()?,
+                        RuleKey::Cap => {
+                            rule.treatment.cap = Some(keys.next_value::<Share>()?.0);
+                        }
+                        RuleKey::Bandwidth => {
+                            rule.bandwidth = Some(keys.next_value::<Share>()?.0);
+                        }
+                        RuleKey::Predictor => {
+                            rule.treatment.predictor = Some(keys.next_value::<PredictorName>()?.0);
+                        }
                     }
                 }
-                Ok(rule)
+                Ok(RuleTable(rule))
             }
         }
 
@@ -249,6 +224,7 @@ impl AllQuotas {
             longest_runtime: self.longest_runtime,
         };
         config.quota = default.over(config.quota);
+        config.seat = self.seat.map_or(config.seat, |share| share.0);
         let whole = config.quota;
         let read = |(name, quota): (Spanned<String>, OneQuota)| {
             (at(name.span().start), name.into_inner(), quota.over(whole))
@@ -286,50 +262,27 @@ impl Realtimekit {
 }
 
 impl RuleTable {
+    /// The rule; one without a name is called `name`.
     pub(super) fn read(self, name: String, place: &Place) -> Result<Rule, ConfigError> {
-        let Self {
-            name: own_name,
-            matched,
-            served,
-        } = self;
-        let named = [
-            &matched.program,
-            &matched.unit,
-            &matched.cgroup,
-            &matched.container,
-        ];
+        let mut rule = self.0;
+        let named = [&rule.program, &rule.unit, &rule.cgroup, &rule.container];
         if named.iter().all(|name| name.is_none()) {
             return Err(place.wrong(
                 "a rule that names nothing would hold for everything: write program, unit, cgroup or container"
                     .to_owned(),
             ));
         }
-        if matched.children && !matched.threads.is_empty() {
+        if rule.children && !rule.threads.is_empty() {
             return Err(place.wrong(
                 "the processes that a thread starts are not known: write threads or children, not both".to_owned(),
             ));
         }
-        let weight = served.weight.unwrap_or(1.0);
-        if !(weight > 0.0 && weight <= 1e6) {
+        if !(rule.treatment.weight > 0.0 && rule.treatment.weight <= 1e6) {
             return Err(place.wrong("write a weight above 0, as in 2.5".to_owned()));
         }
-        Ok(Rule {
-            name: own_name.unwrap_or(name).into(),
-            program: matched.program,
-            unit: matched.unit,
-            cgroup: matched.cgroup,
-            container: matched.container,
-            user: matched.user,
-            but_root: false,
-            threads: matched.threads,
-            children: matched.children,
-            treatment: Treatment {
-                weight,
-                cap: served.cap.map(|share| share.0),
-                predictor: served.predictor.map(|predictor| predictor.0),
-            },
-            bandwidth: served.bandwidth.map(|share| share.0),
-            adopt: served.adopt,
-        })
+        if rule.name.is_empty() {
+            rule.name = name.into();
+        }
+        Ok(rule)
     }
 }

@@ -1,6 +1,6 @@
 //! Everything that is configured.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use onbeat_kernel::cpus::online;
 use onbeat_model::Bandwidth;
@@ -19,6 +19,8 @@ pub struct Config {
     pub budgets: Budgets,
     /// Quotas, as far as they need no look at the database of users.
     pub(super) quota: Quota,
+    /// The share of all CPUs that one who sits at the machine has instead.
+    pub(super) seat: Bandwidth,
     pub(super) users: Vec<(Place, String, Quota)>,
     pub(super) groups: Vec<(Place, String, Quota)>,
     /// The limits of RealtimeKit's clients; none if they are not served.
@@ -37,6 +39,7 @@ impl Default for Config {
         Self {
             budgets: Budgets::default(),
             quota: Quota::default(),
+            seat: Bandwidth::from_cpus(0.5),
             users: Vec::new(),
             groups: Vec::new(),
             realtimekit: Some(PriorityLimits::default()),
@@ -86,11 +89,14 @@ impl Config {
                     })
                     .collect::<Result<HashMap<u32, Quota>, ConfigError>>()
             };
+        let cpus = online().map(|cpus| cpus.len() as f64);
         Ok(Quotas {
             default: self.quota,
+            seat: self.quota.at_seat(self.seat, cpus.unwrap_or(1.0)),
+            seated: BTreeSet::new(),
             users: look_up(&self.users, "user", account::user_named)?,
             groups: look_up(&self.groups, "group", account::group_named)?,
-            all: online().map(|cpus| Bandwidth::from_cpus(cpus.len() as f64 * self.budgets.total)),
+            all: cpus.map(|cpus| Bandwidth::from_cpus(cpus * self.budgets.total)),
         })
     }
 }

@@ -21,6 +21,7 @@ fn nothing_written_is_the_default_and_what_is_written_counts() {
         [quota]
         bandwidth = "150%"
         tasks = 7
+        seat = "10000%"
         [quota.user.root]
         shortest-period = "5ms"
         longest-runtime = "20ms"
@@ -42,6 +43,13 @@ fn nothing_written_is_the_default_and_what_is_written_counts() {
     );
     let quotas = config.quotas().unwrap();
     assert_eq!(quotas.default.bandwidth, Bandwidth::from_cpus(1.5));
+    let cpus = quotas.seat.bandwidth.as_cpus() / 100.0;
+    assert!(cpus >= 1.0 && cpus.fract() == 0.0, "{cpus}");
+    assert_eq!(quotas.seat.longest_runtime, Span::from_ms(100).scale(cpus));
+    assert_eq!(
+        quotas.default.at_seat(Bandwidth::from_cpus(0.5), 2.0),
+        quotas.default
+    );
     let root = quotas.users.get(&0).unwrap();
     assert_eq!((root.tasks, root.shortest_period), (7, Span::from_ms(5)));
     assert_eq!(root.longest_runtime, Span::from_ms(20));

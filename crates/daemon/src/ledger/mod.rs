@@ -105,10 +105,23 @@ impl Ledger {
         &self.quotas
     }
 
-    /// Other quotas from now on. Charges stay, even if they are more than is now allowed: nothing
-    /// is added to it then.
+    /// Other quotas from now on, for the same who sit at the machine. Charges stay, even if they
+    /// are more than is now allowed: nothing is added to it then.
     pub fn set_quotas(&mut self, quotas: Quotas) {
-        self.quotas = quotas;
+        let seated = std::mem::take(&mut self.quotas.seated);
+        self.quotas = Quotas { seated, ..quotas };
+    }
+
+    /// These users sit at the machine from `now` on. A bucket grows, and is not filled by that, so
+    /// that nothing is gained by coming and going.
+    pub fn set_seated(&mut self, seated: BTreeSet<u32>, now: Instant) {
+        for &uid in seated.difference(&self.quotas.seated) {
+            if let Some(quota) = self.quotas.of_user(uid) {
+                let full = Spending::new(quota.bandwidth, now);
+                self.spending.entry(Whose::User(uid)).or_insert(full);
+            }
+        }
+        self.quotas.seated = seated;
     }
 
     /// Enters `task` of `account` for one more reason. The first one counts it.

@@ -155,7 +155,7 @@ proptest! {
             default: quota(500, 4),
             users: HashMap::from([(1002, quota(900, 6))]),
             groups: HashMap::from([(29, quota(700, 5)), (30, quota(100, 1))]),
-            all: None,
+            ..Quotas::default()
         };
         let people = [account(1000, &[29]), account(1001, &[29, 30]), account(1002, &[7]), account(1000, &[])];
         let mut ledger = Ledger::new(quotas.clone());
@@ -482,4 +482,45 @@ fn all_boosts_end_while_all_users_together_have_used_too_much() {
     assert!(is_over.is_some_and(|turn| turn * 10 >= 900), "{is_over:?}");
     let tasks = ledger.take_to_reconsider();
     assert_eq!(tasks.len(), 4, "{tasks:?}");
+}
+
+#[test]
+fn who_sits_at_the_machine_has_a_share_of_all_of_it_and_gains_nothing_by_coming_and_going() {
+    let mut ledger = Ledger::new(Quotas {
+        default: quota(500, 9),
+        seat: quota(2000, 9),
+        ..Quotas::default()
+    });
+    let (alice, seated) = (account(1000, &[]), BTreeSet::from([1000]));
+    for tid in [1, 2] {
+        ledger.enter(task(tid), &alice).unwrap();
+    }
+    assert!(ledger.admits(task(1), of(501)).is_err());
+    ledger.set_seated(seated.clone(), at(0));
+    ledger.admits(task(1), of(900)).unwrap();
+    ledger.charge(task(1), Some(of(900)));
+    // Quotas that are read again do not say who sits there.
+    ledger.set_quotas(ledger.quotas().clone());
+    ledger.admits(task(2), of(900)).unwrap();
+    ledger.set_seated(BTreeSet::new(), at(0));
+    assert_eq!(ledger.charged_to(1000).0, of(900).bandwidth());
+    assert!(ledger.admits(task(2), of(100)).is_err());
+    ledger.charge(task(1), None);
+    // She sits there in every second millisecond, and uses all that she may then.
+    ledger.set_boosted(task(1), true);
+    let mut all = Span::ZERO;
+    for now in 0..4000 {
+        let is_there = now % 2 == 0;
+        ledger.set_seated(
+            seated.iter().copied().filter(|_| is_there).collect(),
+            at(now),
+        );
+        ledger.refill(at(now));
+        if is_there && ledger.unboosted_until(task(1)).is_none() {
+            ledger.spend(&alice, Span::from_ms(9), at(now));
+            all += Span::from_ms(9);
+        }
+    }
+    // B(t) of who always sits there.
+    assert!(all <= Span::from_ms(2 * (4000 + 1000) + 9), "{all}");
 }

@@ -4,15 +4,17 @@
 //! Per-user and per-group limits as AQuoSA's supervisor has them; there a group's limit holds for
 //! each member, here for all together.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use onbeat_model::{Bandwidth, Reservation, Span};
 
 use crate::account::Allotment;
 
 mod error;
+mod seats;
 
 pub use error::{QuotaError, Whose};
+pub(crate) use seats::{SEATS, users_at};
 
 /// The limits of a user.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,6 +55,20 @@ impl Default for Quota {
 }
 
 impl Quota {
+    /// The same with `share` of all `cpus`, unless that is less, and so many times the longest
+    /// runtime: the tasks may keep all CPUs for as long as else one.
+    pub(crate) fn at_seat(self, share: Bandwidth, cpus: f64) -> Self {
+        let bandwidth = Bandwidth::from_cpus(share.as_cpus() * cpus);
+        if bandwidth <= self.bandwidth {
+            return self;
+        }
+        Self {
+            bandwidth,
+            longest_runtime: self.longest_runtime.scale(cpus),
+            ..self
+        }
+    }
+
     /// Why `reservation` is not within the quota beside what `others` of the same user or group
     /// use.
     pub(crate) fn error(
@@ -102,6 +118,10 @@ pub(crate) fn density(reservation: Reservation) -> Bandwidth {
 pub struct Quotas {
     /// The quota of a user without one of their own.
     pub default: Quota,
+    /// The quota of one who sits at the machine, without one of their own.
+    pub seat: Quota,
+    /// Who sits there.
+    pub seated: BTreeSet<u32>,
     /// By number of the user.
     pub users: HashMap<u32, Quota>,
     /// By number of the group: for all its members together.
@@ -115,7 +135,9 @@ impl Quotas {
     /// The quota of the user alone; root is under none.
     #[must_use]
     pub fn of_user(&self, uid: u32) -> Option<Quota> {
-        (uid != 0).then(|| self.users.get(&uid).copied().unwrap_or(self.default))
+        let is_seated = self.seated.contains(&uid);
+        let usual = if is_seated { self.seat } else { self.default };
+        (uid != 0).then(|| self.users.get(&uid).copied().unwrap_or(usual))
     }
 
     /// The quota of a rule with a bandwidth of its own.

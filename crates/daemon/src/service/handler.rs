@@ -114,23 +114,14 @@ impl Handler {
                 answer(&reply, Ok(()));
             }
             ServiceRequest::List(caller, reply) => {
-                let (registry, controller) = (turn.registry, &*turn.controller);
-                let threads =
-                    monitor::threads(&caller.account, None, registry, controller, turn.now);
-                answer(&reply, Ok(threads));
+                answer(&reply, Ok(monitor::threads(&caller.account, None, turn)));
             }
             ServiceRequest::ListApplications(caller, reply) => {
-                let (registry, controller) = (turn.registry, &*turn.controller);
-                let applications =
-                    monitor::applications(&caller.account, registry, controller, turn.now);
-                answer(&reply, Ok(applications));
+                answer(&reply, Ok(monitor::applications(&caller.account, turn)));
             }
             ServiceRequest::Progress(caller, (process, since), reply) => {
                 turn.publish();
-                let (registry, controller) = (turn.registry, &*turn.controller);
-                let query = (process, since);
-                let mut progress =
-                    monitor::progress(&caller.account, query, registry, controller, turn.now);
+                let mut progress = monitor::progress(&caller.account, (process, since), turn);
                 progress.decisions = turn.publisher.decisions_on(&progress.threads, since);
                 answer(&reply, Ok(progress));
             }

@@ -13,7 +13,7 @@ mod reservations;
 mod rule_scan;
 mod shares;
 mod tracking;
-mod turn;
+pub(crate) mod turn;
 
 use async_channel::Receiver;
 use onbeat_act::Priorities;

@@ -9,12 +9,12 @@ use crate::quota_actuator::QuotaActuator;
 use crate::registry::SharedRegistry;
 
 /// The loop with its two ends, the registry on which these agree, and the time.
-pub(super) struct Turn<'a, S: Sensor, A: Actuator> {
-    pub(super) sensor: &'a mut FilteredSensor<S>,
-    pub(super) controller: &'a mut Controller<QuotaActuator<A>>,
-    pub(super) registry: &'a SharedRegistry,
-    pub(super) publisher: &'a mut Publisher,
-    pub(super) now: Instant,
+pub(crate) struct Turn<'a, S: Sensor, A: Actuator> {
+    pub(crate) sensor: &'a mut FilteredSensor<S>,
+    pub(crate) controller: &'a mut Controller<QuotaActuator<A>>,
+    pub(crate) registry: &'a SharedRegistry,
+    pub(crate) publisher: &'a mut Publisher,
+    pub(crate) now: Instant,
 }
 
 impl<S: Sensor, A: Actuator> Turn<'_, S, A> {

@@ -1,5 +1,6 @@
 //! The limits of quotas for a user, beyond the sum of their requests.
 
+use std::process::Command;
 use std::time::Duration;
 
 use onbeat_act::attributes::{Attributes, Fair, Policy};
@@ -230,4 +231,56 @@ fn eight_users_keep_no_ninth_from_being_told_of_changes() {
     }
     let mut alice = machine.client(ALICE);
     alice.done("subscribe");
+}
+
+/// Runs a command where systemd-logind seems to keep its files in the folder of its first argument.
+const WITH_SEATS: &str = r#"
+mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/seats
+mount --bind "$1" /run/systemd/seats
+shift
+exec "$@""#;
+
+#[test]
+fn who_sits_at_the_machine_has_a_share_of_all_of_it_until_another_one_does() {
+    needs_root!();
+    let mut machine = Machine::bus();
+    machine.configure("scan = \"50ms\"\n[quota]\nseat = \"80%\"\n");
+    let seats = machine.path("seats");
+    std::fs::create_dir(&seats).expect("there is room for a folder");
+    let sits_down = |uid: u32| {
+        let text = format!("ACTIVE=1\nACTIVE_UID={uid}\nUIDS={ALICE} {BOB}\n");
+        std::fs::write(seats.join(".new"), text).expect("there is room for a file");
+        std::fs::rename(seats.join(".new"), seats.join("seat0")).expect("it is our own");
+    };
+    let mut namespace = Command::new("unshare");
+    namespace.args(["--mount", "sh", "-ec", WITH_SEATS, "sh"]);
+    assert!(
+        machine.start_through(namespace.arg(&seats)),
+        "{}",
+        machine.log()
+    );
+    let [mut alice, mut bob] = [ALICE, BOB].map(|uid| machine.client(uid));
+    let has = |client: &mut Client, quota: f64| {
+        eventually("the quota", || {
+            let told = client.told("statistics")["quota-bandwidth"].as_f64()?;
+            ((told - quota).abs() < 1e-6).then_some(())
+        });
+    };
+    let cpus = onbeat_kernel::cpus::online().expect("there is one");
+    let share = 0.8 * cpus.len() as f64;
+    has(&mut alice, 0.5);
+    sits_down(ALICE);
+    has(&mut alice, share);
+    has(&mut bob, 0.5);
+    let sleepers = [(); 8].map(|()| machine.sleeper(ALICE));
+    let [first, rest @ ..] = &sleepers;
+    for sleeper in &sleepers[..7] {
+        alice.done(&format!("reserve {} {TENTH}", sleeper.id()));
+    }
+    sits_down(BOB);
+    has(&mut alice, 0.5);
+    has(&mut bob, share);
+    let one_more = format!("reserve {} {TENTH}", rest[6].id());
+    assert_eq!(alice.refused(&one_more), "OverQuota");
+    assert!(is_reserved(first.id()), "what she had stays");
 }
