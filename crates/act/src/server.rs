@@ -80,6 +80,19 @@ impl Server {
         clock.instant(self.deadline_ns) + lag
     }
 
+    /// Whether the task, when it had run over its runtime, inherited the reservation of one that
+    /// waits for its lock: the kernel then puts its deadline off by the other's periods, which may
+    /// give a hundredth of what its own do.
+    pub(super) fn pays_for_another(
+        &self,
+        reservation: Reservation,
+        clock: &SchedulerClock,
+        now: Instant,
+    ) -> bool {
+        let own = TICK.ratio(reservation.runtime()).ceil() + 2.0;
+        clock.instant(self.deadline_ns) > now + reservation.period().scale(own)
+    }
+
     /// Whether the task is throttled for good: it was reserved again before its 0-lag time, by a
     /// program that did not know that. The next runtime is due a period after the one whose
     /// deadline the server has.
@@ -199,6 +212,23 @@ mod tests {
             ..throttled
         };
         assert!(!served.is_stuck(reservation, &clock, now + Span::from_secs(60)));
+    }
+
+    #[test]
+    fn a_task_pays_for_another_when_no_overrun_of_its_own_has_its_deadline_that_late() {
+        let reservation = Reservation::implicit(Span::from_ms(4), Span::from_ms(20)).unwrap();
+        let now = clock::now();
+        let clock = SchedulerClock {
+            ahead_ns: 0,
+            measured: now,
+        };
+        let for_in = |ms| Server {
+            runtime_ns: -1,
+            deadline_ns: i64::try_from((now + Span::from_ms(ms)).as_ns()).unwrap(),
+        };
+        // A tick of 10 ms takes three periods.
+        assert!(!for_in(99).pays_for_another(reservation, &clock, now));
+        assert!(for_in(101).pays_for_another(reservation, &clock, now));
     }
 
     #[test]

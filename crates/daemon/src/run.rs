@@ -121,7 +121,8 @@ pub fn run(
     if sensor.mark_hook() == bpf::MarkHook::Unheard {
         tracing::warn!("programs' marks of their jobs are not received ('onbeat doctor' says why)");
     }
-    let watch = Watch::start(sensor.meter(), LENT);
+    let waker = sensor.waker();
+    let watch = Watch::start(sensor.meter(), LENT, move || waker.wake());
     registry.borrow_mut().watch =
         Some(watch.context("cannot start the thread that watches priorities")?);
     let sources = options.sources.clone();

@@ -25,15 +25,21 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts the thread.
+    /// Starts the thread, which calls `tell` when one more task is overdrawn.
     /// Fails if there can be no such thread.
-    pub fn start(meter: Meter, least: Span) -> io::Result<Self> {
+    pub fn start(meter: Meter, least: Span, tell: impl Fn() + Send + 'static) -> io::Result<Self> {
         let (waited_on, looked_at) = (meter.clone(), meter.clone());
-        let wait = move |time| waited_on.wait(time);
+        let wait = move |time| {
+            let is_woken = waited_on.wait(time);
+            if is_woken {
+                tell();
+            }
+            is_woken
+        };
         let watcher = Watcher::start(wait, move |stands_still| {
             looked_at.look();
             // Again, while the loop has not heard of it: it may have just put back what is lowered.
-            looked_at.overdrawn(|task| _ = lower(task.tid, Loses::Lendable));
+            looked_at.overdrawn(|task, _| _ = lower(task.tid, Loses::Lendable));
             let mut is_needed = false;
             looked_at.lenders(|task| {
                 is_needed = true;

@@ -110,13 +110,16 @@ impl DeadlineActuator {
     }
 
     /// A task that is throttled for good is helped by leaving: its 0-lag time being past, the
-    /// kernel forgets its server at once. Then it is reserved anew. Answers whether it still has
-    /// its reservation.
+    /// kernel forgets its server at once. Then it is reserved anew. One that pays by another's
+    /// reservation goes without its own until it has. Answers whether it still has its reservation.
     pub(super) fn unstick(&mut self, task: TaskId, held: ReservedTask) -> bool {
         let Some((server, clock)) = Server::read(task).zip(self.clock) else {
             return true;
         };
         let now = clock::now();
+        if server.pays_for_another(held.reservation, &clock, now) {
+            return self.give_back(task, Patience::Over).is_err();
+        }
         if task::is_asleep(task) || !server.is_stuck(held.reservation, &clock, now) {
             return true;
         }

@@ -234,6 +234,16 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
+    /// Looks now whether `task` still has its reservation: the kernel may not serve it.
+    pub fn check(&mut self, task: TaskId, now: Instant) {
+        let slot = self.tasks.find(task);
+        if let Some(slot) = slot.filter(|&slot| self.enforcer.held(slot).is_some()) {
+            self.enforce(slot, now, |enforcer, context| {
+                enforcer.reconcile(context, slot, (task, false))
+            });
+        }
+    }
+
     /// Ends the boosts of `task`: until then if its user has used more than a quota gives,
     /// otherwise for good, because it gets a priority that it asked for.
     pub fn end_boosts(&mut self, task: TaskId, until: Option<Instant>, now: Instant) {

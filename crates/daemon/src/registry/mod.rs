@@ -61,7 +61,7 @@ pub struct Registry {
     /// each new thread could lend a little before it is barred.
     suspects: BTreeSet<u32>,
     /// The barred threads that are still to be told.
-    untold: Vec<TaskId>,
+    untold: Vec<(TaskId, Option<TaskId>)>,
     /// Who notices that; none in tests without a kernel.
     pub watch: Option<Watch>,
 }
@@ -167,8 +167,9 @@ impl Registry {
         self.ledger.refill(now);
     }
 
-    /// Bars the threads that lost what they lent since this was last called, and returns them.
-    pub fn bar(&mut self) -> Vec<TaskId> {
+    /// Bars the threads that lost what they lent since this was last called, and returns them, each
+    /// with the other user's that it was lent to.
+    pub fn bar(&mut self) -> Vec<(TaskId, Option<TaskId>)> {
         self.hear_of_overdrawn();
         std::mem::take(&mut self.untold)
     }
@@ -179,9 +180,9 @@ impl Registry {
         };
         let (barred, untold) = (&mut self.barred, &mut self.untold);
         let (suspects, ledger) = (&mut self.suspects, &self.ledger);
-        watch.meter.overdrawn(|task| {
+        watch.meter.overdrawn(|task, heir| {
             if barred.insert(task) {
-                untold.push(task);
+                untold.push((task, heir));
                 let payer = ledger.account(task).map(|account| account.uid);
                 suspects.extend(payer);
             }

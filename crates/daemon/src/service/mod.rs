@@ -17,6 +17,7 @@ pub(crate) mod turn;
 
 use async_channel::Receiver;
 use onbeat_act::Priorities;
+use onbeat_act::watcher::{Loses, lower};
 use onbeat_control::{Controller, Next, Why};
 use onbeat_model::{Actuator, Instant, Sensor};
 
@@ -170,10 +171,16 @@ impl Service {
     }
 }
 
-/// Who lent more than he may has lost it.
+/// Who lent more than he may has lost it. Who inherited it from another user may have to pay for
+/// that, and then has no reservation from here until he has.
 fn bar<S: Sensor, A: Actuator>(turn: &mut Turn<'_, S, A>) {
     let barred = turn.registry.borrow_mut().bar();
-    for task in barred {
+    for (task, heir) in barred {
+        if let Some(heir) = heir {
+            // If the watcher has not come to it yet: until then the heir could go on paying.
+            let _ = lower(task.tid, Loses::Lendable);
+            turn.controller.check(heir, turn.now);
+        }
         let registry = turn.registry.borrow();
         let payer = registry
             .ledger

@@ -4,15 +4,16 @@
  * inheritance that the thread whose number it reads has, as it claims. What it has by then lasts
  * for microseconds, and what it takes above that it must wait for, so it hardly does anything.
  * beat: so it does, and computes for a ms each 20 ms until it is to read. chain: so it does, at
- * the end of a chain of threads that each wait for a lock of the next. late: says "here", and once
- * it has read a line computes for 5 ms each 40 ms until there is another, and says how many ms it
- * took at most.
+ * the end of a chain of threads that each wait for a lock of the next. late MS: says "here", and
+ * once it has read a line computes for so many ms each 40 ms until there is another, and says how
+ * many ms it took at most.
  */
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -104,8 +105,8 @@ int main(int count, char **arguments)
 		beat(1000000, 20000000);
 	if (read(0, line, sizeof(line) - 1) <= 0)
 		return 1;
-	if (count == 2 && !strcmp(arguments[1], "late")) {
-		printf("%ld\n", beat(5000000, 40000000) / 1000000);
+	if (count == 3 && !strcmp(arguments[1], "late")) {
+		printf("%ld\n", beat(atol(arguments[2]) * 1000000, 40000000) / 1000000);
 		return 0;
 	}
 	for (const char *digit = line; *digit >= '0' && *digit <= '9'; digit++)

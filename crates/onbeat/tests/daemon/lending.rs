@@ -99,10 +99,28 @@ fn a_task_of_roots_that_hardly_runs_inherits_no_users_reservation() {
 #[test]
 fn who_inherits_another_users_reservation_pays_for_it_for_moments_at_most() {
     needs_root!();
+    // The kernel has it pay a hundred times what it inherits.
+    let (most, is_kept) = lent_by_another("5", "10000000");
+    assert!(most < 300, "{most} ms");
+    assert!(is_kept);
+}
+
+#[test]
+fn who_inherits_another_users_reservation_when_he_overran_his_own_does_not_pay_for_that_by_it() {
+    needs_root!();
+    // He has used up to 4 ms more than his own by then: by the other's that is 40 s.
+    let (most, _) = lent_by_another("14", "1000000000");
+    assert!(most < 1000, "{most} ms");
+}
+
+/// Bob's program has 12 ms in each 40, and computes for `works` ms in each. Alice's lend it 0.1 ms
+/// within 10 ms of each `period`, one after the other. How many ms its jobs took at most, and
+/// whether it has its reservation then.
+fn lent_by_another(works: &str, period: &str) -> (u64, bool) {
     let machine = Machine::new();
     let program = lending(&machine);
     let [mut alice, mut bob] = [ALICE, BOB].map(|uid| machine.client(uid));
-    let mut served = machine.speaker(machine.command(BOB, &program).arg("late"));
+    let mut served = machine.speaker(machine.command(BOB, &program).args(["late", works]));
     bob.done(&format!(
         "reserve {} 12000000 40000000 40000000",
         served.id()
@@ -110,7 +128,7 @@ fn who_inherits_another_users_reservation_pays_for_it_for_moments_at_most() {
     served.say("");
     let lends = |_| {
         let waits = machine.speaker(machine.command(ALICE, &program).arg("wait"));
-        alice.done(&format!("reserve {} 100000 10000000 10000000", waits.id()));
+        alice.done(&format!("reserve {} 100000 10000000 {period}", waits.id()));
         waits
     };
     let mut lenders: Vec<Client> = (0..16).map(lends).collect();
@@ -123,10 +141,8 @@ fn who_inherits_another_users_reservation_pays_for_it_for_moments_at_most() {
     // Whatever is to be paid is due with the next jobs.
     thread::sleep(Duration::from_millis(300));
     served.say("");
-    let most: u64 = served.answer().parse().expect("a number");
-    // The kernel has it pay a hundred times what it inherits.
-    assert!(most < 300, "{most} ms");
-    assert!(is_reserved(served.id()));
+    let most = served.answer().parse().expect("a number");
+    (most, is_reserved(served.id()))
 }
 
 #[test]

@@ -131,8 +131,10 @@ static __always_inline void keep_apart(struct task_struct *payer, struct task_st
 	struct lender *lender = member ? lender_of(member->place, id) : 0;
 
 	if (lender && payer != task &&
-	    BPF_CORE_READ(payer, cred, uid.val) != BPF_CORE_READ(task, cred, uid.val))
+	    BPF_CORE_READ(payer, cred, uid.val) != BPF_CORE_READ(task, cred, uid.val)) {
+		lender->heir = id_of_any(task);
 		overdraw(lender);
+	}
 }
 
 /* Charges the open interval. */

@@ -126,6 +126,7 @@ impl Meter {
                 if field(offset_of!(lender, id)).swap(id, Release) != id {
                     field(offset_of!(lender, lent_ns)).store(0, Relaxed);
                     field(offset_of!(lender, is_over)).store(0, Relaxed);
+                    field(offset_of!(lender, heir)).store(0, Relaxed);
                 }
             }
             None => known.leave(member, lenders),
@@ -199,12 +200,14 @@ impl Meter {
         self.each(|task, _| tell(task));
     }
 
-    /// Tells the tasks that have lent more than they may, or to another user's, for as long as they
-    /// have something to lend. Allocates nothing.
-    pub fn overdrawn(&self, mut tell: impl FnMut(TaskId)) {
-        self.each(|task, is_over| {
-            if is_over.load(Relaxed) != 0 {
-                tell(task);
+    /// Tells the tasks that have lent more than they may, or to another user's, and to which of
+    /// these, for as long as they have something to lend. Allocates nothing.
+    pub fn overdrawn(&self, mut tell: impl FnMut(TaskId, Option<TaskId>)) {
+        self.each(|task, place| {
+            let field = |at| self.0.lenders.u64_of(place, at).load(Relaxed);
+            if field(offset_of!(lender, is_over)) != 0 {
+                let heir = field(offset_of!(lender, heir));
+                tell(task, (heir != 0).then(|| wire::unpack(heir)));
             }
         });
     }
@@ -222,13 +225,12 @@ impl Meter {
         woken > 0
     }
 
-    fn each(&self, mut then: impl FnMut(TaskId, &AtomicU64)) {
+    fn each(&self, mut then: impl FnMut(TaskId, u32)) {
         let lenders = &self.0.lenders;
         for place in 1..=lenders.used.load(Relaxed) {
             let id = lenders.u64_of(place, offset_of!(lender, id)).load(Acquire);
-            let is_over = lenders.u64_of(place, offset_of!(lender, is_over));
             if id != 0 {
-                then(wire::unpack(id), is_over);
+                then(wire::unpack(id), place);
             }
         }
     }

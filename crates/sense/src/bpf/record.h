@@ -156,6 +156,7 @@ struct lender {
 	u64 lent_ns; /* in that window */
 	u64 allowance_ns;
 	u64 is_over;
+	u64 heir; /* of another user: the id of the task that it was lent to */
 };
 
 /* What runs on a CPU, if it is a member or above ordinary priority. */

@@ -94,16 +94,16 @@ fn who_spins_with_a_priority_that_another_lends_is_charged_to_that_one_who_has_l
         // It was raised while it looked: it is charged from its next time on the CPU on.
         thread::sleep(Duration::from_millis(1));
         let mut overdrawn = Vec::new();
-        meter.overdrawn(|task| overdrawn.push(task));
+        meter.overdrawn(|task, _| overdrawn.push(task));
         assert_eq!(overdrawn, [], "{hooks:?}: the owner slept");
         let used = spin(USED);
         meter.look();
-        meter.overdrawn(|task| overdrawn.push(task));
+        meter.overdrawn(|task, _| overdrawn.push(task));
         lock.unlock();
         let id = waiter.join().unwrap();
         assert_eq!(overdrawn, [id], "{hooks:?}");
         meter.lends(id, None);
-        meter.overdrawn(|task| panic!("{hooks:?}: {task:?} has nothing to lend"));
+        meter.overdrawn(|task, _| panic!("{hooks:?}: {task:?} has nothing to lend"));
         for spender in [Spender::Account(number), Spender::Application(number)] {
             let spent = meter.spent(spender);
             assert!(spent + TICK >= used, "{hooks:?}: {spent:?} of {used:?}");
@@ -141,7 +141,7 @@ fn who_lends_for_moments_has_not_lent_too_much() {
         }
         ends.store(true, Ordering::Release);
         waiter.join().unwrap();
-        meter.overdrawn(|task| panic!("{hooks:?}: {task:?}"));
+        meter.overdrawn(|task, _| panic!("{hooks:?}: {task:?}"));
     }
 }
 

@@ -292,7 +292,7 @@ impl Keeper<'_> {
         go_first();
         let watch = self.sensor.meter();
         let watch = watch
-            .map(|meter| Watch::start(meter, Span::ZERO))
+            .map(|meter| Watch::start(meter, Span::ZERO, || ()))
             .transpose();
         let watch = watch.context("cannot start the thread that watches priorities")?;
         if let Some(watch) = &watch {
