@@ -127,6 +127,7 @@ make_static() { # ARCH EMULATOR
     rm "$root"/usr/local/lib/libonbeat.so*
     cp packaging/tarball/install.sh README.md CHANGELOG.md LICENSE-* "$work/$folder"
     cp -r docs "$work/$folder"
+    scripts/docs.sh "$work/$folder"
     tar -C "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw \
         -cf - "$folder" | gzip -9n >"$packages/$folder.tar.gz"
 }

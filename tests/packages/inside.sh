@@ -138,6 +138,11 @@ step 'the bus starts it when it is asked for'
 systemctl stop onbeat
 eventually as_alice busctl call "${manager[@]}" GetStatistics || fail 'it was not started'
 
+step 'documents link to nothing that is not installed'
+for document in /usr/share/doc/*onbeat*/*.md*; do
+    if zcat -f "$document" | grep '](\(\.\./\|papers/\)'; then fail "$document has a dead link"; fi
+done
+
 step 'programs are built with the library'
 for example in /usr/share/doc/libonbeat-dev/examples/*.c*; do
     case "$example" in *.gz) gunzip -c "$example" >/tmp/example.c ;; *) cp "$example" /tmp/example.c ;; esac

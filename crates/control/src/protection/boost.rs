@@ -10,6 +10,7 @@ use crate::report::in_words;
 #[serde(rename_all = "kebab-case")]
 pub enum BoostWhat {
     Boosted,
+    BoostRefused,
     BoostChanged,
     /// It has its former scheduling again.
     BoostEnded,

@@ -24,7 +24,7 @@ mod application;
 pub(crate) mod boost;
 
 use onbeat_decide::ladder::{self, MemberFacts, Rung, RungWhy};
-use onbeat_model::{Actuator, Boost, Burst, Instant, Sensor, Span, Task, TaskId};
+use onbeat_model::{Actuator, Boost, Burst, Instant, Refusal, Sensor, Span, Task, TaskId};
 
 use crate::Why;
 use crate::enforcement::Enforcer;
@@ -93,6 +93,8 @@ pub(crate) struct Protection {
     is_process: bool,
     state: ProtectionState,
     was_in_force: bool,
+    /// Why it cannot be raised, if that is its own scheduling.
+    refusal: Option<Why>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -112,6 +114,10 @@ impl Protection {
 
     pub(crate) const fn was_in_force(&self) -> bool {
         self.was_in_force
+    }
+
+    pub(crate) const fn refusal(&self) -> Option<&Why> {
+        self.refusal.as_ref()
     }
 
     fn resumes(&mut self, now: Instant) {
@@ -477,6 +483,12 @@ impl Protector {
         let protection = self.threads.get_mut(slot);
         if let Err(refusal) = boosted {
             protection.state = ProtectionState::Off(refusal.retry_at());
+            if matches!(refusal, Refusal::NotOrdinary { .. }) {
+                let why = Why::Refused(refusal);
+                protection.refusal = Some(why.clone());
+                let change = (None, Some(boost));
+                self.enter_change(thread.task, BoostWhat::BoostRefused, why, change, now);
+            }
             return;
         }
         protection.state = ProtectionState::InForce(boost);

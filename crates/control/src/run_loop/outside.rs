@@ -406,19 +406,20 @@ impl<A: Actuator> Controller<A> {
         ))
     }
 
-    /// Why the thread in `slot` has no reservation, or a smaller one than it needs.
+    /// Why the thread in `slot` has nothing, or a smaller reservation than it needs.
     fn refusal(&self, slot: Slot) -> Option<&Why> {
         let account = &self.tasks.get(slot)?.account;
         if self.enforcer.server(slot).ceiling().is_some() {
             return account.last_refusal.as_ref();
         }
-        match account.last_decision.as_ref()? {
-            (What::Refused, why) | (_, why @ Why::Yields)
+        match account.last_decision.as_ref() {
+            Some((What::Refused, why) | (_, why @ Why::Yields))
                 if self.state_of(slot) == State::Refused =>
             {
                 Some(why)
             }
-            _ => None,
+            _ if self.enforcer.held(slot).is_some() || self.state_of(slot) == State::NoNeed => None,
+            _ => self.protector.of(slot).refusal(),
         }
     }
 

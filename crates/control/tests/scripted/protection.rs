@@ -266,6 +266,12 @@ fn who_sets_a_priority_of_its_own_is_left_alone() {
         .iter()
         .filter(|(_, asked)| matches!(asked, Asked::Boost(_, Some(_))));
     assert!(boosts.count() <= 2, "one try a thread");
+    let told = ran.boosts.iter().map(|entry| entry.why.to_string());
+    let told: Vec<String> = told.collect();
+    assert_eq!(
+        told, ["only ordinary tasks at nice 0 are raised, and it has nice 5"; 2],
+        "once a thread"
+    );
 }
 
 #[test]
@@ -280,7 +286,7 @@ fn a_thread_with_a_share_of_its_own_is_reserved_for_all_the_same() {
         .push_back(Err(Refusal::NotOrdinary { now }));
     let ran = play(script, kernel, settings());
     assert!(!ran.reserves(PLAYER).is_empty());
-    assert!(ran.boosts.is_empty());
+    assert!(raised(&ran, PLAYER).is_empty());
 }
 
 #[test]

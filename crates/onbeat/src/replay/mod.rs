@@ -20,6 +20,7 @@ pub(crate) struct TopReplay {
 /// One thread, as far as it was shown.
 struct Past {
     seen: ThreadReport,
+    ends_as: State,
     /// The period that its jobs have.
     period: Option<Span>,
     jobs: Vec<DoneJob>,
@@ -55,7 +56,9 @@ impl TopReplay {
     /// The snapshot at `time` after the beginning. To be asked in the order of time.
     pub(crate) fn after(&mut self, time: Span) -> Snapshot {
         let now = self.begin + time;
-        let told = self.threads.iter_mut().map(|past| past.go_on(now));
+        let is_over = time >= self.length;
+        let threads = self.threads.iter_mut();
+        let told = threads.map(|past| past.go_on(now, is_over));
         let (threads, jobs): (Vec<_>, Vec<_>) = told.unzip();
         let held = threads.iter().filter_map(|seen| seen.present.reservation);
         Snapshot {
@@ -63,7 +66,7 @@ impl TopReplay {
             reserved: held.map(|held| held.bandwidth()).sum(),
             total: Bandwidth::ZERO,
             // A report has no earlier sums.
-            applications: if time >= self.length {
+            applications: if is_over {
                 self.applications.clone()
             } else {
                 Vec::new()
@@ -101,6 +104,7 @@ impl Past {
                 },
                 ..ThreadReport::default()
             },
+            ends_as: of.state,
             period: of.period,
             jobs,
             shown: 0,
@@ -110,7 +114,7 @@ impl Past {
         }
     }
 
-    fn go_on(&mut self, at: Instant) -> (ThreadReport, (TaskId, Vec<DoneJob>)) {
+    fn go_on(&mut self, at: Instant, is_over: bool) -> (ThreadReport, (TaskId, Vec<DoneJob>)) {
         let seen = &mut self.seen;
         let mut news = Vec::new();
         while let Some(done) = self.jobs.get(self.shown).filter(|done| done.ended <= at) {
@@ -126,6 +130,12 @@ impl Past {
         while let Some(decision) = self.decisions.get(self.decided).filter(is_past) {
             self.decided += 1;
             decide(seen, decision);
+        }
+        if is_over {
+            seen.state = self.ends_as;
+        }
+        if seen.state == State::Ended {
+            seen.present.reservation = None;
         }
         (seen.clone(), (seen.task.id, news))
     }

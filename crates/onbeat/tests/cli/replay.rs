@@ -108,7 +108,7 @@ fn every_view_of_a_run_counts_the_same_jobs_and_misses() {
         let before = column("uncounted_jobs", "release_ns");
         assert!(before.last() <= from.as_ref(), "{before:?} {from:?}");
         let seen = top.iter().find(is_same).unwrap();
-        for field in ["jobs", "missed", "counted_from_ns"] {
+        for field in ["jobs", "missed", "counted_from_ns", "state"] {
             assert_eq!(seen[field], thread[field], "{field} in top");
         }
         let name = thread["comm"].as_str().unwrap();
