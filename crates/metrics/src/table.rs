@@ -25,239 +25,80 @@ pub struct Metric {
     pub help: &'static str,
 }
 
-const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Metric {
-    Metric {
-        name,
-        kind: MetricKind::Gauge,
-        unit,
-        labels: &[],
-        help,
-    }
+macro_rules! metrics {
+    ($($constant:ident: $kind:ident $name:literal in $unit:literal [$($label:literal),*] $help:literal;)*) => {
+        $(pub(crate) const $constant: Metric = Metric {
+            name: $name,
+            kind: MetricKind::$kind,
+            unit: $unit,
+            labels: &[$($label),*],
+            help: $help,
+        };)*
+        pub const ALL: &[Metric] = &[$($constant),*];
+    };
 }
 
-const fn counter(name: &'static str, unit: &'static str, help: &'static str) -> Metric {
-    Metric {
-        kind: MetricKind::Counter,
-        ..gauge(name, unit, help)
-    }
+metrics! {
+    BUILD: Gauge "onbeat_build_info" in "-" ["version"]
+        "Always 1; the version is a label.";
+    TRACKED: Gauge "onbeat_threads_tracked" in "threads" []
+        "Threads that are watched.";
+    WITH_RHYTHM: Gauge "onbeat_threads_with_rhythm" in "threads" []
+        "Watched threads that have a period now.";
+    RESERVED: Gauge "onbeat_threads_reserved" in "threads" []
+        "Threads that hold a reservation.";
+    TAKEN_OVER: Gauge "onbeat_threads_taken_over" in "threads" []
+        "Threads whose scheduling another program has changed; onbeat leaves them alone.";
+    RESERVED_CPUS: Gauge "onbeat_reserved_cpus" in "CPUs" []
+        "The sum of all reservations' bandwidths.";
+    LIMIT_CPUS: Gauge "onbeat_reserved_limit_cpus" in "CPUs" []
+        "What all reservations together may have.";
+    LEAKED_CPUS: Gauge "onbeat_leaked_cpus" in "CPUs" []
+        "What the kernel may count for tasks that left the service's reservations by themselves.";
+    DECISIONS: Counter "onbeat_decisions_total" in "decisions" ["what"]
+        "Reservations made, changed, released and refused, and threads taken over by others.";
+    LOST: Counter "onbeat_events_lost_total" in "events" []
+        "Events that the tracer had no room for.";
+    JOBS: Counter "onbeat_jobs_total" in "jobs" []
+        "Jobs of all threads with a period, those that have ended among them.";
+    MISSED: Counter "onbeat_missed_deadlines_total" in "jobs" []
+        "Of these, jobs that ended after the next one's release.";
+    EXHAUSTIONS: Counter "onbeat_budget_exhaustions_total" in "times" []
+        "How often a budget of a thread with a period ran out.";
+    APPLICATION_THREADS: Gauge "onbeat_application_threads" in "threads" ["pid", "comm", "means"]
+        "Threads that worked for the application, by the means that served them.";
+    APPLICATION_RESERVED: Gauge "onbeat_application_reserved_cpus" in "CPUs" ["pid", "comm"]
+        "The bandwidth reserved for the application's threads, as a mean since the first was watched.";
+    APPLICATION_CPU: Counter "onbeat_application_cpu_seconds_total" in "seconds" ["pid", "comm"]
+        "The CPU time that the application's threads took while they were watched.";
+    APPLICATION_JOBS: Counter "onbeat_application_jobs_total" in "jobs" ["pid", "comm"]
+        "Jobs of the application's threads with a period.";
+    APPLICATION_MISSED: Counter "onbeat_application_missed_deadlines_total" in "jobs" ["pid", "comm"]
+        "Of these, jobs that ended after the next one's release.";
+    THREAD_INFO: Gauge "onbeat_thread_info" in "-" ["tid", "comm", "unit", "container", "pod", "namespace"]
+        "Always 1; the labels say where the thread belongs, as far as its cgroup tells.";
+    THREAD_PERIOD: Gauge "onbeat_thread_period_seconds" in "seconds" ["tid", "comm"]
+        "The thread's period.";
+    THREAD_CONFIDENCE: Gauge "onbeat_thread_confidence_ratio" in "ratio" ["tid", "comm"]
+        "How sure the period is, from 0 to 1.";
+    THREAD_RESERVED: Gauge "onbeat_thread_reserved_cpus" in "CPUs" ["tid", "comm"]
+        "The bandwidth that the thread holds; 0 without a reservation.";
+    THREAD_BUDGET: Gauge "onbeat_thread_budget_seconds" in "seconds" ["tid", "comm"]
+        "The budget that the thread holds in each period; 0 without a reservation.";
+    THREAD_CPU: Counter "onbeat_thread_cpu_seconds_total" in "seconds" ["tid", "comm"]
+        "The CPU time that the thread took while it was watched.";
+    THREAD_JOBS: Counter "onbeat_thread_jobs_total" in "jobs" ["tid", "comm"]
+        "The thread's jobs since its period was found.";
+    THREAD_MISSED: Counter "onbeat_thread_missed_deadlines_total" in "jobs" ["tid", "comm"]
+        "Of these, jobs that ended after the next one's release.";
+    THREAD_EXHAUSTIONS: Counter "onbeat_thread_budget_exhaustions_total" in "times" ["tid", "comm"]
+        "How often the thread's budget ran out.";
+    THREAD_RESPONSE: Gauge "onbeat_thread_response_time_seconds" in "seconds" ["tid", "comm", "q"]
+        "The response time, from release to end, that the share q of the thread's jobs stayed within; q = 1: the longest.";
+    OWN_CPU: Counter "process_cpu_seconds_total" in "seconds" []
+        "onbeat's own CPU time.";
+    OWN_MEMORY: Gauge "process_resident_memory_bytes" in "bytes" []
+        "onbeat's own memory.";
+    OWN_FILES: Gauge "process_open_fds" in "files" []
+        "The files that onbeat has open.";
 }
-
-const fn of_each(metric: Metric) -> Metric {
-    Metric {
-        labels: &["tid", "comm"],
-        ..metric
-    }
-}
-
-pub(crate) const BUILD: Metric = Metric {
-    labels: &["version"],
-    ..gauge(
-        "onbeat_build_info",
-        "-",
-        "Always 1; the version is a label.",
-    )
-};
-pub(crate) const TRACKED: Metric = gauge(
-    "onbeat_threads_tracked",
-    "threads",
-    "Threads that are watched.",
-);
-pub(crate) const WITH_RHYTHM: Metric = gauge(
-    "onbeat_threads_with_rhythm",
-    "threads",
-    "Watched threads that have a period now.",
-);
-pub(crate) const RESERVED: Metric = gauge(
-    "onbeat_threads_reserved",
-    "threads",
-    "Threads that hold a reservation.",
-);
-pub(crate) const TAKEN_OVER: Metric = gauge(
-    "onbeat_threads_taken_over",
-    "threads",
-    "Threads whose scheduling another program has changed; onbeat leaves them alone.",
-);
-pub(crate) const RESERVED_CPUS: Metric = gauge(
-    "onbeat_reserved_cpus",
-    "CPUs",
-    "The sum of all reservations' bandwidths.",
-);
-pub(crate) const LIMIT_CPUS: Metric = gauge(
-    "onbeat_reserved_limit_cpus",
-    "CPUs",
-    "What all reservations together may have.",
-);
-pub(crate) const LEAKED_CPUS: Metric = gauge(
-    "onbeat_leaked_cpus",
-    "CPUs",
-    "What the kernel may count for tasks that left the service's reservations by themselves.",
-);
-pub(crate) const DECISIONS: Metric = Metric {
-    labels: &["what"],
-    ..counter(
-        "onbeat_decisions_total",
-        "decisions",
-        "Reservations made, changed, released and refused, and threads taken over by others.",
-    )
-};
-pub(crate) const LOST: Metric = counter(
-    "onbeat_events_lost_total",
-    "events",
-    "Events that the tracer had no room for.",
-);
-pub(crate) const JOBS: Metric = counter(
-    "onbeat_jobs_total",
-    "jobs",
-    "Jobs of all threads with a period, those that have ended among them.",
-);
-pub(crate) const MISSED: Metric = counter(
-    "onbeat_missed_deadlines_total",
-    "jobs",
-    "Of these, jobs that ended after the next one's release.",
-);
-pub(crate) const EXHAUSTIONS: Metric = counter(
-    "onbeat_budget_exhaustions_total",
-    "times",
-    "How often a budget of a thread with a period ran out.",
-);
-/// One series for each application with a watched thread.
-const fn of_application(metric: Metric) -> Metric {
-    Metric {
-        labels: &["pid", "comm"],
-        ..metric
-    }
-}
-
-pub(crate) const APPLICATION_THREADS: Metric = Metric {
-    labels: &["pid", "comm", "means"],
-    ..gauge(
-        "onbeat_application_threads",
-        "threads",
-        "Threads that worked for the application, by the means that served them.",
-    )
-};
-pub(crate) const APPLICATION_RESERVED: Metric = of_application(gauge(
-    "onbeat_application_reserved_cpus",
-    "CPUs",
-    "The bandwidth reserved for the application's threads, as a mean since the first was watched.",
-));
-pub(crate) const APPLICATION_CPU: Metric = of_application(counter(
-    "onbeat_application_cpu_seconds_total",
-    "seconds",
-    "The CPU time that the application's threads took while they were watched.",
-));
-pub(crate) const APPLICATION_JOBS: Metric = of_application(counter(
-    "onbeat_application_jobs_total",
-    "jobs",
-    "Jobs of the application's threads with a period.",
-));
-pub(crate) const APPLICATION_MISSED: Metric = of_application(counter(
-    "onbeat_application_missed_deadlines_total",
-    "jobs",
-    "Of these, jobs that ended after the next one's release.",
-));
-pub(crate) const THREAD_INFO: Metric = Metric {
-    labels: &["tid", "comm", "unit", "container", "pod", "namespace"],
-    ..gauge(
-        "onbeat_thread_info",
-        "-",
-        "Always 1; the labels say where the thread belongs, as far as its cgroup tells.",
-    )
-};
-pub(crate) const THREAD_PERIOD: Metric = of_each(gauge(
-    "onbeat_thread_period_seconds",
-    "seconds",
-    "The thread's period.",
-));
-pub(crate) const THREAD_CONFIDENCE: Metric = of_each(gauge(
-    "onbeat_thread_confidence_ratio",
-    "ratio",
-    "How sure the period is, from 0 to 1.",
-));
-pub(crate) const THREAD_RESERVED: Metric = of_each(gauge(
-    "onbeat_thread_reserved_cpus",
-    "CPUs",
-    "The bandwidth that the thread holds; 0 without a reservation.",
-));
-pub(crate) const THREAD_BUDGET: Metric = of_each(gauge(
-    "onbeat_thread_budget_seconds",
-    "seconds",
-    "The budget that the thread holds in each period; 0 without a reservation.",
-));
-pub(crate) const THREAD_CPU: Metric = of_each(counter(
-    "onbeat_thread_cpu_seconds_total",
-    "seconds",
-    "The CPU time that the thread took while it was watched.",
-));
-pub(crate) const THREAD_JOBS: Metric = of_each(counter(
-    "onbeat_thread_jobs_total",
-    "jobs",
-    "The thread's jobs since its period was found.",
-));
-pub(crate) const THREAD_MISSED: Metric = of_each(counter(
-    "onbeat_thread_missed_deadlines_total",
-    "jobs",
-    "Of these, jobs that ended after the next one's release.",
-));
-pub(crate) const THREAD_EXHAUSTIONS: Metric = of_each(counter(
-    "onbeat_thread_budget_exhaustions_total",
-    "times",
-    "How often the thread's budget ran out.",
-));
-pub(crate) const THREAD_RESPONSE: Metric = Metric {
-    labels: &["tid", "comm", "q"],
-    ..gauge(
-        "onbeat_thread_response_time_seconds",
-        "seconds",
-        "The response time, from release to end, that the share q of the thread's jobs stayed within; q = 1: the longest.",
-    )
-};
-pub(crate) const OWN_CPU: Metric = counter(
-    "process_cpu_seconds_total",
-    "seconds",
-    "onbeat's own CPU time.",
-);
-pub(crate) const OWN_MEMORY: Metric = gauge(
-    "process_resident_memory_bytes",
-    "bytes",
-    "onbeat's own memory.",
-);
-pub(crate) const OWN_FILES: Metric = gauge(
-    "process_open_fds",
-    "files",
-    "The files that onbeat has open.",
-);
-
-pub const ALL: [Metric; 31] = [
-    BUILD,
-    TRACKED,
-    WITH_RHYTHM,
-    RESERVED,
-    TAKEN_OVER,
-    RESERVED_CPUS,
-    LIMIT_CPUS,
-    LEAKED_CPUS,
-    DECISIONS,
-    LOST,
-    JOBS,
-    MISSED,
-    EXHAUSTIONS,
-    APPLICATION_THREADS,
-    APPLICATION_RESERVED,
-    APPLICATION_CPU,
-    APPLICATION_JOBS,
-    APPLICATION_MISSED,
-    THREAD_INFO,
-    THREAD_PERIOD,
-    THREAD_CONFIDENCE,
-    THREAD_RESERVED,
-    THREAD_BUDGET,
-    THREAD_CPU,
-    THREAD_JOBS,
-    THREAD_MISSED,
-    THREAD_EXHAUSTIONS,
-    THREAD_RESPONSE,
-    OWN_CPU,
-    OWN_MEMORY,
-    OWN_FILES,
-];

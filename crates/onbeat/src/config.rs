@@ -1,4 +1,4 @@
-//! The configuration of one run: what `--config` says. `manual.rs` lists each key.
+//! The configuration of one run: what `--config` says. `manual.txt` lists each key.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -259,7 +259,9 @@ mod tests {
 
     #[test]
     fn every_setting_of_the_man_page_is_read() {
-        for (setting, _) in crate::manual::SETTINGS {
+        let sections = crate::manual::sections("onbeat-run");
+        let settings = sections.iter().find(|it| it.title == "SETTINGS").unwrap();
+        for (setting, _) in settings.entries {
             let mut file = ReadSettings::default();
             let read = file.parse(Path::new("--config"), setting);
             assert!(read.is_ok(), "{setting}: {read:?}");

@@ -138,7 +138,7 @@ fn the_page_tells_how_things_stand() {
 
 #[test]
 fn names_follow_the_rules_of_prometheus() {
-    for metric in &ALL {
+    for metric in ALL {
         let legal = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
         assert!(metric.name.bytes().all(legal), "{}", metric.name);
         assert_eq!(
