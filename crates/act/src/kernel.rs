@@ -222,7 +222,7 @@ fn own_priority() -> Feature {
 }
 
 fn server_state() -> Feature {
-    let name = "state of servers";
+    let name = "throttled tasks";
     if Path::new("/proc/self/sched").exists() {
         let detail = "/proc/TID/sched tells whether a task is throttled";
         Feature::new(name, Support::Full, detail, "")

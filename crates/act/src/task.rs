@@ -53,7 +53,7 @@ pub fn is_of_kernel(tid: u32) -> bool {
 pub fn off_limits(tid: u32) -> Option<String> {
     if is_of_kernel(tid) {
         return Some(format!(
-            "task {tid} is a thread of the kernel: onbeat serves programs alone"
+            "task {tid} is a thread of the kernel: onbeat serves only programs"
         ));
     }
     // In a container's own namespace, process 1 is an ordinary program.

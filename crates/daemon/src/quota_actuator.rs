@@ -121,7 +121,7 @@ impl<A: Actuator> QuotaActuator<A> {
 }
 
 /// Why a thread gets nothing.
-pub(crate) const BARRED: &str = "a program held a lock that it shares with this thread for too long at its priority, or is another user's";
+pub(crate) const BARRED: &str = "it lent its priority by a lock too long, or to another user";
 
 /// Until when the task is one that may end at once, as those of a shell script do: 10 to 20 ms. In
 /// `/proc`, a reader of a task that is about to be gone spins until it is, and a reader with a

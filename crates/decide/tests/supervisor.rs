@@ -221,7 +221,7 @@ fn those_who_want_most_for_their_weight_give_way_first() {
     let told: Vec<String> = outcome.gave_way.iter().map(ToString::to_string).collect();
     assert_eq!(
         told,
-        ["task 2 gives way from 60.0% to 30.0%: it asks for most, given its weight (1)"]
+        ["task 2 gives way from 60.0% to 30.0%: it is the largest, for its weight (1)"]
     );
 }
 

@@ -67,9 +67,9 @@ pub enum Refusal {
     #[error("the speed of the CPUs cannot be set here")]
     NoSpeeds,
     /// The task is no ordinary one, or has a share of its own already.
-    #[error("only ordinary tasks at nice 0 are raised, and it has {now}")]
+    #[error("only ordinary tasks with a nice value of 0 or below are raised, and it has {now}")]
     NotOrdinary { now: String },
-    #[error("threads cannot be raised here")]
+    #[error("it is given no priority: it has one, may take one by itself, or none is given here")]
     NoBoosts,
     #[error("{0}")]
     Other(String),

@@ -62,7 +62,7 @@ impl RunConfig {
     /// If the settings say what only a live machine has.
     pub(crate) fn without_a_machine(self, command: &str) -> anyhow::Result<Self> {
         if self.power.is_some() || self.enforcement != EnforcementTable::default() {
-            bail!("{command} changes no machine: leave [power] and [enforcement] out of --config");
+            bail!("[power] and [enforcement] have no effect with {command}: leave them out");
         }
         Ok(self)
     }

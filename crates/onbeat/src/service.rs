@@ -119,7 +119,7 @@ impl ClientSession {
     /// are wanted. Signals are to be blocked before: it starts threads.
     pub(crate) fn new(options: Option<&KeepOptions>) -> anyhow::Result<Self> {
         let connection =
-            connect(PATIENCE).context("without sudo onbeat asks the system service, which cannot be reached (start it with 'sudo systemctl enable --now onbeat', or use sudo)")?;
+            connect(PATIENCE).context("cannot reach the service (start it with 'sudo systemctl enable --now onbeat', or use sudo)")?;
         has_the_bus_numbers(&connection)?;
         let log = options.and_then(|options| options.log.as_deref());
         let report = options.and_then(|options| options.report.as_deref());

@@ -112,20 +112,20 @@ impl fmt::Display for Why {
             Self::SaysNoMore => f.write_str("it no longer marks its jobs"),
             Self::MissedDeadline { factor } => write!(
                 f,
-                "it says that it missed a deadline: {:.0}% more",
+                "it says that it missed a deadline: its budget is raised by {:.0}%",
                 (factor - 1.0) * 100.0
             ),
             Self::Demand { job } => write!(f, "its jobs take {job}"),
             Self::Waits => f.write_str("its application waits for CPUs that others use"),
             Self::NoNeed => f.write_str("nobody else wants its CPUs"),
             Self::Compares => f.write_str(
-                "its application still waits for CPUs: it goes without help for a moment, to compare",
+                "its application still waits for CPUs: it is an ordinary one for a moment, to see whether onbeat helps",
             ),
             Self::NoBetter => f.write_str(
-                "its application waits no longer without help, so that was of no use: it goes without for a while",
+                "its application waited no longer without onbeat: it is an ordinary one for a while",
             ),
-            Self::UsedUp => f.write_str("its application has used up what it may use above others"),
-            Self::ShortestPeriod => f.write_str("by the shortest period in its application"),
+            Self::UsedUp => f.write_str("its application has used up its CPU time before others"),
+            Self::ShortestPeriod => f.write_str("its priority follows the shortest period in its application"),
             Self::ReservedInstead => f.write_str("it has a reservation instead"),
             Self::AsksForPriority => {
                 f.write_str("it asked for a real-time priority, and gets that")
@@ -143,16 +143,14 @@ impl fmt::Display for Why {
                 write!(f, "its period changed from {from} to {to}")
             }
             Self::GaveWay { turn, of, how } => {
-                write!(f, "not all requests fit, {turn} of {of} to give way: {how}")
+                write!(f, "reservations do not all fit, {turn} of {of} to give way: {how}")
             }
             Self::SpeedFalls { from, to } => {
                 write!(f, "the CPUs will slow down from {from} to {to}")
             }
             Self::SpeedRose { from, to } => write!(f, "the CPUs sped up from {from} to {to}"),
             Self::RoomAgain => f.write_str("there is CPU time to reserve again"),
-            Self::GivenBackByKernel => {
-                f.write_str("the kernel had dropped its reservation")
-            }
+            Self::GivenBackByKernel => f.write_str("the kernel had dropped its reservation"),
             Self::RhythmLost => f.write_str("it is no longer periodic"),
             Self::NoLongerBlocks { since } => write!(f, "it has not blocked for {since}"),
             Self::Idle { since } => write!(f, "it has not run for {since}"),
@@ -163,7 +161,7 @@ impl fmt::Display for Why {
                 stage,
                 seen: (seen, of),
             } => write!(f, "it is {stage}: seen in {seen} of {of} jobs"),
-            Self::OffPath => f.write_str("its pipeline has no reservation any more"),
+            Self::OffPath => f.write_str("the program that it works for has no reservation any more"),
             Self::Finished => f.write_str("onbeat ends"),
             Self::Refused(refusal) => refusal.fmt(f),
         }

@@ -27,7 +27,8 @@ pub struct Stage {
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hz = (1e10 / self.period.as_ns().max(1) as f64).round() / 10.0;
-        write!(f, "stage {} of {}'s {hz} Hz path", self.number, self.head)?;
+        let Self { number, head, .. } = self;
+        write!(f, "stage {number} of {head}'s {hz} Hz pipeline")?;
         match self.every {
             0 | 1 => {}
             2 => f.write_str(" in every second job")?,

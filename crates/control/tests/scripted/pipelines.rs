@@ -125,7 +125,7 @@ fn a_server_that_the_player_wakes_in_each_job_is_watched_and_gets_its_period_and
     assert!(server.runtime() < ms(6), "{server:?}");
     let why = ran.of(SERVER)[0].why.to_string();
     assert!(
-        why.starts_with("it is stage 2 of player's 25 Hz path: seen in"),
+        why.starts_with("it is stage 2 of player's 25 Hz pipeline: seen in"),
         "{why}"
     );
     let report = ran.report.threads.iter().find(|t| t.task.id.tid == SERVER);
@@ -350,7 +350,7 @@ fn the_path_goes_on_behind_the_server() {
     assert_eq!(ran.watched, [SERVER, COMPOSITOR]);
     let why = ran.of(COMPOSITOR)[0].why.to_string();
     assert!(
-        why.starts_with("it is stage 3 of player's 25 Hz path"),
+        why.starts_with("it is stage 3 of player's 25 Hz pipeline"),
         "{why}"
     );
 }

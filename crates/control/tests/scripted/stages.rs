@@ -35,7 +35,7 @@ fn a_stage_that_works_in_each_second_job_gets_a_budget_in_two_periods_of_the_pat
     assert!((ms(4)..ms(6)).contains(&server.runtime()), "{server:?}");
     let why = ran.of(SERVER)[0].why.to_string();
     assert!(
-        why.starts_with("it is stage 2 of player's 50 Hz path in every second job: seen in"),
+        why.starts_with("it is stage 2 of player's 50 Hz pipeline in every second job: seen in"),
         "{why}"
     );
 }

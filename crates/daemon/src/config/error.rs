@@ -69,12 +69,12 @@ pub(super) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> ConfigError {
 /// The parser's message, with the line, and with advice if it has none.
 pub(super) fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
     let start = error.span().map_or(0, |span| span.start);
-    let message = error.message().trim().replace('\n', ", ");
     let unquoted = "string values must be quoted, expected literal string";
-    let message = message.replace(
-        unquoted,
-        "expected a number, true or false, or a text in quotes",
-    );
+    let message = error.message().trim().replace('\n', ", ");
+    let message = message
+        .replace(unquoted, "expected a number, a truth or a text in quotes")
+        .replace("expected f64", "expected a number, as in 0.1")
+        .replace("expected a string", "expected a text in quotes");
     let says_what_to_do = message.contains("expected") || message.contains(": write");
     let problem = if says_what_to_do {
         message

@@ -93,7 +93,7 @@ fn every_mistake_is_told_with_its_file_its_line_and_what_to_do() {
     let cases = [
         ("x = 1\n", 1, "expected one of"),
         ("[limits]\ntotal = \"eighty\"\n", 2, "write per cent above 0"),
-        ("[limits]\ntotal = 80\n", 2, "expected a string"),
+        ("[limits]\ntotal = 80\n", 2, "expected a text in quotes"),
         ("[limits]\n\ntotal = \"180%\"\n", 3, "write at most"),
         ("[quota]\nbandwidth = \"-1%\"\n", 2, "write per cent above 0"),
         ("[quota]\nshortest-period = \"5\"\n", 2, "with its unit"),

@@ -19,7 +19,7 @@ pub struct GaveWay {
 }
 
 impl fmt::Display for GaveWay {
-    /// `task 4711 gives way from 60.0% to 42.5%: it asks for most, given its weight of 1`.
+    /// `task 4711 gives way from 60.0% to 42.5%: it is the largest, for its weight (1)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             task,
@@ -31,14 +31,14 @@ impl fmt::Display for GaveWay {
         write!(f, "task {task} gives way from {wanted} to {granted}: ")?;
         match why {
             GrantReason::Wanted => {
-                write!(f, "its share would be less than the kernel takes")
+                write!(f, "its share would be below the kernel's minimum")
             }
-            GrantReason::TaskCap => write!(f, "no task may have more"),
+            GrantReason::TaskCap => write!(f, "one task may not have more (limits.per-task)"),
             GrantReason::Compressed => {
-                write!(f, "it asks for most, given its weight ({weight})")
+                write!(f, "it is the largest, for its weight ({weight})")
             }
-            GrantReason::Minimum => write!(f, "no further, this is its guaranteed minimum"),
-            GrantReason::BelowMinimum => write!(f, "not even the guaranteed minima fit the total"),
+            GrantReason::Minimum => write!(f, "no further, this is limits.minimum"),
+            GrantReason::BelowMinimum => write!(f, "not even limits.minimum fits for all"),
         }
     }
 }

@@ -29,11 +29,11 @@ pub(crate) struct KeepOptions {
     )]
     pub(crate) tracer: LoopTracer,
 
-    /// Limit of all reservations together, in % of all CPUs [default: 85%]; a higher one leaves
-    /// less to other programs
+    /// Most CPU time that all served programs together have before others, in % of all CPUs
+    /// [default: 85%]
     #[arg(long, value_name = "PERCENT", help_heading = "Limits", value_parser = values::percent)]
     pub(crate) cap: Option<Bandwidth>,
-    /// Make each reservation a ceiling, too
+    /// Stop a thread that has used up its budget until its next period
     /// [default: a thread may also use CPU time that no reservation needs]
     ///
     /// LFS++'s setting. A job that needs more than its budget then waits for the next period, even
@@ -48,8 +48,8 @@ pub(crate) struct KeepOptions {
     #[arg(long, help_heading = "Targets")]
     pub(crate) children: bool,
 
-    /// Whether to serve threads of other programs on the pipeline, too: display server, sound
-    /// server, compositor
+    /// Whether to serve also threads of other programs that work for this one: display server,
+    /// sound server, compositor
     ///
     /// onbeat finds the threads that work for each job by who wakes whom. Each gets the pipeline's
     /// period and a budget, as long as a thread with a reservation needs it. Works with the tracer
@@ -70,7 +70,7 @@ pub(crate) struct KeepOptions {
     #[arg(long, help_heading = "Limits")]
     pub(crate) always: bool,
 
-    /// Decide and log, but change nothing
+    /// Decide and log, but change nothing; without --always there is nothing to log
     #[arg(short = 'n', long, help_heading = "Output")]
     pub(crate) dry_run: bool,
     /// File for figures, jobs and decisions at the end, as one JSON object for `onbeat report`

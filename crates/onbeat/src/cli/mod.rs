@@ -34,10 +34,10 @@ pub(crate) use values::{MeansChoice, Pipelines, band};
 ///
 /// onbeat watches an unmodified program through the kernel, finds the period of each of its threads
 /// and the CPU time that the program takes. While it waits for CPUs that other programs use, its
-/// threads go before these, within an account: what the program is granted if it keeps a period,
-/// 0.8 s for each process and 5% of a CPU if not. With --always or --hard, each thread with a
-/// period has a reservation just large enough: a budget of CPU time in each period, which the
-/// kernel guarantees (SCHED_DEADLINE). At the end every changed thread gets back what it had.
+/// threads go before these, up to a limit: with a period what it used of late and a quarter more,
+/// without one 0.8 s of CPU time for each process, then 5% of a CPU. With --always or --hard, each
+/// thread with a period has a reservation just large enough: a budget of CPU time in each period,
+/// which the kernel guarantees (SCHED_DEADLINE). At the end every thread gets back what it had.
 #[derive(Debug, Parser)]
 #[command(
     name = "onbeat",
@@ -175,7 +175,7 @@ pub(crate) struct DaemonArgs {
     /// of this binary]
     #[arg(long, value_name = "DIR")]
     pub(crate) rules: Option<PathBuf>,
-    /// Check the configuration only: print each mistake with its line
+    /// Check the configuration only: print the first mistake with its line
     #[arg(long)]
     pub(crate) check: bool,
     /// Metrics for Prometheus: an address on loopback, or a file (NAME.prom) for node_exporter

@@ -99,7 +99,7 @@ fn write_for_people(output: &mut impl Write, examination: &Examination<'_>) -> i
     if examination.ready {
         return writeln!(output, "onbeat can do its work here.");
     }
-    writeln!(output, "onbeat cannot do all of its work here yet.")?;
+    writeln!(output, "onbeat itself cannot work here; its service may.")?;
     let works = |tracer: &&Feature| tracer.standing != Support::None;
     match examination.tracers.iter().find(works) {
         Some(tracer) => writeln!(

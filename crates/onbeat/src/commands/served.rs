@@ -41,7 +41,7 @@ pub(super) fn is_meant(option: &ServiceOption) -> anyhow::Result<bool> {
     if may_reserve() || option.given.iter().any(|flag| flag == "--dry-run") {
         return Ok(false);
     }
-    refuse_others(option).context("without sudo onbeat asks the system service")?;
+    refuse_others(option)?;
     Ok(true)
 }
 
@@ -57,7 +57,7 @@ fn refuse_others(option: &ServiceOption) -> anyhow::Result<()> {
         _ => "serves all users, by the settings in /etc/onbeat/onbeat.toml",
     };
     bail!(
-        "the service {why}: leave out {}, or use sudo",
+        "without sudo the service acts, which {why}: leave out {}, or use sudo",
         others.join(" and ")
     )
 }

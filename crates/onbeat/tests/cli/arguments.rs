@@ -82,7 +82,7 @@ fn a_wrong_setting_is_told_with_its_file_and_line() {
             "cannot read /nowhere (--config takes a file, or KEY=VALUE)",
         ),
         ("weights.mplayer=0.0", "--config:1: write a weight above 0"),
-        ("power.rule=\"band\"", "--dry-run changes no machine"),
+        ("power.rule=\"band\"", "no effect with --dry-run"),
     ] {
         let output = onbeat(["run", "--dry-run", "--config", setting, "--", "true"]);
         assert_eq!(output.status.code(), Some(125), "{setting}");

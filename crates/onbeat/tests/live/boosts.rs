@@ -78,7 +78,7 @@ fn who_never_blocks_and_cries_has_no_more_than_its_account() {
     eventually("the end of its account", || {
         let log = folder.log();
         let used_up = |entry: &Value| {
-            entry["why"] == "its application has used up what it may use above others"
+            entry["why"] == "its application has used up its CPU time before others"
         };
         let told: Vec<&Value> = log.iter().filter(|entry| used_up(entry)).collect();
         (!told.is_empty() && has(&cheater) == Some(DEFAULT)).then_some(())
