@@ -200,11 +200,12 @@ impl Attributes {
         }
     }
 
-    /// As reported by the kernel: a default slice counts as no slice.
+    /// As reported by the kernel: a default slice counts as no slice, and before Linux 6.12 each.
     #[must_use]
     pub fn as_reported(mut self) -> Self {
+        let default_ns = default_slice_ns();
         if let Some(fair) = self.fair_mut()
-            && fair.slice_ns == default_slice_ns()
+            && (default_ns == 0 || fair.slice_ns == default_ns)
         {
             fair.slice_ns = 0;
         }
@@ -315,9 +316,8 @@ pub(crate) fn may_set_nice(tid: u32, nice: i32) -> bool {
 
 /// Whether the task's process may give its threads a real-time priority without a privilege. One
 /// that does not tell may.
-#[must_use]
-pub fn may_take_priority(tid: u32) -> bool {
-    limit(tid, libc::RLIMIT_RTPRIO) != Some(0)
+pub(crate) fn may_take_priority(tid: u32) -> bool {
+    !may_schedule(tid) && limit(tid, libc::RLIMIT_RTPRIO) != Some(0)
 }
 
 /// The soft limit of the task's process on `resource`; none if it cannot be read. The system call

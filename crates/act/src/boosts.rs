@@ -19,6 +19,10 @@
 //! real-time tasks (CONFIG_RT_GROUP_SCHED) refuses to move one of these into another control group.
 //! Container runtimes and the like move a process when it begins, so there the boost of one that
 //! begins is a nice value, too.
+//!
+//! A process that may give its threads a real-time priority itself, by RLIMIT_RTPRIO, is refused
+//! that where a thread's children are to begin anew. So its boost is a slice alone, the shortest
+//! there is, and its children have it, too, until they are boosted themselves.
 
 use std::collections::HashMap;
 use std::fs;
@@ -36,6 +40,10 @@ pub(crate) const DEFAULT: Attributes = Attributes::ordinary(0, false);
 const fn is_first(attributes: &Attributes) -> bool {
     matches!(attributes.policy, Policy::RoundRobin(_))
 }
+
+/// What a process that may take a priority itself is given. The kernel's shortest is 1 ns shorter,
+/// so this one tells that it comes from here.
+const SHORTEST_SLICE_NS: u64 = 100_001;
 
 /// What it has after the watcher has ended that boost for a moment.
 pub(crate) const LOWERED: Attributes = Attributes {
@@ -59,6 +67,7 @@ struct Boosted {
     leader: Option<TaskId>,
     /// The kernel refuses it a real-time priority.
     stays_ordinary: bool,
+    may_take_priority: bool,
 }
 
 impl Boosts {
@@ -73,25 +82,31 @@ impl Boosts {
             return self.give_back(state_file, task);
         };
         let now = self.look(state_file, task)?;
-        let (before, refused_before) = match self.0.get(&task) {
+        let (before, refused_before, may_take_priority) = match self.0.get(&task) {
             Some(BoostState::TakenOver) => return Err(taken_over(now)),
-            Some(BoostState::Boosted(held)) => (held.before, held.stays_ordinary),
-            None if is_urgent_or_default(now) => (now, false),
+            Some(BoostState::Boosted(held)) => {
+                (held.before, held.stays_ordinary, held.may_take_priority)
+            }
             None => {
-                let now = now.to_string();
-                return Err(Refusal::NotOrdinary { now });
+                let before = urgent_or_default(now).ok_or_else(|| Refusal::NotOrdinary {
+                    now: now.to_string(),
+                })?;
+                (before, false, attributes::may_take_priority(task.tid))
             }
         };
         let goes_first = boost.priority > 0
             && !refused_before
+            && !may_take_priority
             && !limits_real_time(task.tid)
             && (is_first(&now) || !may_be_moved(task));
         let mut wanted = if goes_first {
             first(boost.priority)
+        } else if may_take_priority {
+            short(before)
         } else {
             boosted(boost, before)
         };
-        if now == wanted {
+        if now == wanted && self.0.contains_key(&task) {
             return Ok(());
         }
         let leader = task::leader(task);
@@ -124,6 +139,7 @@ impl Boosts {
             set: wanted,
             leader,
             stays_ordinary: stays_ordinary || refused_before,
+            may_take_priority,
         };
         self.0.insert(task, BoostState::Boosted(held));
         if task::is_alive(task) {
@@ -253,9 +269,12 @@ fn may_be_moved(task: TaskId) -> bool {
     begins(task) && task::leader(task).is_none_or(begins) && *REAL_TIME_GROUPS
 }
 
-fn is_urgent_or_default(now: Attributes) -> bool {
-    now.nice()
-        .is_some_and(|nice| nice <= 0 && now == Attributes::ordinary(nice, false))
+/// What a task that may be boosted has before: what it has now, without a slice of ours that it was
+/// born with.
+fn urgent_or_default(now: Attributes) -> Option<Attributes> {
+    let nice = now.nice().filter(|&nice| nice <= 0)?;
+    let before = Attributes::ordinary(nice, false);
+    (now == before || now == short(before)).then_some(before)
 }
 
 const fn first(priority: u32) -> Attributes {
@@ -267,12 +286,18 @@ const fn first(priority: u32) -> Attributes {
 
 fn boosted(boost: Boost, before: Attributes) -> Attributes {
     let nice = -i32::from(boost.levels.min(20));
-    let boosted = Attributes {
-        policy: Policy::Other(Fair {
-            nice: before.nice().map_or(nice, |before| before.min(nice)),
-            slice_ns: boost.slice.as_ns(),
-        }),
-        reset_on_fork: true,
+    let nice = before.nice().map_or(nice, |before| before.min(nice));
+    ordinary(nice, boost.slice.as_ns(), true)
+}
+
+fn short(before: Attributes) -> Attributes {
+    ordinary(before.nice().unwrap_or(0), SHORTEST_SLICE_NS, false)
+}
+
+fn ordinary(nice: i32, slice_ns: u64, reset_on_fork: bool) -> Attributes {
+    let set = Attributes {
+        policy: Policy::Other(Fair { nice, slice_ns }),
+        reset_on_fork,
     };
-    boosted.as_reported()
+    set.as_reported()
 }

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use onbeat_act::attributes::{Attributes, Policy, kept_nice, may_take_priority};
+use onbeat_act::attributes::{Attributes, Policy, kept_nice};
 use onbeat_kernel::clock::{self, TICK};
 use onbeat_model::{
     Actuator, Bandwidth, Boost, Capacity, Instant, Refusal, Reservation, Speed, Speeds, Standing,
@@ -238,8 +238,7 @@ impl<A: Actuator> Actuator for QuotaActuator<A> {
     }
 
     /// As far as the CPU time goes that its owner may use above ordinary priority. A thread with a
-    /// priority from here keeps that, and a process that may take one by itself is left to do so:
-    /// the kernel refuses it to a boosted thread.
+    /// priority from here keeps that.
     fn boost(&mut self, task: TaskId, boost: Option<Boost>) -> Result<(), Refusal> {
         let registry = self.registry.borrow();
         let is_boosted = registry.ledger.is_boosted(task);
@@ -254,9 +253,6 @@ impl<A: Actuator> Actuator for QuotaActuator<A> {
             let until = registry.ledger.unboosted_until(task);
             if let Some(until) = until.or_else(|| new_until(task)) {
                 return Err(Refusal::Settling { until });
-            }
-            if may_take_priority(task.tid) {
-                return Err(Refusal::NoBoosts);
             }
         }
         // Nothing but the loop would bound a real-time priority, and a PI lock passes it on.
