@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs one program: programs.sh NAME prepare, once, and programs.sh NAME run [PREFIX...], for each cell.
 #
-# Of a program there are a line `#: NAME | title | what is counted | runtime [| held back]`, prepare_NAME, which says what it needs
-# and builds it, and run_NAME, which starts it by "$@" and prints `count N`, `p99_ms X` and perhaps `note ...`. They find
-# SECONDS_TO_RUN, CACHE (kept), WORK (empty, of this cell), DISPLAY, FILM and FILM720.
+# Of a program there are a line `#: NAME | title | what is counted | runtime [| held back] [| SET]...`, here or in sets/SET.sh, prepare_NAME,
+# which says what it needs and builds it, and run_NAME, which starts it by "$@" and prints `count N`, `p99_ms X` and perhaps `load X`, `note ...`.
+# They find SECONDS_TO_RUN, CACHE (kept), WORK (empty, of this cell), DISPLAY, FILM and FILM720.
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 programs=$here/programs
@@ -121,17 +121,19 @@ chromium_on() { # PAGE PREFIX...
         --disable-sync --proxy-server=127.0.0.1:9 --autoplay-policy=no-user-gesture-required --enable-logging=stderr --user-data-dir="$WORK/profile" "$url"
 }
 
-# A client of a Wayland compositor tells when the compositor asks for its next frame.
+# A client of a Wayland compositor tells when its frames are shown, or, without wp_presentation, when the compositor asks for the next one.
 WAYLAND_CLIENT="WAYLAND_DEBUG=client timeout -s INT $SECONDS_TO_RUN weston-presentation-shm -f >$WORK/client 2>&1"
 wayland_frames() { # PERIOD_MS
-    sed -n 's/^\[ *\([0-9.]*\)\] wl_callback@[0-9]*.done.*/\1/p' "$WORK/client" | figures "$1"
+    sed -n 's/.* wp_presentation_feedback@[0-9]*.presented(0, \([0-9]*\), \([0-9]*\),.*/\1 \2/p' "$WORK/client" | awk '{ printf "%.3f\n", $1 * 1e3 + $2 / 1e6 }' >"$WORK/shown"
+    [ -s "$WORK/shown" ] || sed -n 's/^\[ *\([0-9.]*\)\] wl_callback@[0-9]*.done.*/\1/p' "$WORK/client" >"$WORK/shown"
+    figures "$1" <"$WORK/shown"
 }
 
-# A server of its own, without real-time priority, and clients.
+# A server of its own, and clients; without real-time priority, if REALTIME does not say otherwise.
 on_jack() { # SHELL_COMMAND PREFIX...
     local command=$1
     shift
-    JACK_NO_AUDIO_RESERVATION=1 JACK_DEFAULT_SERVER=strangers$$ "$@" sh -c "jackd --no-realtime -n strangers$$ -d dummy -r 48000 -p 256 >$WORK/jackd 2>&1 &
+    JACK_NO_AUDIO_RESERVATION=1 JACK_DEFAULT_SERVER=strangers$$ "$@" sh -c "jackd ${REALTIME:---no-realtime} -n strangers$$ -d dummy -r 48000 -p 256 >$WORK/jackd 2>&1 &
         $command; kill \$!; wait \$!"
 }
 
@@ -252,7 +254,7 @@ run_dosbox() {
     HOME=$WORK SDL_VIDEODRIVER=x11 SKIP=45 shown 14.268 64000 "$@" dosbox -conf "$WORK/conf"
 }
 
-#: weston | weston, headless, with weston-presentation-shm | frames | C, Wayland
+#: weston | weston, headless, with weston-presentation-shm | frames | C, Wayland | compositors
 prepare_weston() { need weston weston-presentation-shm; }
 run_weston() {
     "$@" sh -c "weston --backend=headless-backend.so --width=800 --height=600 --socket=strangers & export WAYLAND_DISPLAY=strangers
@@ -260,7 +262,7 @@ run_weston() {
     wayland_frames 25
 }
 
-#: sway | sway (wlroots), headless, with weston-presentation-shm | frames | C, Wayland
+#: sway | sway (wlroots), headless, with weston-presentation-shm | frames | C, Wayland | compositors
 prepare_sway() { need sway weston-presentation-shm; }
 # It will not run as root.
 run_sway() {
@@ -272,13 +274,13 @@ run_sway() {
     wayland_frames 16.667
 }
 
-#: jack | JACK, six clients in a chain, 5.3 ms | cycles of the last | C
+#: jack | JACK, six clients in a chain, 5.3 ms | cycles of the last | C | studios
 prepare_jack() { need jackd; compile jack -ljack; }
 run_jack() {
     timed 5.333 on_jack "$CACHE/jack 6 system:playback_1" "$@"
 }
 
-#: pipewire | PipeWire without rights to real-time priority, six clients in a chain, 5.3 ms | cycles of the last | C
+#: pipewire | PipeWire without rights to real-time priority, six clients in a chain, 5.3 ms | cycles of the last | C | studios
 prepare_pipewire() { need pipewire pw-jack; compile jack -ljack; }
 run_pipewire() {
     cat >"$WORK/pipewire.conf" <<'CONF'
@@ -296,7 +298,7 @@ CONF
         until [ -S $WORK/pipewire-0 ]; do sleep 0.05; done; pw-jack $WORK/jack 6; kill \$!"
 }
 
-#: fluidsynth | FluidSynth on JACK, 5.3 ms, twenty notes a second | cycles without xrun | C, GLib | held back
+#: fluidsynth | FluidSynth on JACK, 5.3 ms, twenty notes a second | cycles without xrun | C, GLib | held back | studios
 prepare_fluidsynth() { need fluidsynth jackd; }
 notes() {
     local i
@@ -373,7 +375,7 @@ run_cyclictest() {
             END { for (i = 0; i < 20000 && sum < 0.99 * all; i++) sum += n[i]; printf "count %d\np99_ms %.1f\n", in_time, 4 + i / 1000 }'
 }
 
-#: ros | A robot's path: camera, rectify, detect, control, and a 200 Hz IMU | messages in time, p99 of a frame | C, sockets
+#: ros | A robot's path: camera, rectify, detect, control, and a 200 Hz IMU | messages in time, p99 of a frame | C, sockets | robots
 prepare_ros() { compile ros; }
 run_ros() { "$@" "$CACHE/ros"; }
 
@@ -432,6 +434,10 @@ run_gxx() { left_to_hogs "$@" sh -c "while :; do echo '#include <regex>' | g++ -
 prepare_sort() { need sort shuf; }
 run_sort() { left_to_hogs "$@" sh -c 'while :; do shuf -i 1-2000000 | sort >/dev/null; done'; }
 
+for file in "$here"/sets/*.sh; do
+    # shellcheck source=/dev/null
+    . "$file"
+done
 name=$1 what=$2
 shift 2
 cd "$WORK" || exit

@@ -20,19 +20,24 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 OUT = HERE.parent / "out" / "strangers"
 CHANGES = {"reserved", "changed", "boosted", "boost-changed"}
-BEGIN, END = "<!-- strangers -->", "<!-- end -->"
-PLAIN = {"nothing": [], "nice": ["nice", "-n", "-20"], "chrt": ["chrt", "-r", "1"]}
+END = "<!-- end -->"
+FIGURES = ("count", "p99_ms", "load")
+# A way's name in the table, and what starts a program by it.
+PLAIN = {"nothing": ("nothing", []), "nice": ("nice -n -20", ["nice", "-n", "-20"]), "chrt": ("chrt -r 1", ["chrt", "-r", "1"]),
+         "slice": ("a slice of 0.1 ms", [sys.executable, str(HERE / "slice.py")])}
 # What runs beside a program: so many of this for each CPU. `two` also has a transcode that is started by the same way,
 # and `onset` has hogs that begin when a program that is there for 4 s is in the middle.
 HOG = "ulimit -t 60; while :; do :; done"
 COMPILER = "while :; do printf '#include <regex>\nstd::regex r(\"(a|b)*\");' | g++ -O2 -x c++ -S -o /dev/null -; done"
 BESIDE = {"idle": None, "hogs": HOG, "two": HOG, "build": COMPILER, "onset": f"sleep 3; {HOG}"}
 EACH = 4
+SETS = {file.stem: file for file in HERE.glob("sets/*.sh")}
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", help="these, with commas between them, also if they are held back [default: all that are not]")
+    parser.add_argument("--set", help=f"only those of {', '.join(sorted(SETS))}")
     parser.add_argument("--held-back", action="store_true", help="also those that are held back")
     parser.add_argument("--situations", default="idle,hogs", help=f"some of {','.join(BESIDE)} [default: %(default)s]")
     parser.add_argument("--ways", default="nothing,chrt", help=f"without onbeat: some of {','.join(PLAIN)} [default: %(default)s]")
@@ -41,24 +46,30 @@ def arguments():
     parser.add_argument("--binary", default="target/release/onbeat")
     parser.add_argument("--onbeat", action="append", metavar="LABEL=ARGS", help="a variant of onbeat's flags; may be given several times [default: onbeat=]")
     parser.add_argument("--resume", action="store_true", help="go on after the last cell in the file of results")
-    parser.add_argument("--results", type=Path, default=OUT / "results.jsonl")
+    parser.add_argument("--results", type=Path, help="the cells, one a line [default: results.jsonl in out/strangers; of a set, SET.jsonl here]")
     parser.add_argument("--readme", type=Path, help="write the table into this file, too")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.results = options.results or (HERE / f"{options.set}.jsonl" if options.set else OUT / "results.jsonl")
+    return options
 
 
 class Program:
-    """A line `#: NAME | title | what is counted | runtime [| held back]` of programs.sh."""
+    """A line `#: NAME | title | what is counted | runtime [| held back] [| SET]...` of programs.sh, or of a set."""
 
     def __init__(self, line):
         words = [word.strip() for word in line[2:].split("|")]
         self.name, self.title, self.counts, self.runtime = words[:4]
         self.held_back = "held back" in words
+        self.sets = words[4:]
 
 
 def chosen(options):
-    programs = [Program(line) for line in open(HERE / "programs.sh", encoding="utf-8") if line.startswith("#: ")]
+    files = [HERE / "programs.sh"] + ([SETS[options.set]] if options.set in SETS else [])
+    programs = [Program(line) for file in files for line in open(file, encoding="utf-8") if line.startswith("#: ")]
+    if options.set:
+        programs = [one for one in programs if options.set in one.sets]
     if not options.programs:
-        return [one for one in programs if options.held_back or not one.held_back]
+        return [one for one in programs if options.set or options.held_back or not one.held_back]
     names = options.programs.split(",")
     if unknown := set(names) - {one.name for one in programs}:
         sys.exit(f"unknown: {' '.join(sorted(unknown))}; there are: {' '.join(one.name for one in programs)}")
@@ -71,7 +82,7 @@ def ways_of(options):
     for given, known in ((options.ways, PLAIN), (options.situations, BESIDE)):
         if unknown := set(given.split(",")) - set(known):
             sys.exit(f"unknown: {' '.join(sorted(unknown))}; there are: {' '.join(known)}")
-    ways = {" ".join(PLAIN[way]) or way: PLAIN[way] for way in options.ways.split(",")}
+    ways = dict(PLAIN[way] for way in options.ways.split(","))
     for variant in options.onbeat or ["onbeat="]:
         label, _, flags = variant.partition("=")
         ways[label] = [binary, "run", "--quiet", "--children", "--log", "LOG", *shlex.split(flags), "--"]
@@ -173,7 +184,7 @@ class Machine:
             figures = {}
             for line in said.decode(errors="replace").splitlines():
                 key, _, value = line.partition(" ")
-                figures[key] = float(value) if key in ("count", "p99_ms") else value
+                figures[key] = float(value) if key in FIGURES else value
             if what == "run" and "count" not in figures or script.returncode and what == "prepare":
                 figures = {"failed": " ".join([said.decode(errors="replace").strip(), error]).strip() or f"exit status {script.returncode}"}
             if os.path.exists(log):
@@ -268,7 +279,7 @@ def table(options, programs, ways):
     for program in programs:
         mine = [one for one in results if one["program"] == program.name]
         changed = [[one for one in mine if (one["situation"], one["way"]) == ("idle", way) and "threads" in one] for way in ways]
-        for key, name in (("count", program.counts), ("p99_ms", "p99, ms")):
+        for key, name in zip(FIGURES, (program.counts, "p99, ms", "DSP load, %")):
             cells, base = [], None
             for column in columns:
                 values = [one[key] for one in mine if (one["situation"], one["way"]) == column and key in one]
@@ -317,8 +328,9 @@ def main():
     text = table(options, programs, ways)
     print(text)
     if options.readme:
-        before, _, rest = options.readme.read_text(encoding="utf-8").partition(BEGIN)
-        options.readme.write_text(f"{before}{BEGIN}\n{text}{END}{rest.partition(END)[2]}", encoding="utf-8")
+        begin = f"<!-- {options.set or 'strangers'} -->"
+        before, _, rest = options.readme.read_text(encoding="utf-8").partition(begin)
+        options.readme.write_text(f"{before}{begin}\n{text}{END}{rest.partition(END)[2]}", encoding="utf-8")
 
 
 main()
