@@ -11,8 +11,8 @@ use super::{Cli, Command};
 pub(crate) struct ServiceOption {
     /// Act through the system service, within your quota and by the service's settings
     ///
-    /// This is the default without CAP_SYS_NICE. Only --also, --children, --quiet, --report, --log
-    /// and the times of a reservation apply then.
+    /// This is the default without CAP_SYS_NICE. A flag that is for the service to decide is
+    /// refused then.
     #[arg(long, help_heading = "Targets")]
     pub(crate) service: bool,
     /// The flags on the command line, this one included.
