@@ -22,8 +22,8 @@ bus=(dbus-bin rtkit "${sound[@]}" pulseaudio polkitd gamemode-daemon systemd lib
 # What the Python package needs, if all of it is used.
 python=(python3 python3-jeepney python3-pandas)
 # Programs that the shipped rules name, and what starts containers.
-known=(podman crun mplayer mpv gstreamer1.0-tools gstreamer1.0-plugins-base jackd2 pipewire-pulse fluidsynth sway xwayland weston
-    vlc-bin vlc-plugin-base dosbox)
+known=(podman crun mplayer mpv gstreamer1.0-tools gstreamer1.0-plugins-base jackd2 pipewire-pulse fluidsynth sway cage xwayland weston
+    vlc-bin vlc-plugin-base dosbox snapserver snapclient supercollider-server)
 # On the live kernel, the tests run real programs: rt-app, ffmpeg, setpriv and taskset. Plots need a font.
 test=("${build[@]}" "${hogs[@]}" "${bus[@]}" "${known[@]}" "${player[@]}" "${python[@]}" ffmpeg util-linux mandoc musl-tools valgrind
     fonts-dejavu-core "${emulated[@]}")
@@ -38,7 +38,9 @@ experiments=("${demo[@]}" "${player[@]}" "${sound[@]}" "${programs[@]}" strace b
 strangers=("${demo[@]}" "${programs[@]}" libx11-dev libxdamage-dev vlc-bin vlc-plugin-base vlc-plugin-video-output firefox-esr
     golang-go default-jdk-headless nodejs python3 mono-runtime mono-mcs wine wine64 gcc-mingw-w64-x86-64-win32 ruby erlang-base
     python3-pyqt5 python3-gi python3-gi-cairo gir1.2-gtk-3.0 python3-pygame neverball love godot3-runner dosbox weston sway
-    libjack-jackd2-dev pipewire pipewire-jack fluidsynth timgm6mb-soundfont qemu-system-x86 etcd-server procps)
+    libjack-jackd2-dev pipewire pipewire-jack fluidsynth timgm6mb-soundfont qemu-system-x86 etcd-server procps
+    cage ardour zynaddsubfx jalv mda-lv2 python3-rosmaster libroscpp-dev libsensor-msgs-dev libstd-msgs-dev libnodeletlib-tools
+    ros-image-publisher libimage-publisher-dev ros-image-proc libimage-proc-dev pkg-config)
 fuzz=("${build[@]}")
 vm=("${build[@]}" "${emulated[@]}" ffmpeg mplayer util-linux)
 packages=("${build[@]}" dpkg-dev debhelper dh-python pybuild-plugin-pyproject python3-all python3-setuptools lintian fakeroot

@@ -122,7 +122,7 @@ chromium_on() { # PAGE PREFIX...
 }
 
 # A client of a Wayland compositor tells when its frames are shown, or, without wp_presentation, when the compositor asks for the next one.
-WAYLAND_CLIENT="WAYLAND_DEBUG=client timeout -s INT $SECONDS_TO_RUN weston-presentation-shm -f >$WORK/client 2>&1"
+WAYLAND_CLIENT="WAYLAND_DEBUG=client timeout -s INT $((SECONDS_TO_RUN + 1)) weston-presentation-shm -f >$WORK/client 2>&1"
 wayland_frames() { # PERIOD_MS
     sed -n 's/.* wp_presentation_feedback@[0-9]*.presented(0, \([0-9]*\), \([0-9]*\),.*/\1 \2/p' "$WORK/client" | awk '{ printf "%.3f\n", $1 * 1e3 + $2 / 1e6 }' >"$WORK/shown"
     [ -s "$WORK/shown" ] || sed -n 's/^\[ *\([0-9.]*\)\] wl_callback@[0-9]*.done.*/\1/p' "$WORK/client" >"$WORK/shown"
@@ -254,7 +254,7 @@ run_dosbox() {
     HOME=$WORK SDL_VIDEODRIVER=x11 SKIP=45 shown 14.268 64000 "$@" dosbox -conf "$WORK/conf"
 }
 
-#: weston | weston, headless, with weston-presentation-shm | frames | C, Wayland | compositors
+#: weston | weston, headless, with weston-presentation-shm | frames | C, Wayland
 prepare_weston() { need weston weston-presentation-shm; }
 run_weston() {
     "$@" sh -c "weston --backend=headless-backend.so --width=800 --height=600 --socket=strangers & export WAYLAND_DISPLAY=strangers

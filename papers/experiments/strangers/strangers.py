@@ -24,7 +24,7 @@ END = "<!-- end -->"
 FIGURES = ("count", "p99_ms", "load")
 # A way's name in the table, and what starts a program by it.
 PLAIN = {"nothing": ("nothing", []), "nice": ("nice -n -20", ["nice", "-n", "-20"]), "chrt": ("chrt -r 1", ["chrt", "-r", "1"]),
-         "slice": ("a slice of 0.1 ms", [sys.executable, str(HERE / "slice.py")])}
+         "service": ("service", []), "slice": ("a slice of 0.1 ms", [sys.executable, str(HERE / "slice.py")])}
 # What runs beside a program: so many of this for each CPU. `two` also has a transcode that is started by the same way,
 # and `onset` has hogs that begin when a program that is there for 4 s is in the middle.
 HOG = "ulimit -t 60; while :; do :; done"
@@ -83,6 +83,8 @@ def ways_of(options):
         if unknown := set(given.split(",")) - set(known):
             sys.exit(f"unknown: {' '.join(sorted(unknown))}; there are: {' '.join(known)}")
     ways = dict(PLAIN[way] for way in options.ways.split(","))
+    if ways.pop("service", None) is not None:
+        ways["the service"] = [str(HERE / "serve.sh"), binary]
     for variant in options.onbeat or ["onbeat="]:
         label, _, flags = variant.partition("=")
         ways[label] = [binary, "run", "--quiet", "--children", "--log", "LOG", *shlex.split(flags), "--"]

@@ -5,6 +5,7 @@
 seated() { # WHO COMPOSITOR CLIENT PREFIX...
     local who=$1 compositor="$2 >$WORK/said 2>&1" client=$3 user=(setpriv --reuid=nobody --regid=nogroup --clear-groups sh -c)
     shift 3
+    case "$who ${1-}" in compositor*/serve.sh | client*/serve.sh) echo "skipped: the service serves both" && exit 77 ;; esac
     client="until WAYLAND_DISPLAY=\$(cd $WORK && ls | grep -x 'wayland-[0-9]'); do sleep 0.05; done; export WAYLAND_DISPLAY
         WAYLAND_DEBUG=client timeout -s INT ${LIMIT:-$((SECONDS_TO_RUN + 1))} $client >$WORK/client 2>&1"
     chown nobody "$WORK"
@@ -28,6 +29,10 @@ weston="weston --backend=headless-backend.so --width=1280 --height=720 --socket=
 sway="sway -c /dev/null"
 shm="weston-presentation-shm -f"
 mpv="mpv --no-config --ao=null --really-quiet --loop=inf --vo=wlshm $FILM720"
+
+#: weston-shm | weston with weston-presentation-shm | frames | C, Wayland | compositors
+prepare_weston-shm() { need weston weston-presentation-shm; }
+run_weston-shm() { seated both "$weston" "$shm" "$@"; wayland_frames 25; }
 
 #: weston-served | weston alone is served, with weston-presentation-shm | frames | C, Wayland | compositors
 prepare_weston-served() { need weston weston-presentation-shm; }

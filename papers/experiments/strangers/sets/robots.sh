@@ -12,5 +12,5 @@ prepare_ros-graph() {
 run_ros-graph() {
     export ROS_MASTER_URI=http://127.0.0.1:11399 ROS_IP=127.0.0.1 ROS_HOME=$WORK ROS_NAMESPACE=camera
     "$@" sh -c "rosmaster --core -p 11399 >$WORK/master 2>&1 & /usr/lib/image_publisher/image_publisher $CACHE/camera.png __name:=camera _publish_rate:=30 >$WORK/said 2>&1 &
-        ROS_NAMESPACE=camera/camera /usr/lib/image_proc/image_proc >$WORK/proc 2>&1 & exec $CACHE/robot" 2>"$WORK/errors"
+        ROS_NAMESPACE=camera/camera /usr/lib/image_proc/image_proc >$WORK/proc 2>&1 & exec $CACHE/robot" 2>"$WORK/errors" | grep '^count\|^p99'
 }

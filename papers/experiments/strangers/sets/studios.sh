@@ -17,7 +17,7 @@ studio() { # REGEX COMMAND PREFIX...
     awk '{ printf "%s%dx %s %d", NR == 1 ? "note SCHED_FIFO: " : ", ", $1, $4, $3 } END { if (NR) print "" }' "$WORK/first"
 }
 zyn="exec zynaddsubfx -U -I null -O jack -a -N zyn"
-jalv="exec jalv -x http://drobilla.net/plugins/mda/Piano </dev/zero >/dev/null"
+jalv="tail -f /dev/null | jalv -x http://drobilla.net/plugins/mda/Piano >/dev/null"
 ardour="[ -d $CACHE/session ] || ardour7-new_session -s 48000 $CACHE/session session; cp -r $CACHE/session $WORK/session
     export LD_LIBRARY_PATH=/usr/lib/ardour7 ARDOUR_DLL_PATH=/usr/lib/ardour7 ARDOUR_DATA_PATH=/usr/share/ardour7 ARDOUR_CONFIG_PATH=/etc/ardour7
     exec /usr/lib/ardour7/hardour-* $WORK/session session"
