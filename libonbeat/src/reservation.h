@@ -85,6 +85,8 @@ void onbeat_service_share_(uint32_t account, uint64_t runtime_ns, uint64_t perio
 void onbeat_service_join_(pid_t tid, uint32_t account, bool whole, struct onbeat_answer *answer);
 void onbeat_service_balance_(uint32_t account, struct onbeat_balance *balance,
 			     struct onbeat_answer *answer);
+/* Has RealtimeKit, or who answers for it, give the thread SCHED_RR. */
+void onbeat_service_prioritise_(pid_t tid, uint32_t priority, struct onbeat_answer *answer);
 
 /* refusal.c: what onbeat_reservation_reason() gives to this thread, in fewer bytes than that. */
 #define ONBEAT_REASON_ROOM 640

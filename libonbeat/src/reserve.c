@@ -16,10 +16,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+/* As RealtimeKit grants them where nobody has configured it. */
+#define AUDIO_PRIORITY 10
+#define RTTIME_US 200000
 #define IS_OF_KERNEL 0x00200000 /* PF_KTHREAD in /proc/PID/stat */
 
 struct member {
@@ -38,6 +42,7 @@ struct onbeat_reservation {
 	int64_t consumed_ns; /* by threads that are no longer attached */
 	uint32_t account;    /* the number that the service knows it by, if it is shared; or 0 */
 	bool is_hard;
+	pid_t prioritised; /* the thread that has RealtimeKit's priority instead; or 0 */
 	struct member *members;
 };
 
@@ -314,6 +319,40 @@ int onbeat_reservation_attach(struct onbeat_reservation *reservation, pid_t tid)
 	return error ? error : attach(reservation, resolve(tid), 0);
 }
 
+/* RealtimeKit gives nothing to a process that may compute for longer without a pause. */
+static int prioritise(struct onbeat_reservation *reservation)
+{
+	struct onbeat_answer answer;
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_RTTIME, &limit);
+	limit.rlim_cur = limit.rlim_cur < RTTIME_US ? limit.rlim_cur : RTTIME_US;
+	limit.rlim_max = limit.rlim_max < RTTIME_US ? limit.rlim_max : RTTIME_US;
+	setrlimit(RLIMIT_RTTIME, &limit);
+	onbeat_service_prioritise_(resolve(0), AUDIO_PRIORITY, &answer);
+	if (!answer.error)
+		reservation->prioritised = resolve(0);
+	return answer.error;
+}
+
+int onbeat_keep_audio_thread(struct onbeat_reservation **reservation, uint32_t frames,
+			     uint32_t rate_hz, int64_t budget_ns)
+{
+	int64_t period_ns = rate_hz ? (int64_t)frames * 1000000000 / rate_hz : 0;
+	int error = onbeat_reservation_create(reservation, budget_ns, period_ns, period_ns);
+
+	if (error)
+		return error;
+	error = attach(*reservation, resolve(0), 0);
+	if (!error)
+		return 0;
+	if (!prioritise(*reservation))
+		return 1;
+	onbeat_reservation_destroy(*reservation);
+	*reservation = NULL;
+	return error;
+}
+
 int onbeat_reservation_detach(struct onbeat_reservation *reservation, pid_t tid)
 {
 	int error = check(reservation);
@@ -423,7 +462,7 @@ int onbeat_reservation_change(struct onbeat_reservation *reservation, int64_t ru
 			      int64_t deadline_ns, int64_t period_ns)
 {
 	struct onbeat_reservation before;
-	struct member *member;
+	char why[ONBEAT_REASON_ROOM];
 	int error = check(reservation);
 
 	if (!error)
@@ -437,17 +476,11 @@ int onbeat_reservation_change(struct onbeat_reservation *reservation, int64_t ru
 	error = put_all_in_force(reservation);
 	if (!error)
 		return 0;
-	reservation->runtime_ns = before.runtime_ns;
-	reservation->deadline_ns = before.deadline_ns;
-	reservation->period_ns = before.period_ns;
-	{
-		char why[ONBEAT_REASON_ROOM];
-
-		snprintf(why, sizeof(why), "%s", onbeat_reservation_reason());
-		for (member = reservation->members; member; member = member->next)
-			put_in_force(reservation, member);
-		onbeat_set_reason_(why);
-	}
+	snprintf(why, sizeof(why), "%s", onbeat_reservation_reason());
+	*reservation = before;
+	for (struct member *member = reservation->members; member; member = member->next)
+		put_in_force(reservation, member);
+	onbeat_set_reason_(why);
 	return error;
 }
 
@@ -484,6 +517,10 @@ void onbeat_reservation_destroy(struct onbeat_reservation *reservation)
 		return;
 	while (reservation->members)
 		detach(reservation, &reservation->members);
+	/* Without the flag that RealtimeKit has set, the kernel would refuse that. */
+	if (reservation->prioritised)
+		sched_setscheduler(reservation->prioritised, SCHED_OTHER | SCHED_RESET_ON_FORK,
+				   &(struct sched_param){ 0 });
 	if (reservation->account) {
 		struct onbeat_answer answer;
 

@@ -29,6 +29,8 @@
 #define NAME "org.onbeat.Manager1"
 #define PATH "/org/onbeat/Manager1"
 #define ERRORS "org.onbeat.Error."
+#define KIT "org.freedesktop.RealtimeKit1"
+#define KIT_PATH "/org/freedesktop/RealtimeKit1"
 #define BUS "org.freedesktop.DBus.Error."
 
 /* As in systemd/sd-bus.h, which need not be there to build this. */
@@ -195,7 +197,7 @@ struct call {
 	struct onbeat_balance *balance;
 };
 
-static const char joins[] = "uub";
+static const char joins[] = "uub", prioritises[] = "tu";
 
 static int call_once(const struct call *call, struct bus_error *error)
 {
@@ -206,6 +208,10 @@ static int call_once(const struct call *call, struct bus_error *error)
 		result = sd_bus.call_method(connection, NAME, PATH, NAME, call->method, error,
 					    &reply, joins, call->first, (uint32_t)call->times[0],
 					    (int)call->times[1]);
+	else if (result >= 0 && call->types == prioritises)
+		result = sd_bus.call_method(connection, KIT, KIT_PATH, KIT, call->method, error,
+					    &reply, prioritises, (uint64_t)call->first,
+					    (uint32_t)call->times[0]);
 	else if (result >= 0)
 		result = sd_bus.call_method(connection, NAME, PATH, NAME, call->method, error,
 					    &reply, call->types, call->first, call->times[0],
@@ -301,6 +307,12 @@ void onbeat_service_balance_(uint32_t account, struct onbeat_balance *balance,
 			     struct onbeat_answer *answer)
 {
 	ask((struct call){ "Balance", "u", account, { 0 }, balance }, answer);
+}
+
+void onbeat_service_prioritise_(pid_t tid, uint32_t priority, struct onbeat_answer *answer)
+{
+	ask((struct call){ "MakeThreadRealtime", prioritises, (uint32_t)tid, { priority }, NULL },
+	    answer);
 }
 
 void onbeat_service_withdraw_(pid_t tid)

@@ -417,6 +417,10 @@ static void *no_reservation(int64_t runtime_ns, int64_t deadline_ns, int64_t per
 
 static void reserves_nonsense(void)
 {
+	struct onbeat_reservation *none = (void *)&outside;
+
+	check(onbeat_keep_audio_thread(&none, 480, 0, 1) == -EINVAL && !none);
+	check(onbeat_keep_audio_thread(&none, 480, 48000, 10000001) == -EINVAL && !none);
 	no_reservation(0, 1, 1);
 	no_reservation(-1, -1, -1);
 	no_reservation(2, 1, 3);

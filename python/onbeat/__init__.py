@@ -16,7 +16,14 @@ from ._read import (
     read_recording,
     read_report,
 )
-from ._service import ServiceError, applications, keep, list_threads as list, release
+from ._service import (
+    ServiceError,
+    applications,
+    keep,
+    keep_audio_thread,
+    list_threads as list,
+    release,
+)
 
 __all__ = [
     "CutOffWarning",
@@ -30,6 +37,7 @@ __all__ = [
     "frame",
     "job",
     "keep",
+    "keep_audio_thread",
     "list",
     "mdn",
     "read_lines",

@@ -7,6 +7,7 @@ first call until its end; a forked child has its own.
 from __future__ import annotations
 
 import os
+import resource
 import threading
 from typing import Any, List, Optional, Tuple
 
@@ -14,7 +15,9 @@ from ._missing import needed
 from ._read import Record
 
 _NAME = "org.onbeat.Manager1"
-_PATH = "/org/onbeat/Manager1"
+_KIT = "org.freedesktop.RealtimeKit1"
+# As RealtimeKit grants them where nobody has configured it.
+_PRIORITY, _RTTIME_US = 10, 200_000
 _ERRORS = "org.onbeat.Error."
 # The service answers at once, unless it waits for polkit or is stopped.
 _PATIENCE_S = 60.0
@@ -49,6 +52,36 @@ def keep(pid: int, *, children: bool = False) -> None:
     """
     options = {"children": ("b", children)}
     _connection.call("keep", pid, "Track", "ua{sv}", (_checked(pid), options))
+
+
+def keep_audio_thread(frames: int, rate_hz: int, budget_ns: Optional[int] = None) -> str:
+    """Keeps the calling thread, which plays or records `frames` at `rate_hz` at a time and computes
+    for at most `budget_ns` for them, until it ends.
+
+    Says what it has: "reserved"; "watched" without a budget, because the service then finds out
+    what it needs; or "priority", RealtimeKit's, where the service grants nothing.
+
+    Raises as keep(), with what the service said, if RealtimeKit grants nothing, either.
+    """
+    thread, period_ns = threading.get_native_id(), 10**9 * frames // rate_hz
+    try:
+        if budget_ns is None:
+            keep(thread)
+            return "watched"
+        times = (thread, budget_ns, period_ns, period_ns)
+        _connection.call("reserve for", thread, "Reserve", "uttt", times)
+        return "reserved"
+    except ServiceError as refused:
+        try:
+            # RealtimeKit gives nothing to a process that may compute for longer without a pause.
+            now = resource.getrlimit(resource.RLIMIT_RTTIME)
+            limits = [one if 0 <= one < _RTTIME_US else _RTTIME_US for one in now]
+            resource.setrlimit(resource.RLIMIT_RTTIME, (limits[0], limits[1]))
+            wanted = (thread, _PRIORITY)
+            _connection.call("prioritise", thread, "MakeThreadRealtime", "tu", wanted, _KIT)
+        except ServiceError:
+            raise refused from None
+        return "priority"
 
 
 def release(pid: int) -> None:
@@ -101,11 +134,13 @@ class _Connection:
         self._bus: Any = None
 
     def call(
-        self, what: str, task: Optional[int], method: str, signature: str, body: Tuple[Any, ...]
+        self, what: str, task: Optional[int], method: str, signature: str, body: Tuple[Any, ...],
+        name: str = _NAME,
     ) -> Tuple[Any, ...]:
         jeepney = needed("jeepney", "calls of the service")
         about = f"cannot {what}" if task is None else f"cannot {what} task {task}"
-        address = jeepney.DBusAddress(_PATH, bus_name=_NAME, interface=_NAME)
+        path = "/" + name.replace(".", "/")
+        address = jeepney.DBusAddress(path, bus_name=name, interface=name)
         message = jeepney.new_method_call(address, method, signature or None, body)
         with self._lock:
             if self._bus is None:

@@ -57,6 +57,24 @@ class Service(unittest.TestCase):
         self.assertIn(f"cannot release task {program.pid}", str(error))
         self.assertEqual(str(pickle.loads(pickle.dumps(error))), str(error))
 
+    def test_an_audio_thread_has_a_reservation_or_realtimekits_priority(self):
+        configuration = self.machine.folder / "onbeat.toml"
+        with open(configuration, "a") as file:
+            file.write("[realtimekit]\nwithout-polkit = true\n")
+        self.machine.start()
+        # More than half a CPU is not the user's.
+        for budget, means, policy in (
+            (None, "watched", os.SCHED_OTHER), (1_000_000, "reserved", 6),
+            (8_000_000, "priority", os.SCHED_RR),
+        ):
+            told = lambda: self.machine.python(USER, f"""
+import os, onbeat
+means = onbeat.keep_audio_thread(480, 48000, {budget})
+print(means, os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK)
+""")
+            # Other programs of the machine may have the room for a while.
+            eventually(means, lambda: told().split() == [means, str(int(policy))])
+
     def test_what_a_process_keeps_ends_with_it_and_not_with_its_fork(self):
         self.machine.start()
         program = self.machine.beat(USER)

@@ -61,10 +61,10 @@ impl Drop for Kept {
     fn drop(&mut self) {
         if matches!(self.means, Means::Priority(_)) {
             let ordinary = libc::sched_param { sched_priority: 0 };
+            // Without the flag that RealtimeKit has set, the kernel would refuse that.
+            let policy = libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK;
             // SAFETY: the parameter outlives the call. A thread that has ended is ESRCH.
-            unsafe {
-                libc::sched_setscheduler(self.thread, libc::SCHED_OTHER, &raw const ordinary)
-            };
+            unsafe { libc::sched_setscheduler(self.thread, policy, &raw const ordinary) };
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A program whose audio thread is promoted by the library that Firefox and cubeb use,
-//! audio_thread_priority, or with a budget in microseconds as its argument by onbeat-client.
+//! audio_thread_priority, or with a budget in microseconds as its argument by onbeat-client, and
+//! then, with a number of jobs as another one, until it has done these.
 //!
 //! It prints the thread's number, or the error; the thread then works for 1 ms every 10 ms.
 
@@ -12,10 +13,11 @@ const PERIOD: Duration = Duration::from_millis(10);
 const WORK: Duration = Duration::from_millis(1);
 
 fn main() {
-    let budget = std::env::args().nth(1).map(|us| {
-        let us = us.parse().expect("a budget in microseconds");
-        Duration::from_micros(us)
+    let mut numbers = std::env::args().skip(1).map(|number| {
+        let number: Result<u64, _> = number.parse();
+        number.expect("a number")
     });
+    let (budget, jobs) = (numbers.next().map(Duration::from_micros), numbers.next());
     let audio = std::thread::spawn(move || {
         // As many frames as are played in a period.
         let frames = RATE_HZ / 100;
@@ -35,7 +37,10 @@ fn main() {
             Err(error) => println!("error {error}"),
         }
         let mut next = Instant::now();
-        loop {
+        for job in 0_u64.. {
+            if Some(job) == jobs {
+                drop(kept.take());
+            }
             let until = Instant::now() + WORK;
             while Instant::now() < until {
                 std::hint::spin_loop();

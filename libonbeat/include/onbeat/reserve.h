@@ -76,6 +76,15 @@ int onbeat_reservation_remaining(struct onbeat_reservation *reservation, int64_t
 int onbeat_reservation_attach(struct onbeat_reservation *reservation, pid_t tid);
 
 /*
+ * Makes a reservation for the calling thread, which plays or records `frames` at `rate_hz` at a
+ * time and computes for at most `budget_ns` for them, until it is destroyed. Where none can be had,
+ * RealtimeKit gives the thread a priority instead. 0: it has the reservation; 1: the priority.
+ * -EINVAL unless 0 < budget <= frames / rate; else, if both refuse, errors as for attach.
+ */
+int onbeat_keep_audio_thread(struct onbeat_reservation **reservation, uint32_t frames,
+			     uint32_t rate_hz, int64_t budget_ns);
+
+/*
  * Gives the thread back the policy it had. -ENOENT if it is not attached; -ESRCH if it has ended.
  */
 int onbeat_reservation_detach(struct onbeat_reservation *reservation, pid_t tid);

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context;
 use async_channel::Receiver;
 use onbeat_model::{Reservation, Span};
+use zbus::interface;
 use zbus::message::Header;
 use zbus::zvariant::OwnedValue;
-use zbus::{Connection, interface};
 
 use super::caller::Callers;
 use super::names::NAME;
@@ -16,7 +16,6 @@ use super::polkit::Action;
 use super::wire::{BusError, Properties, Times, body, children, counted, described, summed};
 use crate::fault::Fault;
 use crate::publisher::Change;
-use crate::publisher::Figures;
 use crate::request::{About, Caller, RequestSender, ServiceRequest};
 
 /// The most connections of one user that are told of changes. A person has a few clients, such as
@@ -61,23 +60,11 @@ impl ManagerObject {
         task: u32,
         options: HashMap<String, OwnedValue>,
         #[zbus(header)] header: Header<'_>,
-        #[zbus(connection)] connection: &Connection,
     ) -> Result<(), BusError> {
-        let caller = self.callers.of(&header, connection).await?;
-        self.callers.charge_tracking(&caller);
         // polkit may take long to answer: what the caller sent is not held meanwhile.
         let children = children(options)?;
-        let target = self
-            .callers
-            .target(
-                &caller,
-                (task, None),
-                Action::ManageOwnTasks,
-                &header,
-                connection,
-            )
-            .await?;
-        let about = About { caller, target };
+        let about = self.about(task, &header).await?;
+        self.callers.charge_tracking(&about.caller);
         let request = |reply| ServiceRequest::Track(about, children, reply);
         Ok(self.requests.ask(request).await?)
     }
@@ -85,13 +72,8 @@ impl ManagerObject {
     /// No longer tracks what this connection had tracked, nor the processes that it
     /// started, but for those that it has tracked by themselves: they get back what they had
     /// before.
-    async fn untrack(
-        &self,
-        task: u32,
-        #[zbus(header)] header: Header<'_>,
-        #[zbus(connection)] connection: &Connection,
-    ) -> Result<(), BusError> {
-        let about = self.about(task, &header, connection).await?;
+    async fn untrack(&self, task: u32, #[zbus(header)] header: Header<'_>) -> Result<(), BusError> {
+        let about = self.about(task, &header).await?;
         let request = |reply| ServiceRequest::Untrack(about, reply);
         Ok(self.requests.ask(request).await?)
     }
@@ -106,9 +88,8 @@ impl ManagerObject {
         deadline_ns: u64,
         period_ns: u64,
         #[zbus(header)] header: Header<'_>,
-        #[zbus(connection)] connection: &Connection,
     ) -> Result<(), BusError> {
-        let about = self.about(thread, &header, connection).await?;
+        let about = self.about(thread, &header).await?;
         let [runtime, deadline, period] = [runtime_ns, deadline_ns, period_ns].map(Span::from_ns);
         let reservation = Reservation::new(runtime, deadline, period)
             .map_err(|error| Fault::Invalid(error.to_string()))?;
@@ -122,9 +103,8 @@ impl ManagerObject {
         &self,
         thread: u32,
         #[zbus(header)] header: Header<'_>,
-        #[zbus(connection)] connection: &Connection,
     ) -> Result<(), BusError> {
-        let about = self.about(thread, &header, connection).await?;
+        let about = self.about(thread, &header).await?;
         let request = |reply| ServiceRequest::Release(about, reply);
         Ok(self.requests.ask(request).await?)
     }
@@ -138,9 +118,8 @@ impl ManagerObject {
         runtime_ns: u64,
         period_ns: u64,
         #[zbus(header)] header: Header<'_>,
-        #[zbus(connection)] connection: &Connection,
     ) -> Result<(), BusError> {
-        let caller = self.callers.of(&header, connection).await?;
+        let caller = self.callers.of(&header).await?;
         let [runtime, period] = [runtime_ns, period_ns].map(Span::from_ns);
         let wanted = (runtime_ns > 0).then(|| Reservation::new(runtime, period, period));
         let wanted = wanted.transpose();
@@ -157,9 +136,8 @@ impl ManagerObject {
         account: u32,
         whole: bool,
         #[zbus(header)] header: Header<'_>,
-        #[zbus(connection)] connection: &Connection,
     ) -> Result<(), BusError> {
-        let about = self.about(task, &header, connection).await?;
+        let about = self.about(task, &header).await?;
         self.callers.charge_tracking(&about.caller);
         let request = |reply| ServiceRequest::Join(about, account, whole, reply);
         Ok(self.requests.ask(request).await?)
@@ -171,9 +149,8 @@ impl ManagerObject {
         &self,
         account: u32,
         #[zbus(header)] header: Header<'_>,
-        #[zbus(connection)] connection: &Connection,
     ) -> Result<(u64, u64), BusError> {
-        let caller = self.callers.of(&header, connection).await?;
+        let caller = self.callers.of(&header).await?;
         let request = |reply| ServiceRequest::Balance(caller, account, reply);
         let (consumed, remaining) = self.requests.ask(request).await?;
         Ok((consumed.as_ns(), remaining.as_ns()))
@@ -181,16 +158,10 @@ impl ManagerObject {
 
     /// The caller's threads that are tracked or reserved for; root gets those of all users.
     #[zbus(out_args("threads"))]
-    async fn list(
-        &self,
-        #[zbus(header)] header: Header<'_>,
-        #[zbus(connection)] connection: &Connection,
-    ) -> Result<Vec<Properties>, BusError> {
-        let caller = self.callers.of(&header, connection).await?;
-        let items = self
-            .requests
-            .ask(|reply| ServiceRequest::List(caller, reply))
-            .await?;
+    async fn list(&self, #[zbus(header)] header: Header<'_>) -> Result<Vec<Properties>, BusError> {
+        let caller = self.callers.of(&header).await?;
+        let request = |reply| ServiceRequest::List(caller, reply);
+        let items = self.requests.ask(request).await?;
         Ok(items.iter().map(described).collect())
     }
 
@@ -200,13 +171,10 @@ impl ManagerObject {
     async fn list_applications(
         &self,
         #[zbus(header)] header: Header<'_>,
-        #[zbus(connection)] connection: &Connection,
     ) -> Result<Vec<Properties>, BusError> {
-        let caller = self.callers.of(&header, connection).await?;
-        let applications = self
-            .requests
-            .ask(|reply| ServiceRequest::ListApplications(caller, reply))
-            .await?;
+        let caller = self.callers.of(&header).await?;
+        let request = |reply| ServiceRequest::ListApplications(caller, reply);
+        let applications = self.requests.ask(request).await?;
         Ok(applications.iter().map(summed).collect())
     }
 
@@ -215,21 +183,16 @@ impl ManagerObject {
     async fn get_statistics(
         &self,
         #[zbus(header)] header: Header<'_>,
-        #[zbus(connection)] connection: &Connection,
     ) -> Result<Properties, BusError> {
-        let caller = self.callers.of(&header, connection).await?;
-        let figures = self.figures(caller).await?;
-        Ok(counted(&figures))
+        let caller = self.callers.of(&header).await?;
+        let request = |reply| ServiceRequest::Count(caller, reply);
+        Ok(counted(&self.requests.ask(request).await?))
     }
 
     /// From now on this connection is sent the signal Changed, for the caller's threads; root those
     /// of all users.
-    async fn subscribe(
-        &self,
-        #[zbus(header)] header: Header<'_>,
-        #[zbus(connection)] connection: &Connection,
-    ) -> Result<(), BusError> {
-        let caller = self.callers.of(&header, connection).await?;
+    async fn subscribe(&self, #[zbus(header)] header: Header<'_>) -> Result<(), BusError> {
+        let caller = self.callers.of(&header).await?;
         let mut subscribers = self
             .subscribers
             .lock()
@@ -249,12 +212,8 @@ impl ManagerObject {
     }
 
     /// No longer.
-    async fn unsubscribe(
-        &self,
-        #[zbus(header)] header: Header<'_>,
-        #[zbus(connection)] connection: &Connection,
-    ) -> Result<(), BusError> {
-        let caller = self.callers.of(&header, connection).await?;
+    async fn unsubscribe(&self, #[zbus(header)] header: Header<'_>) -> Result<(), BusError> {
+        let caller = self.callers.of(&header).await?;
         self.subscribers
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -269,12 +228,10 @@ impl ManagerObject {
     async fn reload(
         &self,
         #[zbus(header)] header: Header<'_>,
-        #[zbus(connection)] connection: &Connection,
     ) -> Result<Vec<&'static str>, BusError> {
-        let caller = self.callers.of(&header, connection).await?;
-        self.callers
-            .permit(&caller, Action::Reload, &header, connection)
-            .await?;
+        let caller = self.callers.of(&header).await?;
+        let permitted = self.callers.permit(&caller, Action::Reload, &header);
+        permitted.await?;
         Ok(self.requests.ask(ServiceRequest::Reload).await?)
     }
 
@@ -302,30 +259,12 @@ impl ManagerObject {
 
 impl ManagerObject {
     /// The caller, and the task that it means, if it may have something done to it.
-    async fn about(
-        &self,
-        task: u32,
-        header: &Header<'_>,
-        connection: &Connection,
-    ) -> Result<About, Fault> {
-        let caller = self.callers.of(header, connection).await?;
-        let target = self
-            .callers
-            .target(
-                &caller,
-                (task, None),
-                Action::ManageOwnTasks,
-                header,
-                connection,
-            )
-            .await?;
+    async fn about(&self, task: u32, header: &Header<'_>) -> Result<About, Fault> {
+        let (callers, own) = (&self.callers, Action::ManageOwnTasks);
+        let caller = callers.of(header).await?;
+        let target = callers.target(&caller, (task, None), own, header);
+        let target = target.await?;
         Ok(About { caller, target })
-    }
-
-    async fn figures(&self, caller: Caller) -> Result<Figures, Fault> {
-        self.requests
-            .ask(|reply| ServiceRequest::Count(caller, reply))
-            .await
     }
 }
 

@@ -55,20 +55,22 @@ pub fn serve(
     let clients = Arc::new(Clients::default());
     let limits = LimitsInForce::default();
     limits.set(realtimekit);
-    let callers = Callers::new(Arc::clone(&clients), requests.clone(), limits.clone());
-    let manager = ManagerObject::new(requests.clone(), callers.clone());
-    let subscribers = manager.subscribers();
-    let kit = RealtimeKit::new(requests.clone(), callers.clone(), limits.clone());
     let no_bus = "cannot connect to the system bus: is dbus-daemon running?";
     let (socket, skipped, strangers) = socket::connect(&clients).context(no_bus)?;
-    let connection = Builder::socket(socket)
-        .max_queued(256)
-        .serve_at(PATH, manager)
-        .and_then(|builder| builder.serve_at(PATH, Monitor::new(requests.clone(), callers)))
-        .and_then(|builder| builder.serve_at(REALTIMEKIT_PATH, kit))
-        .context("cannot serve")?
-        .build()
-        .context(no_bus)?;
+    let connection = Builder::socket(socket).max_queued(256).build();
+    let connection = connection.context(no_bus)?;
+    let (inner, known) = (connection.inner().clone(), Arc::clone(&clients));
+    let callers = Callers::new(inner, known, requests.clone(), limits.clone());
+    let manager = ManagerObject::new(requests.clone(), callers.clone());
+    let subscribers = manager.subscribers();
+    let monitor = Monitor::new(requests.clone(), callers.clone());
+    let kit = RealtimeKit::new(requests.clone(), callers, limits.clone());
+    let objects = connection.object_server();
+    (objects.at(PATH, manager))
+        .and_then(|_| objects.at(PATH, monitor))
+        .and_then(|_| objects.at(REALTIMEKIT_PATH, kit))
+        .context("cannot serve")?;
+    drop(objects);
     socket::answer(&connection, skipped)?;
     socket::ask(&connection, strangers)?;
     clients::watch(&connection, Arc::clone(&clients), requests.clone())?;

@@ -1,8 +1,8 @@
 //! `org.onbeat.Monitor1`: for observers, such as `onbeat top`. Changes nothing.
 
 use onbeat_model::Instant;
+use zbus::interface;
 use zbus::message::Header;
-use zbus::{Connection, interface};
 
 use super::caller::Callers;
 use super::wire::BusError;
@@ -32,9 +32,8 @@ impl Monitor {
         process: u32,
         since_ns: u64,
         #[zbus(header)] header: Header<'_>,
-        #[zbus(connection)] connection: &Connection,
     ) -> Result<String, BusError> {
-        let caller = self.callers.of(&header, connection).await?;
+        let caller = self.callers.of(&header).await?;
         let process = Some(process).filter(|process| *process != 0);
         let query = (process, Instant::from_ns(since_ns));
         let progress = self

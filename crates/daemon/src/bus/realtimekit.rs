@@ -51,9 +51,8 @@ impl RealtimeKit {
         (thread, process): (u64, Option<u64>),
         priority: Priority,
         header: &Header<'_>,
-        connection: &Connection,
     ) -> fdo::Result<()> {
-        let caller = self.callers.of(header, connection).await.map_err(error)?;
+        let caller = self.callers.of(header).await.map_err(error)?;
         self.callers.charge_tracking(&caller);
         let none = |_| error(Fault::NoSuchTask(format!("there is no task {thread}")));
         let tid = u32::try_from(thread).map_err(none)?;
@@ -64,7 +63,7 @@ impl RealtimeKit {
         };
         let target = self
             .callers
-            .target(&caller, (tid, process), action, header, connection)
+            .target(&caller, (tid, process), action, header)
             .await
             .map_err(error)?;
         if let Priority::RealTime(_) = priority {
@@ -107,11 +106,10 @@ impl RealtimeKit {
         thread: u64,
         priority: u32,
         #[zbus(header)] header: Header<'_>,
-        #[zbus(connection)] connection: &Connection,
     ) -> fdo::Result<()> {
         let priority = self.priority(priority)?;
-        let process = calling_process(&header, connection).await?;
-        self.prioritise((thread, Some(process)), priority, &header, connection)
+        let process = calling_process(&header, &self.callers.connection).await?;
+        self.prioritise((thread, Some(process)), priority, &header)
             .await
     }
 
@@ -124,10 +122,9 @@ impl RealtimeKit {
         thread: u64,
         priority: u32,
         #[zbus(header)] header: Header<'_>,
-        #[zbus(connection)] connection: &Connection,
     ) -> fdo::Result<()> {
         let priority = self.priority(priority)?;
-        self.prioritise((thread, Some(process)), priority, &header, connection)
+        self.prioritise((thread, Some(process)), priority, &header)
             .await
     }
 
@@ -137,11 +134,10 @@ impl RealtimeKit {
         thread: u64,
         priority: i32,
         #[zbus(header)] header: Header<'_>,
-        #[zbus(connection)] connection: &Connection,
     ) -> fdo::Result<()> {
         let priority = self.nice(priority)?;
-        let process = calling_process(&header, connection).await?;
-        self.prioritise((thread, Some(process)), priority, &header, connection)
+        let process = calling_process(&header, &self.callers.connection).await?;
+        self.prioritise((thread, Some(process)), priority, &header)
             .await
     }
 
@@ -153,20 +149,15 @@ impl RealtimeKit {
         thread: u64,
         priority: i32,
         #[zbus(header)] header: Header<'_>,
-        #[zbus(connection)] connection: &Connection,
     ) -> fdo::Result<()> {
         let priority = self.nice(priority)?;
-        self.prioritise((thread, Some(process)), priority, &header, connection)
+        self.prioritise((thread, Some(process)), priority, &header)
             .await
     }
 
     /// Gives every thread back what it had before it asked. Root may.
-    async fn reset_known(
-        &self,
-        #[zbus(header)] header: Header<'_>,
-        #[zbus(connection)] connection: &Connection,
-    ) -> fdo::Result<()> {
-        let caller = self.callers.of(&header, connection).await.map_err(error)?;
+    async fn reset_known(&self, #[zbus(header)] header: Header<'_>) -> fdo::Result<()> {
+        let caller = self.callers.of(&header).await.map_err(error)?;
         if !caller.account.is_root() {
             let text = "only root may reset the threads of others".to_owned();
             return Err(fdo::Error::AccessDenied(text));
@@ -176,12 +167,8 @@ impl RealtimeKit {
     }
 
     /// The same: threads that others gave real-time priority are theirs.
-    async fn reset_all(
-        &self,
-        #[zbus(header)] header: Header<'_>,
-        #[zbus(connection)] connection: &Connection,
-    ) -> fdo::Result<()> {
-        self.reset_known(header, connection).await
+    async fn reset_all(&self, #[zbus(header)] header: Header<'_>) -> fdo::Result<()> {
+        self.reset_known(header).await
     }
 
     /// RealtimeKit ends when it is not needed; a service that holds reservations does not.

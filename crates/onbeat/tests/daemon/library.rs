@@ -361,3 +361,34 @@ fn the_address_sanitizer_finds_no_fault_in_what_asks_the_service() {
     let mut command = machine.command(ALICE, &program);
     is_found_without_fault(&mut machine, &mut command);
 }
+
+#[test]
+fn an_audio_thread_has_a_reservation_of_its_frames_or_realtimekits_priority_until_its_end() {
+    needs_root!();
+    let machine = Machine::new();
+    let mut program = reserving(&machine);
+    let tid = program.id();
+    assert!(program.ask("audio 0").starts_with("EINVAL"));
+    eventually("a reservation", || {
+        let answer = program.ask("audio 2500000");
+        let has_room = answer == "done";
+        // Other programs of the machine may have it for a while.
+        assert!(has_room || answer == "priority", "{answer}");
+        has_room.then_some(()).or_else(|| {
+            program.ask("end");
+            None
+        })
+    });
+    assert_eq!(times(tid), (2_500_000, 10_000_000, 10_000_000));
+    done(&mut program, "end");
+    assert!(is_ordinary(tid));
+    // More than half a CPU is not Alice's.
+    assert_eq!(program.ask("audio 8000000"), "priority");
+    let has = policy(tid);
+    assert!(
+        matches!(has, Policy::RoundRobin(rt) if rt.priority == 10),
+        "{has:?}"
+    );
+    done(&mut program, "end");
+    assert!(matches!(policy(tid), Policy::Other(_)), "{:?}", policy(tid));
+}

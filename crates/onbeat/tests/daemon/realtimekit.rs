@@ -77,10 +77,11 @@ fn a_thread_that_browsers_library_promotes_gets_a_reservation_that_follows_its_r
     follows_its_rhythm_and_gets_back_what_it_had(machine, tid);
 }
 
-/// Alice's thread that asks by onbeat-client for that budget in each 10 ms.
-fn with_budget(machine: &Machine, us: &str) -> (Mortal, u32) {
+/// Alice's thread that asks by onbeat-client for that budget in each 10 ms, until it has done so
+/// many jobs, if these are told.
+fn with_budget(machine: &Machine, us: &[&str]) -> (Mortal, u32) {
     let mut command = machine.command(ALICE, &machine.path("audio_thread"));
-    command.arg(us);
+    command.args(us);
     that_asks(machine, &mut command)
 }
 
@@ -88,7 +89,7 @@ fn with_budget(machine: &Machine, us: &str) -> (Mortal, u32) {
 fn a_thread_that_says_its_period_and_budget_has_a_reservation_of_these_until_it_ends() {
     needs_root!();
     let machine = Machine::new();
-    let (_process, tid) = with_budget(&machine, "2500");
+    let (_process, tid) = with_budget(&machine, &["2500"]);
     let Policy::Deadline(reserved) = policy(tid) else {
         panic!("{:?}", policy(tid));
     };
@@ -102,8 +103,11 @@ fn a_thread_that_says_its_period_and_budget_has_a_reservation_of_these_until_it_
 fn a_thread_that_asks_for_more_than_its_quota_has_realtimekits_priority() {
     needs_root!();
     let machine = Machine::new();
-    let (_process, tid) = with_budget(&machine, "8000");
+    let (_process, tid) = with_budget(&machine, &["8000"]);
     assert!(has_priority(tid, 10), "{:?}", policy(tid));
+    let (_process, tid) = with_budget(&machine, &["8000", "9"]);
+    let is_ended = || matches!(policy(tid), Policy::Other(_));
+    eventually("its end", || is_ended().then_some(()));
 }
 
 /// Alice's thread that works every 10 ms.

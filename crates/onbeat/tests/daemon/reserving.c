@@ -10,6 +10,7 @@
  *   answered (how that went; it gives back what it got)
  *   share            burn COUNT (so many threads compute)     rest (until then)
  *   balance (threads, what they used, what is left)
+ *   audio BUDGET_NS (for 480 frames at 48 kHz; "done" or "priority")   end (of the reservation)
  *   compute (another thread reserves very little, says its number, and computes until the end)
  */
 #include <onbeat/reserve.h>
@@ -238,7 +239,18 @@ int main(void)
 			fork_while_another_asks();
 		else if (strcmp(what, "answered") == 0)
 			say_what_was_answered();
-		else if (strcmp(what, "share") == 0)
+		else if (strcmp(what, "end") == 0) {
+			onbeat_reservation_destroy(reservation);
+			reservation = NULL;
+			puts("done");
+		} else if (strcmp(what, "audio") == 0) {
+			int means = onbeat_keep_audio_thread(&reservation, 480, 48000, first);
+
+			if (means == 1)
+				puts("priority");
+			else
+				say(means);
+		} else if (strcmp(what, "share") == 0)
 			say(onbeat_reservation_share(reservation));
 		else if (strcmp(what, "burn") == 0) {
 			while (first-- > 0)

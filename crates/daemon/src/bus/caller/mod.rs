@@ -21,6 +21,7 @@ use crate::target::Target;
 /// Finds out who calls.
 #[derive(Clone, Debug)]
 pub(crate) struct Callers {
+    pub(super) connection: Connection,
     clients: Arc<Clients>,
     requests: RequestSender,
     polkit: Arc<Polkit>,
@@ -29,11 +30,13 @@ pub(crate) struct Callers {
 
 impl Callers {
     pub(super) fn new(
+        connection: Connection,
         clients: Arc<Clients>,
         requests: RequestSender,
         realtimekit: LimitsInForce,
     ) -> Self {
         Self {
+            connection,
             clients,
             requests,
             polkit: Arc::default(),
@@ -42,11 +45,7 @@ impl Callers {
     }
 
     /// The sender of the message, if it is to be answered at all.
-    pub(super) async fn of(
-        &self,
-        header: &Header<'_>,
-        connection: &Connection,
-    ) -> Result<Caller, Fault> {
+    pub(super) async fn of(&self, header: &Header<'_>) -> Result<Caller, Fault> {
         let sender = header
             .sender()
             .ok_or_else(|| Fault::NotPermitted("a call without a sender".to_owned()))?;
@@ -54,7 +53,7 @@ impl Callers {
         let account = match entry.account {
             Some(account) => account,
             None => {
-                let account = match ask(connection, sender.as_str()).await {
+                let account = match ask(&self.connection, sender.as_str()).await {
                     Ok(account) => Arc::new(account),
                     Err(unknown) => {
                         if unknown.is_gone {
@@ -98,7 +97,6 @@ impl Callers {
         (tid, process): (u32, Option<u32>),
         own: Action,
         header: &Header<'_>,
-        connection: &Connection,
     ) -> Result<Target, Fault> {
         let target = Target::find(tid, process)?;
         let (id, uid) = (target.task.id, target.uid);
@@ -109,7 +107,7 @@ impl Callers {
         } else {
             Action::ManageOtherTasks
         };
-        self.permit(caller, action, header, connection)
+        self.permit(caller, action, header)
             .await
             .map_err(|fault| match fault {
                 Fault::NotPermitted(_) if action == Action::ManageOtherTasks => {
@@ -137,13 +135,13 @@ impl Callers {
         caller: &Caller,
         action: Action,
         header: &Header<'_>,
-        connection: &Connection,
     ) -> Result<(), Fault> {
         if caller.account.is_root() {
             return Ok(());
         }
         let uid = caller.account.uid;
-        let answer = self.polkit.permits(connection, header, uid, action).await?;
+        let asked = (self.polkit).permits(&self.connection, header, uid, action);
+        let answer = asked.await?;
         let permitted = match (answer, action) {
             (Some(verdict), _) => verdict.permitted,
             (None, Action::ManageOwnTasks) => true,

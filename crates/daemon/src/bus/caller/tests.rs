@@ -80,10 +80,15 @@ async fn two_calls(then: Then) -> (bool, bool) {
     let (_server, connection) = connected(2, 5, then).await;
     let (sender, requests) = RequestSender::new(Waker::new().unwrap());
     let clients = Arc::<Clients>::default();
-    let callers = Callers::new(Arc::clone(&clients), sender, LimitsInForce::default());
+    let callers = Callers::new(
+        connection,
+        Arc::clone(&clients),
+        sender,
+        LimitsInForce::default(),
+    );
     let message = call();
     let header = message.header();
-    let of = || callers.of(&header, &connection);
+    let of = || callers.of(&header);
     let (first, second) = future::zip(of(), of()).await;
     assert_eq!(first.unwrap().account.uid, 5);
     assert!(second.is_err());
@@ -98,9 +103,14 @@ fn a_caller_whose_number_has_no_account_is_turned_away() {
         let (_server, connection) = connected(1, uid, Then::Gone).await;
         let (sender, _requests) = RequestSender::new(Waker::new().unwrap());
         let clients = Arc::<Clients>::default();
-        let callers = Callers::new(Arc::clone(&clients), sender, LimitsInForce::default());
+        let callers = Callers::new(
+            connection,
+            Arc::clone(&clients),
+            sender,
+            LimitsInForce::default(),
+        );
         let message = call();
-        let answer = callers.of(&message.header(), &connection).await;
+        let answer = callers.of(&message.header()).await;
         assert_eq!(clients.enter(":1.7").account.is_some(), answer.is_ok());
         answer.err()
     };
