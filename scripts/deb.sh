@@ -5,6 +5,7 @@
 # ONBEAT is a binary to package in place of building one.
 #
 # usage: scripts/deb.sh [ARCHITECTURE]    # arm64: those for another architecture, cross-built, in $TARGET_DIR/deb-arm64
+#        scripts/deb.sh source    # the source package with the crates in the archive VENDOR, for SERIES (unstable)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,8 +27,10 @@ mv "$(scripts/source.sh "$deb" "$version")" "$deb/onbeat_$version.orig.tar.gz"
 # The files are as new as this build: cargo compares times, and a commit may be older than the last build.
 tar -C "$deb/onbeat" --strip-components=1 --touch -xzf "$deb/onbeat_$version.orig.tar.gz"
 cp -r packaging/debian "$deb/onbeat/debian"
+[ -z "${VENDOR-}" ] || cp "$VENDOR" "$deb/onbeat_$version.orig-vendor.tar.gz"
+[ -z "${VENDOR-}" ] || tar -C "$deb/onbeat" -xzf "$VENDOR"
 cat >"$deb/onbeat/debian/changelog" <<END
-onbeat ($version-1) unstable; urgency=medium
+onbeat ($version-1${SERIES:+~${SERIES}1}) ${SERIES:-unstable}; urgency=medium
 
   * See changelog.gz for what has changed.
 
@@ -35,10 +38,11 @@ onbeat ($version-1) unstable; urgency=medium
 END
 
 cd "$deb/onbeat"
-if [ -n "${1-}" ]; then
-    dpkg-buildpackage --no-sign --host-arch "$1" --build=any
-else
-    dpkg-buildpackage --no-sign --build=source,binary
-fi
+# The compiler is whatever is here, where a builder of a distribution has its own.
+case "${1-}" in
+'') dpkg-buildpackage --no-sign --build-profiles=pkg.onbeat.rustup --build=source,binary ;;
+source) dpkg-buildpackage --no-sign --no-check-builddeps --no-pre-clean --build=source ;;
+*) dpkg-buildpackage --no-sign --build-profiles=pkg.onbeat.rustup --host-arch "$1" --build=any ;;
+esac
 echo
-ls -l "$deb"/*.deb
+ls -l "$deb"/onbeat_*

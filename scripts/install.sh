@@ -42,6 +42,7 @@ service_files() {
     echo "systemd/onbeat-guard.service $prefix/lib/systemd/system/onbeat-guard.service"
     echo "dbus/org.onbeat.Manager1.conf $policies/system.d/org.onbeat.Manager1.conf"
     echo "dbus/org.onbeat.Manager1.service $prefix/share/dbus-1/system-services/org.onbeat.Manager1.service"
+    echo "org.onbeat.onbeat.metainfo.xml $prefix/share/metainfo/org.onbeat.onbeat.metainfo.xml"
     echo "polkit/org.onbeat.policy $outside/share/polkit-1/actions/org.onbeat.policy"
     echo "onbeat.toml $prefix/share/doc/onbeat/onbeat.toml"
 }

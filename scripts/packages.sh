@@ -5,7 +5,7 @@
 #
 # ONBEAT is a binary to package in place of building one.
 #
-# usage: scripts/packages.sh [deb|deb-arm64|arch|rpm|tarball|tarball-arm64]...    # without any: all
+# usage: scripts/packages.sh [deb|deb-arm64|arch|rpm|tarball|tarball-arm64|sysext|source]...    # without any: all
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -48,8 +48,10 @@ reason() { # PACKAGE
     arch) has makepkg setpriv ;;
     rpm) has rpmbuild ;;
     tarball) cross x86_64-unknown-linux-musl clang x86_64-linux-musl-gcc ;;
+    sysext) cross x86_64-unknown-linux-musl clang x86_64-linux-musl-gcc mksquashfs ;;
+    source) has cargo dpkg-buildpackage ;;
     tarball-arm64) cross aarch64-unknown-linux-musl clang aarch64-linux-musl-gcc qemu-aarch64-static ;;
-    *) echo "no such package; usage: scripts/packages.sh [deb|deb-arm64|arch|rpm|tarball|tarball-arm64]..." && return 1 ;;
+    *) echo "no such package; usage: scripts/packages.sh [deb|deb-arm64|arch|rpm|tarball|tarball-arm64|sysext|source]..." && return 1 ;;
     esac
 }
 
@@ -112,30 +114,56 @@ make_rpm() {
     find "$folder" -name '*.rpm' -exec cp {} "$packages" \;
 }
 
-make_static() { # ARCH EMULATOR
-    local folder=onbeat-$version-linux-$1 static name
-    local root=$work/$folder/root
+install_static() { # ARCH EMULATOR PREFIX ROOT
+    local static name
     static=$(TARGET_DIR=$target scripts/static.sh "$1")
-    mkdir -p "$root"
-    mkdir "$work/static-$1"
+    mkdir -p "$4" "$work/static-$1"
     for name in onbeat onbeat-node; do
         "$1-linux-gnu-strip" -o "$work/static-$1/$name" "$static/$name"
     done
     # A shared library would be bound to one C library.
     CC=$1-linux-musl-gcc AR=$1-linux-gnu-ar EXTRA="-idirafter /usr/include/$1-linux-gnu -idirafter /usr/include" TARGET_DIR=$work/$1 \
-        ONBEAT=$work/static-$1/onbeat NODE=$work/static-$1/onbeat-node EMULATOR=$2 PREFIX=/usr/local DESTDIR=$root scripts/install.sh
-    rm "$root"/usr/local/lib/libonbeat.so*
+        ONBEAT=$work/static-$1/onbeat NODE=$work/static-$1/onbeat-node EMULATOR=$2 PREFIX=$3 DESTDIR=$4 scripts/install.sh
+    rm "$4$3"/lib/libonbeat.so*
+}
+make_static() { # ARCH EMULATOR
+    local folder=onbeat-$version-linux-$1
+    install_static "$1" "$2" /usr/local "$work/$folder/root"
     cp packaging/tarball/install.sh README.md CHANGELOG.md LICENSE-* "$work/$folder"
     cp -r docs "$work/$folder"
     scripts/docs.sh "$work/$folder"
     tar -C "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw \
         -cf - "$folder" | gzip -9n >"$packages/$folder.tar.gz"
 }
+# systemd lays it over /usr: there is no /etc, and the service is switched on by being there.
+make_sysext() {
+    local root=$work/sysext
+    install_static x86_64 '' /usr "$root"
+    rm -r "$root/etc" "$root"/usr/{include,lib/libonbeat.a,lib/pkgconfig,share/man/man3,share/man/man7}
+    mkdir -p "$root"/usr/lib/{extension-release.d,systemd/system/multi-user.target.wants}
+    printf 'ID=_any\nARCHITECTURE=x86-64\nEXTENSION_RELOAD_MANAGER=1\n' >"$root/usr/lib/extension-release.d/extension-release.onbeat"
+    ln -s ../onbeat.service "$root/usr/lib/systemd/system/multi-user.target.wants/onbeat.service"
+    find "$root" -exec touch --no-dereference --date "@$SOURCE_DATE_EPOCH" {} +
+    chmod -R go=rX "$root"
+    mksquashfs "$root" "$packages/onbeat.raw" -all-root -noappend -quiet -no-progress
+}
+# What builders without a network make the packages from: the crates, and Debian's source package with them.
+make_source() {
+    local crates=$packages/onbeat-$version-vendor.tar.gz
+    tar -C "$work" -xzf "$tarball"
+    (cd "$work/onbeat-$version" && cargo vendor --locked --versioned-dirs --quiet --sync papers/Cargo.toml)
+    printf '[source.%s]\n%s\n' crates-io 'replace-with = "vendor"' vendor 'directory = "vendor"' \
+        >"$work/onbeat-$version/vendor/config.toml"
+    tar -C "$work/onbeat-$version" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw \
+        -cf - vendor | gzip -9n >"$crates"
+    VENDOR=$crates TARGET_DIR=$target scripts/deb.sh source
+    cp "$target"/deb-source/onbeat_* "$packages"
+}
 make_tarball() { make_static x86_64 ''; }
 make_tarball-arm64() { make_static aarch64 qemu-aarch64-static; }
 
 if [ $# -eq 0 ]; then
-    set -- deb deb-arm64 arch rpm tarball tarball-arm64
+    set -- deb deb-arm64 arch rpm tarball tarball-arm64 sysext source
     find "$packages" -maxdepth 1 -type f -delete
 fi
 tarball=$(scripts/source.sh "$packages" "$version")

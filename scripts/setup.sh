@@ -46,7 +46,7 @@ vm=("${build[@]}" "${emulated[@]}" ffmpeg mplayer util-linux)
 packages=("${build[@]}" dpkg-dev debhelper dh-python pybuild-plugin-pyproject python3-all python3-setuptools lintian fakeroot
     debootstrap debian-archive-keyring util-linux)
 # Packages for other distributions and for arm64, whose libraries come from Debian's own packages for it.
-cross=("${packages[@]}" makepkg libarchive-tools pacman-package-manager rpm python3 musl-tools gcc-aarch64-linux-gnu musl-dev:arm64 libc6-dev:arm64
+cross=("${packages[@]}" makepkg libarchive-tools pacman-package-manager rpm squashfs-tools python3 musl-tools gcc-aarch64-linux-gnu musl-dev:arm64 libc6-dev:arm64
     libelf-dev:arm64 zlib1g-dev:arm64 qemu-user-static qemu-system-arm cpio nix-bin)
 release=("${build[@]}" python3)
 

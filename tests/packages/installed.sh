@@ -34,6 +34,7 @@ expected() { # PREFIX POLICIES SERVICE [OUTSIDE]
         echo "$2/system.d/org.onbeat.Manager1.conf"
         echo "$1/share/dbus-1/system-services/org.onbeat.Manager1.service"
         echo "${4-/usr}/share/polkit-1/actions/org.onbeat.policy"
+        echo "$1/share/metainfo/org.onbeat.onbeat.metainfo.xml"
         echo "$1/share/doc/onbeat/onbeat.toml"
         (cd packaging && ls rules.d/*.toml) | sed "s|^|$1/share/onbeat/|"
         echo "${4-}/etc/onbeat/onbeat.toml"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs one of the packages in a folder into an empty root, and compares the files there with what scripts/install.sh
 # installs. systemd has to find nothing wrong with the units, the program has to run, and the version is that of the
-# checkout.
+# checkout. Of the source for builders without a network, all crates that both workspaces need have to be there.
 #
-# usage (as root): tests/packages/others.sh deb-arm64|arch|rpm|tarball|tarball-arm64 FOLDER
+# usage (as root): tests/packages/others.sh deb-arm64|arch|rpm|tarball|tarball-arm64|sysext|source FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -83,6 +83,24 @@ tarball | tarball-arm64)
     # There is nothing but onbeat in this root.
     program=(chroot "$root" "${emulator[@]}" /usr/local/bin/onbeat)
     ;;
+sysext)
+    needs unsquashfs
+    unsquashfs -quiet -no-progress -force -dest "$root" "$folder/onbeat.raw" >/dev/null
+    is "folder beside /usr" "$(ls "$root")" usr
+    is release "$(xargs <"$root/usr/lib/extension-release.d/extension-release.onbeat")" \
+        'ID=_any ARCHITECTURE=x86-64 EXTENSION_RELOAD_MANAGER=1'
+    [ -e "$root/usr/lib/systemd/system/multi-user.target.wants/onbeat.service" ]
+    # There is nothing but onbeat in this root.
+    program=(chroot "$root" /usr/bin/onbeat)
+    ;;
+source)
+    needs dpkg-source
+    dpkg-source --no-check --extract "$folder/onbeat_$version-1.dsc" "$work/source" >/dev/null
+    for workspace in . papers; do
+        (cd "$work/source/$workspace" && CARGO_HOME=$work/none cargo --config "$work/source/vendor/config.toml" fetch --locked --offline)
+    done
+    exit
+    ;;
 *)
     sed -n 's/^# usage/usage/p' "$0" >&2
     exit 2
@@ -102,6 +120,7 @@ esac
 files() { (cd "$1" && find ./usr ./etc ! -type d) | sed 's|^\.||; s|\.gz$||' | sort; }
 extra='/licenses/|/.build-id/|/share/doc/|/share/lintian/'
 [ "$libdir" != /usr/local/lib ] || extra+='|libonbeat\.so'
+[ "$kind" != sysext ] || extra+='|^/etc/|/include/|/lib/libonbeat|/pkgconfig/|/man[37]/|/extension-release|\.wants/'
 ONBEAT=${ONBEAT:-$(command -v "$root$prefix/bin/onbeat")} NODE=$node EMULATOR=${emulator+qemu-aarch64-static} TARGET_DIR=$work/build PREFIX=$prefix LIBDIR=$libdir \
     DESTDIR=$work/expected scripts/install.sh >/dev/null
 files "$work/expected" | grep -vE "$extra" | diff - <(files "$root" | grep -vE "$extra")

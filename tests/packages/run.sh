@@ -44,8 +44,8 @@ if [ "${1-}" != --lint ]; then
     check the_unit_tracks_a_program_in_its_sandbox tests/packages/sandbox.sh "$deb"
     check annotated_pods_of_containerd_are_kept_and_leave_nothing_behind tests/node/run.sh "$TARGET_DIR/release"
     check two_builds_are_the_same_bytes tests/packages/twice.sh "$deb"
-    check packages_for_other_machines_can_be_made scripts/packages.sh deb-arm64 arch rpm tarball tarball-arm64
-    for other in deb-arm64 arch rpm tarball tarball-arm64; do
+    check packages_for_other_machines_can_be_made scripts/packages.sh deb-arm64 arch rpm tarball tarball-arm64 sysext source
+    for other in deb-arm64 arch rpm tarball tarball-arm64 sysext source; do
         check "${other}_installs_the_same_files_in_an_empty_root" tests/packages/others.sh "$other" "$TARGET_DIR/packages"
     done
     check the_flake_evaluates_and_installs_what_its_module_names tests/packages/nix.sh
