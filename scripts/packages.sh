@@ -139,7 +139,7 @@ make_static() { # ARCH EMULATOR
 make_sysext() {
     local root=$work/sysext
     install_static x86_64 '' /usr "$root"
-    rm -r "$root/etc" "$root"/usr/{include,lib/libonbeat.a,lib/pkgconfig,share/man/man3,share/man/man7}
+    rm -r "${root:?}"/{etc,usr/include} "$root"/usr/{lib/libonbeat.a,lib/pkgconfig,share/man/man3,share/man/man7}
     mkdir -p "$root"/usr/lib/{extension-release.d,systemd/system/multi-user.target.wants}
     printf 'ID=_any\nARCHITECTURE=x86-64\nEXTENSION_RELOAD_MANAGER=1\n' >"$root/usr/lib/extension-release.d/extension-release.onbeat"
     ln -s ../onbeat.service "$root/usr/lib/systemd/system/multi-user.target.wants/onbeat.service"

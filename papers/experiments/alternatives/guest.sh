@@ -1,9 +1,9 @@
 # Periodic programs and a film beside CPU hogs, on a kernel in virtual time, by each means, also under schedulers of others.
-# needs: onbeat periodic.c mplayer shown.c chrt nice
+# needs: onbeat periodic.c mplayer shown.c slice.c chrt nice
 # seconds: 14400
 #
-# WAYS: words SCHEDULER/MEANS. SCHEDULER: a program that loads one, or eevdf, the kernel's own; MEANS: nothing, nice, chrt or
-# onbeat. HOGS: how many. Left in /results/ways.csv: a line for each way; of the three periodic programs (their periods are
+# WAYS: words SCHEDULER/MEANS. SCHEDULER: a program that loads one, or eevdf, the kernel's own; MEANS: nothing, nice, slice
+# (of 0.1 ms), short (slice and nice), chrt or onbeat. HOGS: how many. Left in /results/ways.csv: a line for each way; of the three periodic programs (their periods are
 # in its head) how many jobs of a thousand were in time, of the film how many frames of FRAMES were shown and the longest time
 # between two, and for how long the hogs ran, in ms.
 FRAMES=150
@@ -15,6 +15,8 @@ by() {
     case "$means" in
     nothing) "$@" ;;
     nice) nice -n -20 "$@" ;;
+    slice) slice 100000 "$@" ;;
+    short) slice 100000 nice -n -20 "$@" ;;
     chrt) chrt -r 1 "$@" ;;
     onbeat) onbeat run --quiet --children -- "$@" ;;
     esac
@@ -50,6 +52,7 @@ hogs_ran() {
     done | awk '{ sum += $1 } END { print int(sum / 1000000) }'
 }
 
+uname -r >/results/kernel
 echo "way,3.505 ms,8.220 ms,100 ms,hogs beside these,frames,longest,hogs beside the film" >/results/ways.csv
 for way in $WAYS; do
     scheduler=${way%/*} means=${way#*/}

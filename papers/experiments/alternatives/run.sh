@@ -4,13 +4,14 @@
 # Builds scx_lavd, scx_bpfland and scx_flash as they are published, once, into ~/.cache/onbeat/scx; then boots the guest and
 # prints a table, the median of the images with the least and the greatest.
 #
-# usage: papers/experiments/alternatives/run.sh [--images N] [--hogs N] [--write-readme]
+# usage: papers/experiments/alternatives/run.sh [--kernel WHICH] [--images N] [--hogs N] [--write-readme]
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 
-images=3 hogs=4 readme=''
+kernel=first images=3 hogs=4 readme=''
 while [ $# -gt 0 ]; do
     case "$1" in
+    --kernel) kernel=$2 && shift 2 ;;
     --images) images=$2 && shift 2 ;;
     --hogs) hogs=$2 && shift 2 ;;
     --write-readme) readme=papers/experiments/alternatives/README.md && shift ;;
@@ -31,19 +32,19 @@ done
 target=${CARGO_TARGET_DIR:-$PWD/target}
 cargo build --release -p onbeat
 
-ways='eevdf/nothing eevdf/nice eevdf/chrt eevdf/onbeat'
+ways='eevdf/nothing eevdf/nice eevdf/slice eevdf/short eevdf/chrt eevdf/onbeat'
 for name in scx_bpfland scx_flash scx_lavd; do
     ways="$ways $name/nothing $name/onbeat"
 done
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 for ((image = 0; image < images; image++)); do
-    ONBEAT_VM_PATH=$target/release:$scx/bin tests/vm/run.sh --image "$image" --results "$results/$image" \
+    ONBEAT_VM_PATH=$target/release:$scx/bin tests/vm/run.sh --kernel "$kernel" --image "$image" --results "$results/$image" \
         --need scx_lavd --need scx_bpfland --need scx_flash --set "WAYS=$ways" --set "HOGS=$hogs" papers/experiments/alternatives/guest.sh
 done
 
 table() {
-    echo "$images $([ "$images" = 1 ] && echo image || echo images), $hogs hogs, one CPU; Linux $(cat "${XDG_CACHE_HOME:-$HOME/.cache}"/onbeat/vm/*/release | head -n 1)," \
+    echo "$images $([ "$images" = 1 ] && echo image || echo images), $hogs hogs, one CPU; Linux $(cat "$results/0/alternatives/kernel")," \
         "scx $version; commit $(git describe --always --dirty), $(date +%Y-%m-%d)."
     echo
     echo '| scheduler, means | in time: 3.505 ms | 8.220 ms | 100 ms | hogs beside these | film: frames | longest pause | hogs beside the film |'
