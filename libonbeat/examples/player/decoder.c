@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* libavcodec, left at its own safe points: decoder.h says why that is safe. */
-#include "decoder.h"
+/* libavcodec, left at its own safe points: player.h says why that is safe. */
+#include "player.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "play.h"
+#include "player.h"
 
 #define EXIT_USAGE 2
 

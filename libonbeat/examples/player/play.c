@@ -7,12 +7,9 @@
  * through the decoder in place of its time stamp, so that what comes out, in another order, is
  * known again.
  */
-#include "play.h"
+#include "player.h"
 
 #include <onbeat/within.h>
-
-#include "decoder.h"
-#include "sound.h"
 
 #define POSITION_UNKNOWN INT64_MIN
 
@@ -37,7 +34,7 @@ static bool deadline_has_passed(void *unused)
 /*
  * Decodes the packet within a deadline. The block is a checked one, so that the decoder is neither
  * left in its middle nor, if the deadline is over at once, never called. The exception is thrown
- * when it has returned, and it returns early by asking for the time that remains: decoder.h says
+ * when it has returned, and it returns early by asking for the time that remains: player.h says
  * where, and why it must be so.
  */
 static int decode_within(struct playing *playing, struct frame_record *frame,

@@ -2,7 +2,7 @@
 /*
  * The record of a playing, kept in memory so that writing disturbs nothing, and written at its end.
  */
-#include "record.h"
+#include "player.h"
 
 #include <inttypes.h>
 #include <math.h>

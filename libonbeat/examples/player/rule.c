@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The two frame-dropping rules: T. Cucinotta and D. Faggioli, sections 8.1 and 8.2. */
-#include "rule.h"
+#include "player.h"
 
 #include <string.h>
 

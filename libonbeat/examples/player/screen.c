@@ -3,7 +3,7 @@
  * A window by plain Xlib. Pictures are converted to what nearly every display has, 32 bits a pixel
  * with blue first, and sent with XPutImage, which works on a display of any other machine too.
  */
-#include "screen.h"
+#include "player.h"
 
 #include <stdio.h>
 #include <stdlib.h>

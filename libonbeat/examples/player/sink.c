@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The audio clock; sink.h says what it imitates. */
-#include "sink.h"
+/* The audio clock; player.h says what it imitates. */
+#include "player.h"
 
 #define SECOND INT64_C(1000000000)
 

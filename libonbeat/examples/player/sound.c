@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Audio decoding, and the one clock that the picture follows. */
-#include "sound.h"
+#include "player.h"
 
 #include <stdlib.h>
 
 #include <libavcodec/avcodec.h>
-
-#include "sink.h"
 
 struct sound {
 	struct source *source;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Demuxing: sound and picture are interleaved in the file, and asked for at different times. */
-#include "source.h"
+#include "player.h"
 
 #include <stdio.h>
 #include <stdlib.h>

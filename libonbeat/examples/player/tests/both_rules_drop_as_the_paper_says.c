@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../../../tests/check.h"
-#include "../rule.h"
+#include "../player.h"
 
 #define MS INT64_C(1000000)
 #define FRAME (40 * MS)

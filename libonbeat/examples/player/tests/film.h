@@ -16,8 +16,7 @@
 #include <libavutil/pixdesc.h>
 
 #include "../../../tests/check.h"
-#include "../decoder.h"
-#include "../source.h"
+#include "../player.h"
 
 #define MAX_FRAMES 1000
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The sink against the time of day: full, running, empty, filled again, ended. */
 #include "../../../tests/check.h"
-#include "../sink.h"
+#include "../player.h"
 
 #define MS INT64_C(1000000)
 #define DAY (INT64_C(86400) * 1000 * MS)
