@@ -534,20 +534,18 @@ int64_t onbeat_remaining(void)
 {
 	const struct onbeat_thread *thread = onbeat_thread_if_any_();
 	const struct onbeat_block *top = thread ? onbeat_top_(thread) : NULL;
+	const int64_t expires_ns = top ? top->earliest_deadline_ns : INT64_MAX;
 
-	if (!top || top->earliest_deadline_ns == INT64_MAX)
-		return ONBEAT_FOREVER;
-	return top->earliest_deadline_ns - onbeat_now_();
+	return expires_ns == INT64_MAX ? ONBEAT_FOREVER : expires_ns - onbeat_now_();
 }
 
 int64_t onbeat_remaining_wcet(void)
 {
 	const struct onbeat_thread *thread = onbeat_thread_if_any_();
 	const struct onbeat_block *top = thread ? onbeat_top_(thread) : NULL;
+	const int64_t expires_ns = top ? top->earliest_wcet_ns : INT64_MAX;
 
-	if (!top || top->earliest_wcet_ns == INT64_MAX)
-		return ONBEAT_FOREVER;
-	return top->earliest_wcet_ns - onbeat_cpu_now_();
+	return expires_ns == INT64_MAX ? ONBEAT_FOREVER : expires_ns - onbeat_cpu_now_();
 }
 
 int onbeat_max_depth(void)

@@ -95,12 +95,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::ttrpc::MessageKind;
 
     fn message(stream: u32, payload: &[u8]) -> TtrpcMessage {
         TtrpcMessage {
             stream,
-            kind: MessageKind::Request,
+            kind: ttrpc::REQUEST,
             payload: payload.to_vec(),
         }
     }

@@ -12,7 +12,7 @@ use crate::api::{RUNTIME, RegisterPluginRequest};
 use crate::mux::{Connection, Incoming, ProtocolError, frame};
 use crate::plugin::Plugin;
 use crate::rules::plain;
-use crate::ttrpc::{CallStatus, MessageKind, Response, TtrpcMessage, TtrpcRequest};
+use crate::ttrpc::{CallStatus, REQUEST, RESPONSE, Response, TtrpcMessage, TtrpcRequest};
 use crate::{EndingSignals, WaitEnd};
 
 const NAME: &str = "onbeat";
@@ -78,11 +78,11 @@ pub fn serve(
         };
         for (connection, message) in incoming.feed(buffer.get(..count).unwrap_or_default())? {
             match (connection, message.kind) {
-                (Connection::Plugin, MessageKind::Request) => {
+                (Connection::Plugin, REQUEST) => {
                     let answer = answer(plugin, &message);
                     stream.write_all(&frame(Connection::Plugin, &answer))?;
                 }
-                (Connection::Runtime, MessageKind::Response) if message.stream == REGISTRATION => {
+                (Connection::Runtime, RESPONSE) if message.stream == REGISTRATION => {
                     registered(&message.payload)?;
                 }
                 _ => {}

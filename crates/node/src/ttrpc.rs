@@ -14,38 +14,14 @@ pub const LONGEST_PAYLOAD: usize = 4 << 20;
 
 pub const LONGEST: usize = HEADER + LONGEST_PAYLOAD;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MessageKind {
-    Request,
-    Response,
-    /// Something else, such as a part of a stream. NRI has none.
-    Other(u8),
-}
-
-impl MessageKind {
-    const fn number(self) -> u8 {
-        match self {
-            Self::Request => 1,
-            Self::Response => 2,
-            Self::Other(number) => number,
-        }
-    }
-}
-
-impl From<u8> for MessageKind {
-    fn from(number: u8) -> Self {
-        match number {
-            1 => Self::Request,
-            2 => Self::Response,
-            other => Self::Other(other),
-        }
-    }
-}
+/// The kinds of messages. NRI has no parts of streams, which are of others.
+pub const REQUEST: u8 = 1;
+pub const RESPONSE: u8 = 2;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TtrpcMessage {
     pub stream: u32,
-    pub kind: MessageKind,
+    pub kind: u8,
     /// A [`TtrpcRequest`] or a [`Response`].
     pub payload: Vec<u8>,
 }
@@ -65,7 +41,7 @@ impl TtrpcMessage {
         };
         let message = Self {
             stream: word(header, 4),
-            kind: header.get(8).copied().unwrap_or_default().into(),
+            kind: header.get(8).copied().unwrap_or_default(),
             payload: payload.to_vec(),
         };
         bytes.drain(..HEADER + length as usize);
@@ -75,7 +51,7 @@ impl TtrpcMessage {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = (self.payload.len() as u32).to_be_bytes().to_vec();
         bytes.extend(self.stream.to_be_bytes());
-        bytes.extend([self.kind.number(), 0]);
+        bytes.extend([self.kind, 0]);
         bytes.extend(&self.payload);
         bytes
     }
@@ -94,7 +70,7 @@ impl TtrpcMessage {
         };
         Self {
             stream,
-            kind: MessageKind::Request,
+            kind: REQUEST,
             payload: request.encode_to_vec(),
         }
     }
@@ -113,7 +89,7 @@ impl TtrpcMessage {
         };
         Self {
             stream,
-            kind: MessageKind::Response,
+            kind: RESPONSE,
             payload: response.encode_to_vec(),
         }
     }

@@ -12,7 +12,7 @@ use onbeat_node::api::{
     PLUGIN, PodSandbox, StateChangeEvent, SynchronizeRequest, SynchronizeResponse,
 };
 use onbeat_node::mux::{Connection, Incoming, frame};
-use onbeat_node::ttrpc::{MessageKind, Response, TtrpcMessage, TtrpcRequest};
+use onbeat_node::ttrpc::{RESPONSE, Response, TtrpcMessage, TtrpcRequest};
 use prost::Message as _;
 
 use ContainerState::{
@@ -110,10 +110,7 @@ impl Call {
         let request = frame(Connection::Plugin, &request);
         self.stream.write_all(&request).unwrap();
         let (connection, answer) = self.hear();
-        assert_eq!(
-            (connection, answer.kind),
-            (Connection::Plugin, MessageKind::Response)
-        );
+        assert_eq!((connection, answer.kind), (Connection::Plugin, RESPONSE));
         assert_eq!(answer.stream, self.number);
         self.number += 2;
         Response::decode(answer.payload.as_slice()).unwrap()

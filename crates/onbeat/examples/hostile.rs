@@ -16,6 +16,11 @@ use zbus::blocking::Connection;
 use zbus::message::Flags;
 use zbus::zvariant::Value;
 
+/// What it asks for, some more often.
+const METHODS: &str = "Reserve Reserve Reserve Release Track Untrack List ListApplications \
+    GetStatistics Subscribe Unsubscribe Reload MakeThreadRealtime MakeThreadRealtimeWithPID \
+    MakeThreadHighPriority MakeThreadHighPriorityWithPID ResetKnown Exit Set GetAll NoSuchMethod";
+
 /// Small deterministic noise.
 struct Noise(u64);
 
@@ -120,29 +125,8 @@ fn message(noise: &mut Noise, task: u64, quiet: bool) -> zbus::Result<Message> {
         KIT,
         ("/", "org.freedesktop.DBus.Properties"),
     ]);
-    let method = noise.of(&[
-        "Reserve",
-        "Reserve",
-        "Reserve",
-        "Release",
-        "Track",
-        "Untrack",
-        "List",
-        "ListApplications",
-        "GetStatistics",
-        "Subscribe",
-        "Unsubscribe",
-        "Reload",
-        "MakeThreadRealtime",
-        "MakeThreadRealtimeWithPID",
-        "MakeThreadHighPriority",
-        "MakeThreadHighPriorityWithPID",
-        "ResetKnown",
-        "Exit",
-        "Set",
-        "GetAll",
-        "NoSuchMethod",
-    ]);
+    let methods: Vec<&str> = METHODS.split_whitespace().collect();
+    let method = noise.of(&methods);
     let mut build = Message::method_call(path, method)?
         .destination("org.onbeat.Manager1")?
         .interface(interface)?;

@@ -17,12 +17,9 @@ use toml::Spanned;
 
 use crate::cli::{MeansChoice, band};
 
-/// The settings of one run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunConfig {
-    /// The limits and the prediction of budgets.
     pub(crate) budgets: Budgets,
-    /// What threads are given.
     pub(crate) enforcement: EnforcementTable,
     /// The rule for the CPUs' speed, if there is one.
     pub(crate) power: Option<PowerSettings>,
@@ -30,7 +27,6 @@ pub(crate) struct RunConfig {
 }
 
 impl RunConfig {
-    /// The predictor with its parameters.
     pub(crate) fn predictor(&self) -> (PredictorKind, Parameters) {
         self.budgets
             .predictor(match self.power.map(|power| power.rule) {
@@ -39,7 +35,6 @@ impl RunConfig {
             })
     }
 
-    /// The settings of the loop that they describe.
     pub(crate) fn settings(self) -> Settings {
         let (predictor, parameters) = self.predictor();
         Settings {
@@ -75,28 +70,23 @@ fn weight(weights: &BTreeMap<String, f64>, task: &Task) -> f64 {
     weight.copied().unwrap_or(1.0)
 }
 
-/// `[enforcement]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EnforcementTable {
-    /// What threads are given.
     pub(crate) means: MeansChoice,
 }
 
-/// `[enforcement]`, as far as a text says it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EnforcementText {
     means: Option<MeansChoice>,
 }
 
-/// The settings that were read so far.
 #[derive(Debug, Default)]
 pub(crate) struct ReadSettings {
     config: RunConfig,
     power: PowerTable,
 }
 
-/// One text.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Tables {
@@ -108,7 +98,6 @@ struct Tables {
     power: Option<PowerTable>,
 }
 
-/// `[power]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct PowerTable {
@@ -138,7 +127,6 @@ impl TryFrom<String> for BandText {
 }
 
 impl ReadSettings {
-    /// Adds what is in the file `path`.
     pub(crate) fn read(&mut self, path: &Path) -> anyhow::Result<()> {
         let text = fs::read_to_string(path).with_context(|| {
             format!(
@@ -184,7 +172,6 @@ impl ReadSettings {
         Ok(())
     }
 
-    /// All of it together.
     pub(crate) fn config(self) -> anyhow::Result<RunConfig> {
         let power = self.power.settings()?;
         Ok(RunConfig {

@@ -8,7 +8,6 @@ use onbeat_control::{Controller, Next};
 use onbeat_model::{Actuator, Instant, Span};
 use onbeat_top::{Feeder, Model, News, SNAPSHOT_EVERY, ScreenLook, show};
 
-/// See the file's head.
 pub(crate) struct LiveView {
     model: Option<Model>,
     screen: Option<(Feeder, JoinHandle<io::Result<()>>)>,

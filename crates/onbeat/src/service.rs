@@ -36,34 +36,23 @@ const NAME: &str = "org.onbeat.Manager1";
 const PATH: &str = "/org/onbeat/Manager1";
 /// A service that has not answered by then does not.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often it is looked how things stand...
 const PACE: Duration = Duration::from_secs(1);
-/// ... and where each job is wanted: the service remembers 64 of a thread.
+/// Where each job is wanted: the service remembers 64 of a thread.
 const PACE_OF_JOBS: Duration = Duration::from_millis(250);
 /// The decisions and the threads with jobs that a report has at most.
 const MOST_DECISIONS: usize = 10_000;
 const MOST_THREADS: usize = 256;
 
-/// The request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ClientRequest {
     /// To keep a process on the beat, with those that it starts or without.
-    Track {
-        /// The process.
-        process: TaskId,
-        /// Those that it starts, too.
-        children: bool,
-    },
-    /// To give a thread just this reservation.
+    Track { process: TaskId, children: bool },
     Reserve {
-        /// The thread.
         thread: TaskId,
-        /// The reservation.
         reservation: Reservation,
     },
 }
 
-/// A request, and the service that has granted it.
 #[derive(Clone, Debug)]
 struct Asked {
     wish: ClientRequest,
@@ -73,7 +62,6 @@ struct Asked {
     refused: String,
 }
 
-/// The request, and its state.
 pub(crate) struct ClientSession {
     connection: Connection,
     asked: Vec<Asked>,
@@ -86,7 +74,6 @@ pub(crate) struct ClientSession {
     /// Each application that these work for, with its sums when it was last seen.
     applications: BTreeMap<u32, Application>,
     files: Files,
-    /// The kinds of refusals that the user was told.
     told: BTreeSet<String>,
     began: Now,
     next_look: Instant,
@@ -105,7 +92,6 @@ struct Files {
     known_until: Now,
 }
 
-/// What `--report` writes.
 #[derive(Serialize)]
 struct ServedReport<'a> {
     #[serde(flatten)]
@@ -274,7 +260,6 @@ impl ClientSession {
         }
     }
 
-    /// The service that `owner` names was asked again.
     fn answered(&mut self, place: usize, owner: &str, answer: anyhow::Result<()>) {
         let Some(one) = self.asked.get_mut(place) else {
             return;
@@ -480,7 +465,6 @@ fn message(text: &str) -> String {
     format!("onbeat: {}", harmless(text))
 }
 
-/// The error of the service, or of the bus.
 fn in_words(error: zbus::Error) -> anyhow::Error {
     match ServiceError::of(error) {
         ServiceError::Silent(zbus::Error::MethodError(_, Some(text), _)) => anyhow!(text),

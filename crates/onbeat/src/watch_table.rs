@@ -10,20 +10,22 @@ use onbeat_top::Align;
 
 /// The threads that have a rhythm, and how many have none.
 pub(crate) fn of(threads: &[RecordedThread]) -> String {
-    let mut table = TextTable::new(&[
-        ("thread", Align::Left),
-        ("tid", Align::Right),
-        ("period", Align::Right),
-        ("confidence", Align::Right),
-        ("jobs", Align::Right),
-        ("demand p50", Align::Right),
-        ("p95", Align::Right),
-        ("max", Align::Right),
-        ("response p50", Align::Right),
-        ("p95", Align::Right),
-        ("max", Align::Right),
-        ("late", Align::Right),
-    ]);
+    let numbers = [
+        "tid",
+        "period",
+        "confidence",
+        "jobs",
+        "demand p50",
+        "p95",
+        "max",
+        "response p50",
+        "p95",
+        "max",
+        "late",
+    ];
+    let mut columns = vec![("thread", Align::Left)];
+    columns.extend(numbers.map(|heading| (heading, Align::Right)));
+    let mut table = TextTable::new(&columns);
     let mut without = 0;
     for thread in threads {
         let Some(period) = thread.period_ns else {
@@ -36,8 +38,7 @@ pub(crate) fn of(threads: &[RecordedThread]) -> String {
             thread.task.comm.to_text(),
             thread.task.id.to_string(),
             period.to_string(),
-            // Cut, not rounded: what is not certain must not read 100%.
-            format!("{:.2}%", (thread.confidence * 10_000.0).floor() / 100.0),
+            confidence(thread.confidence),
             thread.jobs.to_string(),
             d50,
             d95,
@@ -59,6 +60,11 @@ pub(crate) fn of(threads: &[RecordedThread]) -> String {
         n => writeln!(text, "{n} threads had no period."),
     };
     text
+}
+
+/// Cut, not rounded: what is not certain must not read 100%.
+pub(crate) fn confidence(confidence: f64) -> String {
+    format!("{:.2}%", (confidence * 10_000.0).floor() / 100.0)
 }
 
 fn cells(quantiles: Option<&Quantiles>) -> [String; 3] {

@@ -295,25 +295,3 @@ pub(crate) fn responses(
     }
     words
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sorting_goes_round_in_both_directions() {
-        let mut column = Column::State;
-        for _ in Column::SORTED {
-            assert_eq!(column.beside(true).beside(false), column);
-            column = column.beside(true);
-        }
-        assert_eq!(column, Column::State);
-    }
-
-    #[test]
-    fn only_what_is_beyond_doubt_is_a_hundred_per_cent() {
-        assert_eq!(confidence(0.999_999), ">99%");
-        assert_eq!(confidence(0.5), "50%");
-        assert_eq!(confidence(1.0), "100%");
-    }
-}

@@ -7,7 +7,7 @@ use crate::application::ShownApplication;
 use crate::columns;
 use crate::model::ThreadRow;
 use crate::thread::ShownThread;
-use crate::{Model, text};
+use crate::{Align, Model, text};
 
 #[derive(Serialize)]
 struct TopLine<'a> {
@@ -64,18 +64,12 @@ pub fn as_lines(model: &Model) -> Result<String, serde_json::Error> {
 }
 
 #[must_use]
-pub fn as_table(model: &Model) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let headings = vec![
-        "application, thread",
-        "id",
-        "state",
-        "period",
-        "used",
-        "reserved",
-        "missed",
-        "p95",
-        "why",
-    ];
+pub fn as_table(model: &Model) -> (Vec<(&'static str, Align)>, Vec<Vec<String>>) {
+    let left = |heading| (heading, Align::Left);
+    let right = |heading| (heading, Align::Right);
+    let mut headings = vec![left("application, thread"), right("id"), left("state")];
+    headings.extend(["period", "used", "reserved", "missed", "p95"].map(right));
+    headings.push(left("why"));
     let optional = |shown: Option<String>| shown.unwrap_or_else(|| "-".to_owned());
     let row = |thread: &ShownThread| {
         let seen = &thread.seen;

@@ -23,9 +23,6 @@
  *             }
  *     onbeat_end;
  *
- * Grammar: one of the seven `try` words, at most one `finally`, `handle`, any number of `when`
- * clauses, and `end` with a semicolon. Statements have braces around them.
- *
  * MUST NOT: leave a block, a `finally` or a `when` by return, goto, break, continue or longjmp past
  * its `end`. With ONBEAT_DEBUG in the environment the library says where that was done, and aborts.
  *
@@ -33,10 +30,8 @@
  * them read: a violation is a longjmp, and other variables may come back with older values.
  *
  * In a checked block anything may be done. The others are left between any two instructions that
- * are neither in onbeat_within_disable ... _enable nor in a `finally`: only functions of
- * signal-safety(7) and the block's own computations may stand outside of these. onbeat_within(7)
- * says what else MUST be protected (fork, exit, dlopen, locks, C++ exceptions), and what signal
- * handlers, threads that end, coroutines and plugins MUST NOT do in a block.
+ * are neither in onbeat_within_disable ... _enable nor in a `finally`. onbeat_within(7) says what
+ * MUST be protected then, and what MUST NOT be done in a block.
  *
  * C++: the destructors of automatic objects in a block are NOT run when it is left; within.hpp has
  * blocks that run them. With ONBEAT_SHORT_NAMES, include other headers before this one.

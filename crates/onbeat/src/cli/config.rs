@@ -8,7 +8,6 @@ use clap::Args;
 
 use crate::config::{ReadSettings, RunConfig};
 
-/// Where settings are written.
 #[derive(Debug, Args)]
 pub(crate) struct ConfigOption {
     /// File with further settings, or one of them, such as prediction.spread=0.2; may be given
@@ -21,7 +20,6 @@ pub(crate) struct ConfigOption {
     sources: Vec<SettingSource>,
 }
 
-/// A file, or a setting by itself.
 #[derive(Clone, Debug, PartialEq)]
 enum SettingSource {
     File(PathBuf),
@@ -51,7 +49,6 @@ fn with_quotes(setting: &str) -> String {
 }
 
 impl ConfigOption {
-    /// All settings together.
     pub(crate) fn read(&self) -> anyhow::Result<RunConfig> {
         let mut file = ReadSettings::default();
         for source in &self.sources {

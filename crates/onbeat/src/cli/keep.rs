@@ -12,10 +12,8 @@ use onbeat_command::values;
 
 use super::values::Pipelines;
 
-/// The control loop.
 #[derive(Debug, Args)]
 pub(crate) struct KeepOptions {
-    /// The settings that only few runs need.
     #[command(flatten)]
     pub(crate) config: ConfigOption,
 

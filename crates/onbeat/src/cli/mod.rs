@@ -46,12 +46,10 @@ pub(crate) use values::{MeansChoice, Pipelines, band};
     arg_required_else_help = true
 )]
 pub(crate) struct Cli {
-    /// The command.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Start a program and keep CPU time for it
@@ -135,13 +133,10 @@ pub(crate) enum Command {
     Generate(GenerateArgs),
 }
 
-/// `onbeat run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The control loop.
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
-    /// This process, or the service.
     #[command(flatten)]
     pub(crate) service: ServiceOption,
     /// The program and its arguments
@@ -149,13 +144,10 @@ pub(crate) struct RunArgs {
     pub(crate) command: Vec<std::ffi::OsString>,
 }
 
-/// `onbeat attach`.
 #[derive(Debug, Args)]
 pub(crate) struct AttachArgs {
-    /// The control loop.
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
-    /// This process, or the service.
     #[command(flatten)]
     pub(crate) service: ServiceOption,
     /// The processes, with all their threads
@@ -163,7 +155,6 @@ pub(crate) struct AttachArgs {
     pub(crate) pids: Vec<u32>,
 }
 
-/// `onbeat daemon`.
 #[derive(Debug, Args)]
 pub(crate) struct DaemonArgs {
     /// The configuration [default: /etc/onbeat/onbeat.toml, if there is one]
@@ -193,12 +184,10 @@ pub(crate) struct DaemonArgs {
     /// `onbeat restore` takes them back. The unit of systemd does that when it is stopped for good.
     #[arg(long)]
     pub(crate) hand_over: bool,
-    /// The folder of the state file.
     #[command(flatten)]
     pub(crate) state: StateDirectory,
 }
 
-/// `onbeat record`.
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("whom").required(true).args(["pids", "command"])))]
 pub(crate) struct RecordArgs {
@@ -214,7 +203,6 @@ pub(crate) struct RecordArgs {
     /// Also record the processes that the program starts
     #[arg(long)]
     pub(crate) children: bool,
-    /// The tracer.
     #[command(flatten)]
     pub(crate) tracing: TracingOptions,
     /// Record every wakeup, not only bursts
@@ -235,7 +223,6 @@ pub(crate) struct RecordArgs {
     pub(crate) command: Vec<std::ffi::OsString>,
 }
 
-/// What `onbeat record` writes.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum RecordFormat {
     /// onbeat's own, with all that it knows
@@ -244,10 +231,8 @@ pub(crate) enum RecordFormat {
     Perfetto,
 }
 
-/// `onbeat watch`.
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
-    /// The tracer.
     #[command(flatten)]
     pub(crate) tracing: TracingOptions,
     /// Also measure the processes that the program starts
@@ -270,7 +255,6 @@ pub(crate) struct WatchArgs {
     pub(crate) command: Vec<std::ffi::OsString>,
 }
 
-/// `onbeat analyze`.
 #[derive(Debug, Args)]
 pub(crate) struct AnalyzeArgs {
     /// The recording
@@ -296,7 +280,6 @@ pub(crate) struct AnalyzeArgs {
     pub(crate) perfetto: Option<PathBuf>,
 }
 
-/// `onbeat reserve`.
 #[derive(Debug, Args)]
 pub(crate) struct ReserveArgs {
     /// CPU time in each period, such as 5ms
@@ -312,10 +295,8 @@ pub(crate) struct ReserveArgs {
     /// [default: the program may also use CPU time that no reservation needs]
     #[arg(long)]
     pub(crate) hard: bool,
-    /// The folder of the state file.
     #[command(flatten)]
     pub(crate) state: StateDirectory,
-    /// This process, or the service.
     #[command(flatten)]
     pub(crate) service: ServiceOption,
     /// The program and its arguments
@@ -324,7 +305,6 @@ pub(crate) struct ReserveArgs {
 }
 
 impl ReserveArgs {
-    /// The reservation that the flags describe.
     pub(crate) fn reservation(&self) -> Result<Reservation, onbeat_model::ReservationError> {
         Reservation::new(
             self.runtime,
@@ -334,14 +314,12 @@ impl ReserveArgs {
     }
 }
 
-/// What onbeat-lab gets.
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) words: Vec<std::ffi::OsString>,
 }
 
-/// `onbeat report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     /// The file that --report wrote
@@ -352,7 +330,6 @@ pub(crate) struct ReportArgs {
     pub(crate) output: PathBuf,
 }
 
-/// `onbeat doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// Print one JSON object instead of a table
@@ -360,7 +337,6 @@ pub(crate) struct DoctorArgs {
     pub(crate) json: bool,
 }
 
-/// `onbeat mark`.
 #[derive(Debug, Args)]
 pub(crate) struct MarkArgs {
     /// What to say
@@ -378,10 +354,8 @@ pub(crate) enum MarkKind {
     Missed = 3,
 }
 
-/// `onbeat restore`.
 #[derive(Debug, Args)]
 pub(crate) struct RestoreArgs {
-    /// The folder of the state file.
     #[command(flatten)]
     pub(crate) state: StateDirectory,
     /// Also restore the threads of an onbeat that still runs
@@ -395,7 +369,6 @@ pub(crate) struct RestoreArgs {
     pub(crate) guard: bool,
 }
 
-/// `onbeat generate`.
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArgs {
     /// The kind of files
@@ -406,7 +379,6 @@ pub(crate) struct GenerateArgs {
     pub(crate) directory: PathBuf,
 }
 
-/// The kinds of files that `onbeat generate` can write.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum Generated {
     /// One man page for onbeat, one for each command, and onbeat.toml's

@@ -6,7 +6,6 @@ use clap::Args;
 
 use super::ConfigOption;
 
-/// `onbeat replay`.
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
     /// The recording
@@ -21,7 +20,6 @@ pub(crate) struct ReplayArgs {
     /// The number of CPUs [default: that of the recorded machine if known, else of this one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) cpus: Option<u32>,
-    /// The limits, weights and prediction.
     #[command(flatten)]
     pub(crate) config: ConfigOption,
     /// One JSON object per decision and line, as --log has them, instead of tables

@@ -6,7 +6,6 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches};
 
 use super::{Cli, Command};
 
-/// This process, or the service.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ServiceOption {
     /// Act through the system service, within your quota and by the service's settings
@@ -53,7 +52,6 @@ impl Cli {
     }
 }
 
-/// The flags of the command that were typed.
 fn given(matches: &ArgMatches) -> Vec<String> {
     let Some((name, matches)) = matches.subcommand() else {
         return Vec::new();

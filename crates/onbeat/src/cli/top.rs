@@ -7,7 +7,6 @@ use clap::{Arg, ArgGroup, Args};
 
 use super::KeepOptions;
 
-/// `onbeat top`.
 #[derive(Debug, Args)]
 #[command(
     group(ArgGroup::new("whom").args(["pids", "command"]).multiple(true)),
@@ -26,7 +25,6 @@ pub(crate) struct TopArgs {
     /// Print one JSON object per line and thread, and exit
     #[arg(long, conflicts_with = "whom")]
     pub(crate) json: bool,
-    /// The control loop.
     #[command(flatten)]
     pub(crate) keep: KeepOptions,
     /// The program to start, reserve for and show, and its arguments; its output is not shown

@@ -4,7 +4,6 @@ use clap::{Args, ValueEnum};
 use onbeat_sense::calls::Call;
 use onbeat_sense::tracer::TracerKind;
 
-/// The tracer.
 #[derive(Debug, Args)]
 pub(crate) struct TracingOptions {
     /// Tracer that observes the program; `onbeat doctor` lists those that work here
@@ -28,7 +27,6 @@ pub(crate) struct TracingOptions {
     pub(crate) calls: Vec<Call>,
 }
 
-/// `--tracer`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum TracerName {
     /// The first of bpf, tracefs, perf, ptrace and preload that works here and suits the other
@@ -49,7 +47,6 @@ enum TracerName {
     Preload,
 }
 
-/// `--tracer` of the commands that reserve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LoopTracer {
     /// The first of bpf, tracefs and ptrace that works here and suits the other flags
@@ -64,7 +61,6 @@ pub(crate) enum LoopTracer {
 }
 
 impl TracingOptions {
-    /// The tracers to try, in this order.
     pub(crate) const fn choice(&self) -> &'static [TracerKind] {
         match self.tracer {
             TracerName::Auto => &TracerKind::AUTO,
@@ -79,7 +75,6 @@ impl TracingOptions {
 }
 
 impl LoopTracer {
-    /// The tracers to try, in this order.
     pub(crate) const fn choice(self) -> &'static [TracerKind] {
         match self {
             Self::Auto => &[TracerKind::Bpf, TracerKind::Tracefs, TracerKind::Ptrace],

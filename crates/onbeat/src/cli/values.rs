@@ -4,7 +4,6 @@ use clap::ValueEnum;
 use onbeat_decide::power::Band;
 use onbeat_model::Bandwidth;
 
-/// What threads are given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum MeansChoice {
@@ -47,22 +46,4 @@ pub(crate) fn band(text: &str) -> Result<Band, String> {
     let (low, high) = text.split_once('-').ok_or_else(advice)?;
     let (low, high) = share(low).zip(share(high)).ok_or_else(advice)?;
     Band::new(low, high).ok_or_else(advice)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_band_is_two_shares_in_order() {
-        let expected = Band::new(Bandwidth::from_cpus(0.3), Bandwidth::from_cpus(0.75));
-        assert_eq!(band("30%-75%").ok(), expected);
-        assert_eq!(band("30 - 75").ok(), expected);
-        for wrong in [
-            "", "20%", "80%-20%", "20%-20%", "20%-101%", "-5%-80%", "x-y",
-        ] {
-            let advice = band(wrong).unwrap_err();
-            assert!(advice.contains("as in 20%-80%"), "{wrong}: {advice}");
-        }
-    }
 }

@@ -11,11 +11,11 @@ use crate::analysis::{self, AnalysisLine, FEWEST_WAKEUPS, Finding};
 use crate::cli::AnalyzeArgs;
 use crate::commands::keep::write_report;
 use crate::history::RunHistory;
+use crate::watch_table::confidence;
 use onbeat_command::output::{Output, warn};
 use onbeat_command::table::TextTable;
 use onbeat_top::Align;
 
-/// Reads, analyses, prints.
 pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
     let recording = recording::read(&args.file)?;
     warn(&args.file, &recording.warnings);
@@ -103,11 +103,6 @@ fn table(findings: &[Finding], began: Instant, in_windows: bool) -> TextTable {
     table
 }
 
-/// Cut, not rounded: what is not certain must not read 100%.
-fn confidence(confidence: f64) -> String {
-    format!("{:.2}%", (confidence * 10_000.0).floor() / 100.0)
-}
-
 /// Which threads the table leaves out, and what `~` means.
 fn tell_the_rest(recording: &Recording, findings: &[Finding]) {
     let shown: HashSet<TaskId> = findings.iter().map(|finding| finding.task.id).collect();
@@ -119,17 +114,5 @@ fn tell_the_rest(recording: &Recording, findings: &[Finding]) {
     }
     if findings.iter().any(|finding| !finding.complete) {
         eprintln!("~ the recording ends within this window");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_certainty_reads_a_hundred_per_cent() {
-        assert_eq!(confidence(1.0), "100.00%");
-        assert_eq!(confidence(0.999_999), "99.99%");
-        assert_eq!(confidence(0.0), "0.00%");
     }
 }

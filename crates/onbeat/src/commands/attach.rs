@@ -11,7 +11,6 @@ use crate::cli::{AttachArgs, KeepOptions};
 use crate::live_view::LiveView;
 use onbeat_command::signals::Signals;
 
-/// Tracks, keeps, gives back.
 pub(crate) fn run(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     if served::is_meant(&args.service)? {
         return served::attach(args);

@@ -9,7 +9,6 @@ use crate::cli::DaemonArgs;
 use onbeat_command::guard;
 use onbeat_command::signals::Signals;
 
-/// Serves until told to end.
 pub(crate) fn run(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
     let state = args.state.path()?;
     let sources = Sources::new(args.config.clone(), args.rules.clone(), &state);
@@ -31,7 +30,6 @@ pub(crate) fn run(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The next signal that means something to a service.
 fn next(signals: &Signals) -> Option<Signal> {
     loop {
         match signals.next()?.number {

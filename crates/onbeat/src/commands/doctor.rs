@@ -30,7 +30,6 @@ impl Examination<'_> {
     }
 }
 
-/// Probes and prints.
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let mut features = onbeat_sense::bpf::probe();
     features.extend(onbeat_act::kernel::probe());
@@ -73,11 +72,8 @@ fn write_for_people(output: &mut impl Write, examination: &Examination<'_>) -> i
         "onbeat {} on Linux {}\n",
         examination.onbeat, examination.kernel
     )?;
-    let mut table = TextTable::new(&[
-        ("feature", Align::Left),
-        ("here", Align::Left),
-        ("found", Align::Left),
-    ]);
+    let columns = ["feature", "here", "found"].map(|heading| (heading, Align::Left));
+    let mut table = TextTable::new(&columns);
     for feature in examination.all() {
         let here = match feature.standing {
             Support::Full => "full",

@@ -16,7 +16,6 @@ use crate::start_tracer;
 use onbeat_command::child::{Child, Gated};
 use onbeat_command::signals::Signals;
 
-/// How long events wait in the kernel at most.
 const PACE: Span = Span::from_ms(100);
 
 /// Tracks, records until the end, and says what was recorded.
@@ -81,7 +80,6 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where events are written.
 enum Output {
     Own(Writer),
     Perfetto(Schedule<BufWriter<File>>),
@@ -119,7 +117,6 @@ fn cannot_write(path: &Path) -> String {
     format!("cannot write the recording {}", path.display())
 }
 
-/// The events that can end the recording from outside.
 struct RecordSession {
     child: Option<Child>,
     signals: Signals,
@@ -166,7 +163,6 @@ impl RecordSession {
     }
 }
 
-/// The progress so far.
 struct RecordTally {
     began: Instant,
     threads: u64,
@@ -205,7 +201,6 @@ impl RecordTally {
         )
     }
 
-    /// One line that rewrites itself.
     fn show_progress(&self, now: Instant) {
         if self.progress {
             eprint!("\r{}", self.figures(now));

@@ -21,7 +21,6 @@ use onbeat_command::output::{Output, create, warn};
 use onbeat_command::table::TextTable;
 use onbeat_top::Align;
 
-/// Reads, decides, prints.
 pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let recording = recording::read(&args.file)?;
     warn(&args.file, &recording.warnings);
@@ -87,7 +86,6 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where decisions are written as JSON lines.
 struct LogOutput {
     file: Option<BufWriter<File>>,
     output: Option<BufWriter<io::StdoutLock<'static>>>,
@@ -150,16 +148,13 @@ fn settings(config: RunConfig, recording: &Recording) -> Settings {
     }
 }
 
-/// The decisions on reservations.
 fn table<'a>(decisions: impl IntoIterator<Item = &'a Entry>, began: Instant) -> TextTable {
-    let mut table = TextTable::new(&[
-        ("at", Align::Right),
-        ("tid", Align::Right),
-        ("thread", Align::Left),
-        ("decision", Align::Left),
-        ("reservation", Align::Left),
-        ("why", Align::Left),
-    ]);
+    let words = ["thread", "decision", "reservation", "why"];
+    let mut columns = ["at", "tid"]
+        .map(|heading| (heading, Align::Right))
+        .to_vec();
+    columns.extend(words.map(|heading| (heading, Align::Left)));
+    let mut table = TextTable::new(&columns);
     for entry in decisions {
         let reservation = entry.new.map_or("-".to_owned(), |new| new.to_string());
         table.row([

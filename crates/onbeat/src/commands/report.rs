@@ -8,7 +8,6 @@ use anyhow::Context;
 use crate::cli::ReportArgs;
 use crate::page::{self, PageRun};
 
-/// Reads, draws, writes.
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let run = read(&args.file)?;
     let title = args.file.file_stem().unwrap_or_default().to_string_lossy();
@@ -17,7 +16,6 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads what `--report` wrote.
 pub(super) fn read(path: &Path) -> anyhow::Result<PageRun> {
     let file = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {file}"))?;

@@ -12,7 +12,6 @@ use onbeat_command::child::Gated;
 use onbeat_command::guard;
 use onbeat_command::signals::Signals;
 
-/// Reserves, starts the program, and waits for its end.
 pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
     if served::is_meant(&args.service)? {
         return served::reserve(args);

@@ -16,7 +16,6 @@ use crate::live_view::LiveView;
 use onbeat_command::child::{self, Child, Gated, ProgramEnd};
 use onbeat_command::signals::{ReceivedSignal, Signals};
 
-/// Starts, tracks, keeps; gives the program's exit status.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     if served::is_meant(&args.service)? {
         return served::run(args);
@@ -253,7 +252,6 @@ impl ChildProgram {
         self.ended = self.child.wait();
     }
 
-    /// The exit code of onbeat.
     pub(super) fn code(mut self) -> ExitCode {
         self.ended
             .or_else(|| self.child.ended())

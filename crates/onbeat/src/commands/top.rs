@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow, bail};
 use onbeat_model::Span;
 use onbeat_top::{
-    Align, Feeder, Model, News, ScreenLook, ServiceConnection, ServiceError, as_lines, as_table,
-    follow, show,
+    Feeder, Model, News, ScreenLook, ServiceConnection, ServiceError, as_lines, as_table, follow,
+    show,
 };
 
 use super::{attach, report, run};
@@ -81,7 +81,6 @@ fn listen() -> anyhow::Result<Signals> {
     Signals::block().context("cannot listen for signals")
 }
 
-/// Shows what `follow` tells.
 fn look_at(
     source: &str,
     signals: &Signals,
@@ -125,21 +124,10 @@ fn print_once(args: &TopArgs) -> anyhow::Result<()> {
         return Ok(());
     }
     let (headings, rows) = as_table(&model);
-    let columns: Vec<(&str, Align)> = headings
-        .iter()
-        .map(|heading| (*heading, align(heading)))
-        .collect();
-    let mut table = TextTable::new(&columns);
+    let mut table = TextTable::new(&headings);
     for row in rows {
         table.row(row);
     }
     write!(stdout, "{table}")?;
     Ok(())
-}
-
-fn align(heading: &str) -> Align {
-    match heading {
-        "application, thread" | "state" | "why" => Align::Left,
-        _ => Align::Right,
-    }
 }

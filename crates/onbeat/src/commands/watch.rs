@@ -18,7 +18,6 @@ use onbeat_command::child::Gated;
 use onbeat_command::output::Output;
 use onbeat_command::signals::Signals;
 
-/// How long what happened waits to be looked at.
 const PACE: Span = Span::from_ms(100);
 /// How often the line on a terminal is written anew.
 const LINE_EVERY: Span = Span::from_secs(1);
@@ -57,7 +56,6 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
     Ok(program.code())
 }
 
-/// The threads that were heard.
 struct WatchedThreads {
     history: RunHistory,
     bursts: u64,
@@ -143,7 +141,6 @@ impl WatchedThreads {
     }
 }
 
-/// The progress, on one line that rewrites itself.
 struct TerminalLine {
     visible: bool,
     shown: Instant,

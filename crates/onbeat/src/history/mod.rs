@@ -22,10 +22,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) use store::DroppedBursts;
 use store::{Store, StoredThread};
 
-/// The number of last decisions.
 const MOST_DECISIONS: usize = 10_000;
 
-/// The history of a run or of a recording.
 #[derive(Default)]
 pub(crate) struct RunHistory {
     threads: Store,
@@ -33,7 +31,6 @@ pub(crate) struct RunHistory {
     /// Where the threads of these belonged when the first one was made.
     places: BTreeMap<TaskId, Cgroup>,
     speeds: VecDeque<SpeedEntry>,
-    /// The jobs that the loop has counted since.
     counted: Option<Receiver<Job>>,
 }
 
@@ -49,7 +46,6 @@ pub(crate) struct ThreadHistory {
     pub(crate) wakeups_ns: Vec<Instant>,
 }
 
-/// Where a thread belonged, as `--report` writes it.
 #[derive(Serialize)]
 pub(crate) struct ThreadPlace<'a> {
     #[serde(flatten)]
@@ -126,21 +122,18 @@ impl RunHistory {
         sender
     }
 
-    /// Takes in the jobs that were counted since.
     pub(crate) fn take_jobs(&mut self) {
         for job in self.counted.iter().flat_map(Receiver::try_iter) {
             self.threads.count(job);
         }
     }
 
-    /// Takes in what happened.
     pub(crate) fn hear(&mut self, events: &[Event]) {
         for event in events {
             self.threads.hear(event);
         }
     }
 
-    /// Takes in a decision.
     pub(crate) fn decided(&mut self, decision: &Decision) {
         match decision {
             Decision::Reservation(entry) => {
@@ -155,7 +148,6 @@ impl RunHistory {
         }
     }
 
-    /// Where the threads with a decision belonged.
     pub(crate) fn places(&self) -> Vec<ThreadPlace<'_>> {
         let places = self.places.iter();
         places
@@ -163,29 +155,24 @@ impl RunHistory {
             .collect()
     }
 
-    /// The decisions on threads.
     pub(crate) const fn decisions(&self) -> &VecDeque<Entry> {
         &self.decisions
     }
 
-    /// Those on the speed of the CPUs.
     pub(crate) const fn speed_decisions(&self) -> &VecDeque<SpeedEntry> {
         &self.speeds
     }
 
-    /// The threads in the order of their numbers.
     fn in_order(&self) -> Vec<&StoredThread> {
         let mut threads: Vec<&StoredThread> = self.threads.threads().collect();
         threads.sort_by_key(|thread| thread.task.id);
         threads
     }
 
-    /// The number of events that are not kept.
     pub(crate) const fn dropped(&self) -> DroppedBursts {
         self.threads.dropped()
     }
 
-    /// The history of each thread.
     pub(crate) fn threads(&self) -> Vec<ThreadHistory> {
         let threads = self.in_order().into_iter();
         threads

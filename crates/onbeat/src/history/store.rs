@@ -10,27 +10,21 @@ use std::collections::{HashMap, VecDeque};
 use onbeat_model::{Burst, Event, Instant, Job, Task, TaskId};
 use serde::Serialize;
 
-/// The size of the lists of all threads.
 const MOST_BYTES: usize = 16 << 20;
 /// The number of last bursts that are kept of each thread.
 pub(super) const MOST_BURSTS: usize = 8192;
-/// The number of threads.
 const MOST_THREADS: usize = 256;
-/// The first capacity of a list.
 const FIRST_ROOM: usize = 16;
 
-/// See the file's head.
 #[derive(Default)]
 pub(super) struct Store {
     threads: HashMap<TaskId, StoredThread>,
     /// Those of them that have ended, each once, the first one first.
     ended: VecDeque<TaskId>,
-    /// The size of the lists.
     bytes: usize,
     dropped: DroppedBursts,
 }
 
-/// The number of bursts that are not kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct DroppedBursts {
     /// Threads of which nothing is.
@@ -43,7 +37,6 @@ pub(super) struct StoredThread {
     pub(super) task: Task,
     pub(super) bursts: VecDeque<Burst>,
     pub(super) exhausted: VecDeque<Instant>,
-    /// The jobs that are counted.
     pub(super) jobs: VecDeque<Job>,
     /// The release of the first one.
     pub(super) counted_from: Option<Instant>,
@@ -58,7 +51,6 @@ impl Store {
         self.dropped
     }
 
-    /// Takes in what happened.
     pub(super) fn hear(&mut self, event: &Event) {
         match *event {
             Event::Tracked { task, .. } | Event::Renamed { task, .. } => {
@@ -92,7 +84,6 @@ impl Store {
         }
     }
 
-    /// Takes in a job that is counted.
     pub(super) fn count(&mut self, job: Job) {
         if let Some(thread) = self.with_room(job.task, |thread| &mut thread.jobs) {
             thread.counted_from.get_or_insert(job.release.min(job.woke));
@@ -169,7 +160,6 @@ impl Store {
 }
 
 impl StoredThread {
-    /// The size of its lists.
     fn bytes(&self) -> usize {
         self.bursts.capacity() * size_of::<Burst>()
             + self.exhausted.capacity() * size_of::<Instant>()

@@ -7,7 +7,6 @@ use serde::Deserialize;
 
 use crate::history::ThreadHistory;
 
-/// The content of a file of `--report`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct PageRun {
     #[serde(default)]
@@ -53,13 +52,11 @@ impl PageRun {
         histories.find(|history| history.id == thread.task.id)
     }
 
-    /// Something can be drawn of it.
     pub(super) fn has_history(&self, thread: &ThreadReport) -> bool {
         self.history_of(thread)
             .is_some_and(|history| history.first().is_some())
     }
 
-    /// The decisions for `thread`.
     pub(crate) fn decisions_on(
         &self,
         thread: &ThreadReport,
@@ -69,7 +66,6 @@ impl PageRun {
         decisions.filter(move |entry| entry.task == id)
     }
 
-    /// The first time that is told.
     pub(crate) fn begins(&self) -> Instant {
         let wakeups = self.history.iter().filter_map(ThreadHistory::first);
         let decisions = self.decisions.iter().map(|entry| entry.at_ns);

@@ -18,7 +18,6 @@ const STYLE: &str = include_str!("style.css");
 /// The threads that used most CPU time are drawn; all are in the table.
 const MOST_DRAWN: usize = 32;
 
-/// The page.
 pub(crate) fn of(run: &PageRun, title: &str) -> String {
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -42,7 +41,6 @@ pub(crate) fn of(run: &PageRun, title: &str) -> String {
     page
 }
 
-/// Text as HTML shows it.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -71,33 +69,15 @@ fn optional<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
 }
 
 fn summary(run: &PageRun) -> String {
-    let mut text = format!(
-        "<p>{} with a period in {}.",
-        counted(
-            run.threads
-                .iter()
-                .filter(|thread| thread.period.is_some())
-                .count(),
-            "thread"
-        ),
-        run.elapsed_ns
-    );
+    let with_period = run.threads.iter().filter(|thread| thread.period.is_some());
+    let with_period = counted(with_period.count() as u64, "thread");
+    let mut text = format!("<p>{with_period} with a period in {}.", run.elapsed_ns);
     if let Some(others) = run.left_alone {
-        let _ = write!(
-            text,
-            " {} left alone.",
-            counted(usize::try_from(others).unwrap_or(usize::MAX), "other")
-        );
+        let _ = write!(text, " {} left alone.", counted(others, "other"));
     }
     if run.lost_events > 0 {
-        let _ = write!(
-            text,
-            " {} lost: what follows has gaps.",
-            counted(
-                usize::try_from(run.lost_events).unwrap_or(usize::MAX),
-                "event"
-            )
-        );
+        let lost = counted(run.lost_events, "event");
+        let _ = write!(text, " {lost} lost: what follows has gaps.");
     }
     if let Some(own) = run.loop_cpu {
         let _ = write!(text, " onbeat itself took {:.2}% of a CPU.", own * 100.0);
@@ -105,7 +85,7 @@ fn summary(run: &PageRun) -> String {
     text + "</p>\n"
 }
 
-fn counted(count: usize, what: &str) -> String {
+fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
@@ -126,7 +106,6 @@ fn table(headings: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     text + "</tbody></table></div>\n"
 }
 
-/// Each application above its threads.
 fn threads(run: &PageRun, begin: Instant) -> String {
     let bold = |text: String| format!("<b>{text}</b>");
     let none = String::new;

@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use super::escaped;
 
-/// A plot with its axes.
 pub(super) struct Plot<'a> {
     pub(super) title: &'a str,
     pub(super) x_label: &'a str,
@@ -15,34 +14,15 @@ pub(super) struct Plot<'a> {
     pub(super) y_at_least: f64,
 }
 
-/// The figure; `legend` says what it is, in the colour of `class`.
-pub(super) struct ChartMark<'a> {
-    class: &'a str,
-    legend: &'a str,
-    shape: Shape,
-}
+/// The class of its colour, its legend, and what is drawn.
+pub(super) type ChartMark<'a> = (&'a str, &'a str, Shape);
 
-impl<'a> ChartMark<'a> {
-    pub(super) const fn new(class: &'a str, legend: &'a str, shape: Shape) -> Self {
-        Self {
-            class,
-            legend,
-            shape,
-        }
-    }
-}
-
-/// How.
 pub(super) enum Shape {
-    /// A dot at each point.
     Dots(Vec<(f64, f64)>),
-    /// A line through the points.
     Line(Vec<(f64, f64)>),
     /// Each height holds until the next point; NaN: nothing.
     Steps(Vec<(f64, f64)>),
-    /// A level across the plot.
     Level(f64),
-    /// A line across the other way.
     Upright(f64),
 }
 
@@ -54,7 +34,6 @@ const TOP: f64 = 12.0;
 const BOTTOM: f64 = 40.0;
 /// More points could not be told apart: of more, each so many-th is drawn.
 const MOST_POINTS: usize = 4000;
-/// The approximate number of ticks.
 const TICKS: f64 = 6.0;
 
 impl Shape {
@@ -64,10 +43,7 @@ impl Shape {
             Self::Level(_) | Self::Upright(_) => &[],
         }
     }
-}
 
-impl Shape {
-    /// There is something of it on the plot.
     fn is_seen(&self, x: &ChartAxis) -> bool {
         match self {
             Self::Level(_) => true,
@@ -115,7 +91,7 @@ impl Plot<'_> {
         let points = || {
             self.marks
                 .iter()
-                .flat_map(|mark| mark.shape.points())
+                .flat_map(|(_, _, shape)| shape.points())
                 .filter(|point| !point.1.is_nan())
         };
         let (from, to) = points().fold((f64::INFINITY, f64::NEG_INFINITY), |(from, to), point| {
@@ -141,16 +117,14 @@ impl Plot<'_> {
         );
         self.axes(&mut text, &x, &y);
         for mark in &self.marks {
-            mark.draw(&mut text, &x, &y);
+            draw(mark, &mut text, &x, &y);
         }
         let _ = write!(text, "</svg>\n<figcaption><b>{}</b>", escaped(self.title));
-        for mark in self.marks.iter().filter(|mark| mark.shape.is_seen(&x)) {
-            let _ = write!(
-                text,
-                " <span class=\"key {}\">{}</span>",
-                mark.class,
-                escaped(mark.legend)
-            );
+        for (class, legend, shape) in &self.marks {
+            if shape.is_seen(&x) {
+                let legend = escaped(legend);
+                let _ = write!(text, " <span class=\"key {class}\">{legend}</span>");
+            }
         }
         text + "</figcaption>\n</figure>\n"
     }
@@ -189,68 +163,65 @@ impl Plot<'_> {
     }
 }
 
-impl ChartMark<'_> {
-    fn draw(&self, text: &mut String, x: &ChartAxis, y: &ChartAxis) {
-        let class = self.class;
-        let points = self.shape.points();
-        let each = points.len().div_ceil(MOST_POINTS).max(1);
-        match &self.shape {
-            Shape::Dots(points) => {
-                // One path of dots is a tenth of as many circles.
-                let mut path = String::new();
-                for point in points.iter().step_by(each) {
-                    let _ = write!(path, "M{:.1} {:.1}h0", x.place(point.0), y.place(point.1));
-                }
-                let _ = writeln!(text, "<path class=\"dots {class}\" d=\"{path}\"/>");
+fn draw((class, _, shape): &ChartMark<'_>, text: &mut String, x: &ChartAxis, y: &ChartAxis) {
+    let points = shape.points();
+    let each = points.len().div_ceil(MOST_POINTS).max(1);
+    match shape {
+        Shape::Dots(points) => {
+            // One path of dots is a tenth of as many circles.
+            let mut path = String::new();
+            for point in points.iter().step_by(each) {
+                let _ = write!(path, "M{:.1} {:.1}h0", x.place(point.0), y.place(point.1));
             }
-            Shape::Line(points) => {
-                let mut path = String::new();
-                for (n, point) in points.iter().step_by(each).enumerate() {
-                    let letter = if n == 0 { 'M' } else { 'L' };
-                    let _ = write!(
-                        path,
-                        "{letter}{:.1} {:.1}",
-                        x.place(point.0),
-                        y.place(point.1)
-                    );
-                }
-                let _ = writeln!(text, "<path class=\"line {class}\" d=\"{path}\"/>");
-            }
-            Shape::Steps(points) => {
-                let mut path = String::new();
-                let ends = points.iter().skip(1).map(|point| point.0).chain([x.to]);
-                for (point, end) in points
-                    .iter()
-                    .zip(ends)
-                    .filter(|(point, _)| !point.1.is_nan())
-                {
-                    let _ = write!(
-                        path,
-                        "M{:.1} {:.1}H{:.1}",
-                        x.place(point.0),
-                        y.place(point.1),
-                        x.place(end)
-                    );
-                }
-                let _ = writeln!(text, "<path class=\"line {class}\" d=\"{path}\"/>");
-            }
-            Shape::Level(height) => {
-                let at = y.place(*height);
-                let _ = writeln!(
-                    text,
-                    "<path class=\"level {class}\" d=\"M{LEFT} {at:.1}H{}\"/>",
-                    WIDTH - RIGHT
-                );
-            }
-            Shape::Upright(place) if self.shape.is_seen(x) => {
-                let at = x.place(*place);
-                let _ = writeln!(
-                    text,
-                    "<path class=\"level {class}\" d=\"M{at:.1} {TOP}V{}\"/>",
-                    HEIGHT - BOTTOM
-                );
-            }
-            Shape::Upright(_) => {}
+            let _ = writeln!(text, "<path class=\"dots {class}\" d=\"{path}\"/>");
         }
+        Shape::Line(points) => {
+            let mut path = String::new();
+            for (n, point) in points.iter().step_by(each).enumerate() {
+                let letter = if n == 0 { 'M' } else { 'L' };
+                let _ = write!(
+                    path,
+                    "{letter}{:.1} {:.1}",
+                    x.place(point.0),
+                    y.place(point.1)
+                );
+            }
+            let _ = writeln!(text, "<path class=\"line {class}\" d=\"{path}\"/>");
+        }
+        Shape::Steps(points) => {
+            let mut path = String::new();
+            let ends = points.iter().skip(1).map(|point| point.0).chain([x.to]);
+            for (point, end) in points
+                .iter()
+                .zip(ends)
+                .filter(|(point, _)| !point.1.is_nan())
+            {
+                let _ = write!(
+                    path,
+                    "M{:.1} {:.1}H{:.1}",
+                    x.place(point.0),
+                    y.place(point.1),
+                    x.place(end)
+                );
+            }
+            let _ = writeln!(text, "<path class=\"line {class}\" d=\"{path}\"/>");
+        }
+        Shape::Level(height) => {
+            let at = y.place(*height);
+            let _ = writeln!(
+                text,
+                "<path class=\"level {class}\" d=\"M{LEFT} {at:.1}H{}\"/>",
+                WIDTH - RIGHT
+            );
+        }
+        Shape::Upright(place) if shape.is_seen(x) => {
+            let at = x.place(*place);
+            let _ = writeln!(
+                text,
+                "<path class=\"level {class}\" d=\"M{at:.1} {TOP}V{}\"/>",
+                HEIGHT - BOTTOM
+            );
+        }
+        Shape::Upright(_) => {}
     }
 }

@@ -5,7 +5,7 @@ use onbeat_infer::period::spectrum::{Spectrum, bins};
 use onbeat_model::{Instant, Reservation, Span};
 
 use super::input::PageRun;
-use super::plot::{ChartMark, Plot, Shape};
+use super::plot::{Plot, Shape};
 use super::{escaped, optional, percent, seconds, table};
 use crate::history::ThreadHistory;
 
@@ -18,7 +18,6 @@ const STEP_HZ: f64 = 0.1;
 const MULTIPLES: f64 = 6.0;
 /// The number of points that it is drawn with, the highest of those that fall together.
 const POINTS: usize = 700;
-/// The number of last decisions that are listed.
 const MOST_LISTED: usize = 500;
 
 /// Its plots, and what changed and why. Times count from `begin`.
@@ -74,19 +73,16 @@ fn responses(
         Shape::Dots(of.map(dot).collect())
     };
     let mut marks = vec![
-        ChartMark::new("blue", "a job in time", dots(false)),
-        ChartMark::new("red", "a job that was late", dots(true)),
+        ("blue", "a job in time", dots(false)),
+        ("red", "a job that was late", dots(true)),
     ];
     let uncounted: Vec<(f64, f64)> = history.uncounted_jobs.iter().map(|job| dot(&job)).collect();
     if !uncounted.is_empty() {
         let label = "before jobs were counted";
-        marks.push(ChartMark::new("grey", label, Shape::Dots(uncounted)));
+        marks.push(("grey", label, Shape::Dots(uncounted)));
     }
     if let Some(period) = thread.period {
-        marks.insert(
-            0,
-            ChartMark::new("grey", "the period", Shape::Level(ms(period))),
-        );
+        marks.insert(0, ("grey", "the period", Shape::Level(ms(period))));
     }
     Plot {
         title: "Response times",
@@ -114,8 +110,8 @@ fn budgets(run: &PageRun, thread: &ThreadReport, jobs: &[DoneJob], begin: Instan
         x_label: "time (s)",
         y_label: "CPU time in a period (ms)",
         marks: vec![
-            ChartMark::new("blue", "what a job took", Shape::Dots(demands.collect())),
-            ChartMark::new(
+            ("blue", "what a job took", Shape::Dots(demands.collect())),
+            (
                 "orange",
                 "what was reserved",
                 Shape::Steps(budget.collect()),
@@ -134,17 +130,13 @@ fn distribution(thread: &ThreadReport, jobs: &[DoneJob]) -> String {
         .iter()
         .zip(1..)
         .map(|(&time, rank)| (time, f64::from(rank) / count * 100.0));
-    let mut marks = vec![ChartMark::new(
+    let mut marks = vec![(
         "blue",
         "share of jobs that took no longer",
         Shape::Line(shares.collect()),
     )];
     if let Some(period) = thread.period {
-        marks.push(ChartMark::new(
-            "grey",
-            "the period",
-            Shape::Upright(ms(period)),
-        ));
+        marks.push(("grey", "the period", Shape::Upright(ms(period))));
     }
     Plot {
         title: "Distribution of response times",
@@ -179,16 +171,13 @@ fn spectrum(thread: &ThreadReport, history: &ThreadHistory) -> String {
             let hz = LOWEST_HZ + (chunk * together) as f64 * STEP_HZ;
             (hz, amplitudes.iter().copied().fold(0.0, f64::max))
         });
-    let mut marks = vec![ChartMark::new(
+    let mut marks = vec![(
         "green",
         "amplitude of the wakeups",
         Shape::Line(points.collect()),
     )];
     if let Some(hz) = frequency {
-        marks.insert(
-            0,
-            ChartMark::new("grey", "the thread's frequency", Shape::Upright(hz)),
-        );
+        marks.insert(0, ("grey", "the thread's frequency", Shape::Upright(hz)));
     }
     Plot {
         title: "Spectrum",

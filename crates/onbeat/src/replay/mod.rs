@@ -8,7 +8,6 @@ use onbeat_top::{Feeder, News, SNAPSHOT_EVERY, Snapshot};
 
 use crate::page::{PageDecision, PageRun};
 
-/// See the file's head.
 pub(crate) struct TopReplay {
     begin: Instant,
     length: Span,
@@ -17,11 +16,9 @@ pub(crate) struct TopReplay {
     threads: Vec<Past>,
 }
 
-/// One thread, as far as it was shown.
 struct Past {
     seen: ThreadReport,
     ends_as: State,
-    /// The period that its jobs have.
     period: Option<Span>,
     jobs: Vec<DoneJob>,
     shown: usize,
@@ -31,7 +28,6 @@ struct Past {
 }
 
 impl TopReplay {
-    /// From the first moment that `run` tells.
     pub(crate) fn new(run: &PageRun) -> Self {
         let begin = run.begins();
         let threads: Vec<Past> = run.threads.iter().map(|of| Past::new(run, of)).collect();
@@ -48,7 +44,6 @@ impl TopReplay {
         }
     }
 
-    /// How long it is.
     pub(crate) const fn length(&self) -> Span {
         self.length
     }

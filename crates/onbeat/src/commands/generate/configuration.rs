@@ -4,7 +4,6 @@ use clap_mangen::roff::{Roff, roman};
 
 const EXAMPLE: &str = include_str!("../../../../../packaging/onbeat.toml");
 
-/// `onbeat.toml.5`.
 pub(super) fn page() -> Roff {
     page_of(EXAMPLE)
 }
@@ -60,22 +59,5 @@ fn kind(line: &str) -> LineKind {
         LineKind::Comment
     } else {
         LineKind::Nothing
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tables_are_sections_and_what_holds_stands_as_it_is() {
-        let example = "# What this is,\n# in a word.\n#\n# More.\n\n# Of all.\n[limits]\n# Each.\n#: total = \"85%\"\n#: per-task = \"1%\"\n";
-        let page = page_of(example).to_roff();
-        let body = page.split_once(".SH DESCRIPTION\n").unwrap().1;
-        assert_eq!(
-            body,
-            ".PP\nWhat this is, in a word.\n.PP\nMore.\n.SH [limits]\n.PP\nOf all.\n.PP\nEach.\n.RS\n.EX\n\
-             #: total = \"85%\"\n#: per\\-task = \"1%\"\n.EE\n.RE\n.SH \"SEE ALSO\"\nonbeat\\-daemon(1)\n"
-        );
     }
 }

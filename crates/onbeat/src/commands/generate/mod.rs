@@ -12,7 +12,6 @@ use onbeat_command::pages;
 use crate::cli::{Cli, GenerateArgs, Generated};
 use crate::manual;
 
-/// Writes them.
 pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<ExitCode> {
     let directory = &args.directory;
     fs::create_dir_all(directory)

@@ -60,13 +60,10 @@ pub(crate) struct PreparedRun<'a> {
 pub(crate) struct Keeper<'a> {
     prepared: PreparedRun<'a>,
     sensor: Tracer,
-    /// The processes that were asked for.
     targets: Vec<u32>,
-    /// If a report or a timeline is wanted.
     history: Option<RefCell<RunHistory>>,
 }
 
-/// How it ended.
 #[derive(Serialize)]
 pub(super) struct Closing<'a> {
     #[serde(flatten)]
@@ -75,19 +72,13 @@ pub(super) struct Closing<'a> {
     own_cpu_ns: u64,
     /// The same, from the first turn of the loop on.
     loop_cpu_ns: u64,
-    /// That, as a share of one CPU.
     pub(super) loop_cpu: Bandwidth,
     /// The energy of the processors meanwhile; none without `[power]`, or if they do not tell.
     energy_uj: Option<u64>,
-    /// Where they belonged.
     cgroups: Vec<ThreadPlace<'a>>,
-    /// The bursts of the threads.
     history: Vec<ThreadHistory>,
-    /// The parts that are not kept.
     history_dropped: DroppedBursts,
-    /// The decisions for them.
     decisions: &'a VecDeque<Entry>,
-    /// The decisions on the speed of the CPUs.
     speed_decisions: &'a VecDeque<SpeedEntry>,
 }
 
@@ -246,12 +237,10 @@ impl Keeper<'_> {
         }
     }
 
-    /// The steps before a program is executed.
     pub(crate) fn preparation(&self) -> Preparation {
         self.sensor.preparation()
     }
 
-    /// Says what cannot be heard of `program`.
     pub(crate) fn tell_limitation(&self, program: &Path) {
         start_tracer::tell_limitation(&self.sensor, program);
     }
@@ -387,7 +376,6 @@ impl Keeper<'_> {
     }
 }
 
-/// The processors' counters of energy.
 struct Meter {
     energy: Energy,
     looked: Instant,
@@ -442,7 +430,6 @@ fn cpufreq(state: &Path) -> anyhow::Result<Cpufreq> {
     Ok(cpufreq)
 }
 
-/// One object, as `--report` has it.
 pub(crate) fn write_report(output: Output, report: &impl Serialize) -> anyhow::Result<()> {
     output.write(|mut file| {
         serde_json::to_writer(&mut file, report)?;

@@ -54,7 +54,6 @@ pub(in crate::commands) fn tell<A: Actuator>(
     }
 }
 
-/// Tells the collector of metrics the present figures.
 pub(super) fn attend<A: Actuator>(
     metrics: &mut Option<Metrics>,
     controller: &mut Controller<A>,
