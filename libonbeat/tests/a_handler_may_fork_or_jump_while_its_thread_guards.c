@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A signal's handler may fork, or jump out of a block, while its own thread speaks to the guard or
- * forks.
+ * forks; and any thread may fork while another one does.
  *
  * The signal comes where the lock is held for certain: this program's send() is what the library
  * calls, and the handler for forks that was registered first runs last.
@@ -21,6 +21,7 @@
 #include "check.h"
 
 #define TIMES 20
+#define FORKS 200
 #define NO_THREAD 0x10000000
 
 static const struct onbeat_guarded nobody = { .tid = NO_THREAD, .started = 1 };
@@ -90,6 +91,37 @@ static void check_blocked(const sigset_t *blocked)
 		check(sigismember(&now, number) == sigismember(blocked, number));
 }
 
+static _Atomic bool over;
+static _Atomic int spoken;
+
+static void *speak_all_the_time(void *unused)
+{
+	while (!over) {
+		speak();
+		spoken++;
+	}
+	return unused;
+}
+
+/*
+ * The other thread hardly does anything else, so that most forks meet it in the middle of a word.
+ */
+static void fork_while_another_speaks(void)
+{
+	pthread_t speaker;
+
+	check(pthread_create(&speaker, NULL, speak_all_the_time, NULL) == 0);
+	for (int n = 0; n < FORKS; n++) {
+		int before = spoken;
+
+		while (spoken == before)
+			usleep(10);
+		fork_and_speak();
+	}
+	over = true;
+	check(pthread_join(speaker, NULL) == 0);
+}
+
 int main(void)
 {
 	struct sigaction action = { .sa_handler = fork_in_handler };
@@ -97,7 +129,7 @@ int main(void)
 	sigset_t blocked;
 	pid_t child;
 
-	alarm(60);
+	alarm(120);
 	process = getpid();
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGUSR2);
@@ -144,6 +176,6 @@ int main(void)
 	}
 	is_late = false;
 	check(violations == TIMES);
-	fork_and_speak();
+	fork_while_another_speaks();
 	return 0;
 }

@@ -79,6 +79,8 @@ END
 
 # What a program is linked against is the versioned name, and it is no other than what the headers declare.
 readelf -d "$installed/lib/libonbeat.so" | grep -q 'SONAME.*libonbeat\.so\.0' || fail "no versioned name"
+# A signal may be on its way when a program closes it: it stays mapped.
+readelf -d "$installed/lib/libonbeat.so" | grep -q NODELETE || fail "it can be unmapped"
 # Its functions are looked up when it is loaded, not in the signal handler.
 readelf -d "$installed/lib/libonbeat.so" | grep -q 'BIND_NOW\|FLAGS.*NOW' || fail "it is bound lazily"
 nm -D --defined-only "$installed/lib/libonbeat.so" | awk '{ sub(/@.*/, "", $3); print $3 }' |

@@ -48,41 +48,6 @@ static void checks_outside(void)
 		onbeat_check();
 }
 
-static void takes_no_time_for_a_limit(void)
-{
-	expire(0, nothing);
-	expire(-1, nothing);
-	expire(INT64_MIN, nothing);
-}
-
-static void sets_a_deadline_in_the_past(void)
-{
-	volatile int violated = 0;
-
-	onbeat_try_checked_abs (INT64_MIN) {
-		onbeat_check();
-		check(0);
-	}
-	onbeat_handle
-		onbeat_when (onbeat_deadline_violation) {
-			violated++;
-		}
-	onbeat_end;
-	check(violated == 1);
-}
-
-static void never_expires(void)
-{
-	onbeat_try_checked_rel (INT64_MAX) {
-		onbeat_check();
-	}
-	onbeat_handle
-		onbeat_when (onbeat_exception) {
-			check(0);
-		}
-	onbeat_end;
-}
-
 static void block_all_signals(void)
 {
 	sigset_t all;
@@ -122,15 +87,32 @@ static void blocks_all_signals_between(void)
 	expire(ONBEAT_MS(2), block_all_signals);
 }
 
-static void ignore_signal(int number)
+static volatile int signals;
+
+static void count_signal(int number)
 {
 	(void)number;
+	signals++;
+}
+
+static void handles_signals_of_its_own(void)
+{
+	const struct sigaction handled = { .sa_handler = count_signal };
+
+	for (int number = SIGRTMIN + 5; number < SIGRTMIN + 9; number++)
+		check(sigaction(number, &handled, NULL) == 0);
+	for (int i = 0; i < 5; i++)
+		expire(ONBEAT_MS(2), nothing);
+	check(signals == 0);
+	for (int number = SIGRTMIN + 5; number < SIGRTMIN + 9; number++)
+		check(raise(number) == 0);
+	check(signals == 4);
 }
 
 static void take_all_signals(void)
 {
 	for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
-		signal(number, ignore_signal);
+		signal(number, count_signal);
 }
 
 static void takes_all_signals(void)
@@ -144,6 +126,39 @@ static void sets_half_a_millisecond(void)
 	check(ONBEAT_MS(0.5) == 500000 && ONBEAT_S(1.5) == ONBEAT_MS(1500) && ONBEAT_US(0.25) == 250);
 	check(ONBEAT_S(INT64_C(9000000000)) == INT64_C(9000000000) * 1000000000);
 	expire(ONBEAT_MS(0.5), nothing);
+}
+
+static int64_t limit_that_throws(void)
+{
+	onbeat_throw(onbeat_exception);
+}
+
+/* Out of the block around; the body does not run. */
+#define THROWS_IN_ITS_LIMIT(constrained)                  \
+	onbeat_try {                                      \
+		constrained (limit_that_throws()) {       \
+			check(0);                         \
+		}                                         \
+		onbeat_handle                             \
+			onbeat_when (onbeat_exception) {  \
+				check(0);                 \
+			}                                 \
+		onbeat_end;                               \
+	}                                                 \
+	onbeat_handle                                     \
+		onbeat_when (onbeat_exception) {          \
+			caught++;                         \
+		}                                         \
+	onbeat_end
+
+static void throws_in_its_limit(void)
+{
+	volatile int caught = 0;
+
+	THROWS_IN_ITS_LIMIT(onbeat_try_within_rel);
+	THROWS_IN_ITS_LIMIT(onbeat_try_within_abs);
+	THROWS_IN_ITS_LIMIT(onbeat_try_within_wcet);
+	check(caught == 3);
 }
 
 static void raise_all_signals(void)
@@ -567,20 +582,18 @@ static void writes_figures_nowhere(void)
 /* Answered in the program. */
 static void (*const answered[])(void) = {
 	checks_outside,
-	takes_no_time_for_a_limit,
-	sets_a_deadline_in_the_past,
-	never_expires,
 	blocks_all_signals,
 	blocks_all_signals_before,
 	blocks_all_signals_between,
+	handles_signals_of_its_own,
 	takes_all_signals,
 	sets_half_a_millisecond,
+	throws_in_its_limit,
 	raises_the_librarys_signals,
 	disables_for_ever,
 	forks_in_a_block,
 	checks_for_another_thread,
 	checks_in_a_signal_handler,
-	has_no_timers,
 	reserves_nonsense,
 	reserves_all_time,
 	attaches_what_is_not_there,

@@ -258,13 +258,6 @@ class Without(unittest.TestCase):
             with self.assertRaisesRegex(onbeat.MissingPackageError, "apt install python3-pandas"):
                 onbeat.frame([])
 
-    def test_the_packages_version_is_that_of_onbeat(self):
-        line = next(
-            line for line in (ROOT / "Cargo.toml").read_text().splitlines()
-            if line.startswith("version = ")
-        )
-        self.assertIn(line, (ROOT / "python/pyproject.toml").read_text().splitlines())
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -146,11 +146,3 @@ fn only_the_process_that_is_asked_for_is_decided_for() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("thread 1 is not in the recording"));
 }
-
-#[test]
-fn a_recording_of_another_tool_is_replayed() {
-    let trace = checkout("crates/sense/tests/recording/elsewhere/beat.pftrace");
-    let output = onbeat(["replay", trace.to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stdout(&output).contains("python3"), "{}", stdout(&output));
-}

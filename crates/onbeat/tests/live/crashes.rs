@@ -9,8 +9,7 @@ use onbeat_act::attributes::Attributes;
 
 use crate::guard::kill_with_guard;
 use crate::{
-    Folder, Mortal, PATIENCE, eventually, is_reserved, needs_root, reserved_thread, scheduling,
-    stderr, tids, working, workload,
+    Folder, Mortal, PATIENCE, eventually, needs_root, scheduling, stderr, tids, working, workload,
 };
 
 /// How often onbeat is killed at some moment or other.
@@ -131,22 +130,4 @@ fn after_a_kill_of_the_guard_too_restore_leaves_no_thread_that_differs() {
         restore(&folder);
         assert_eq!(scheduling(program.id()), before, "kill {kill}");
     }
-}
-
-#[test]
-fn a_reservation_outlives_a_killed_onbeat_and_guard_and_not_a_restore() {
-    needs_root!();
-    let folder = Folder::new();
-    let program = working(&["beat:50000/4000"]);
-    let before = scheduling(program.id());
-    // It may be let go just before the kill.
-    eventually("a reservation when onbeat is dead", || {
-        let onbeat = Mortal::spawn(folder.keep("attach").arg(program.id().to_string()));
-        let tid = reserved_thread(program.id());
-        kill_with_guard(onbeat);
-        let outlives = is_reserved(tid);
-        restore(&folder);
-        assert_eq!(scheduling(program.id()), before);
-        outlives.then_some(())
-    });
 }

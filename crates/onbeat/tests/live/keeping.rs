@@ -3,9 +3,7 @@
 use onbeat_act::attributes::{Attributes, Policy, RealTime};
 use serde_json::json;
 
-use crate::{
-    Folder, Mortal, eventually, needs_root, reserved_thread, scheduling, working, workload,
-};
+use crate::{Folder, Mortal, eventually, needs_root, reserved_thread, scheduling, working};
 
 #[test]
 fn a_periodic_program_gets_a_reservation_and_gives_it_back() {
@@ -28,29 +26,6 @@ fn a_periodic_program_gets_a_reservation_and_gives_it_back() {
         .collect();
     assert!(whats.contains(&json!("reserved")), "{whats:?}");
     assert_eq!(whats.last(), Some(&json!("released")), "{whats:?}");
-    assert_eq!(folder.report()["lost_events"], 0);
-}
-
-#[test]
-fn a_program_that_is_run_is_tracked_and_its_deadly_signal_passed_on() {
-    needs_root!();
-    let folder = Folder::new();
-    let mut onbeat = Mortal::spawn(
-        folder
-            .keep("run")
-            .arg("--")
-            .arg(workload())
-            .arg("beat:50000/4000"),
-    );
-    eventually("a reservation", || {
-        folder
-            .log()
-            .into_iter()
-            .find(|entry| entry["what"] == "reserved")
-    });
-    onbeat.signal(libc::SIGTERM);
-    assert_eq!(onbeat.status(), Some(128 + libc::SIGTERM));
-    assert_eq!(folder.state_files(), 0);
     assert_eq!(folder.report()["lost_events"], 0);
 }
 

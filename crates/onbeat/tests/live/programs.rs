@@ -243,26 +243,6 @@ fn a_program_whose_affinity_is_narrow_is_left_as_it_is_with_advice() {
 }
 
 #[test]
-fn a_program_without_rhythm_has_in_the_end_what_it_had() {
-    needs_root!();
-    let folder = Folder::new();
-    let program = working(&["random:8000/400", "random:20000/1000"]);
-    let before = scheduling(program.id());
-    let ran = "sleep 3";
-    let mut onbeat = Mortal::spawn(folder.keep("run").args([
-        "--also",
-        &program.id().to_string(),
-        "--",
-        "sh",
-        "-c",
-        ran,
-    ]));
-    assert_eq!(onbeat.status(), Some(0));
-    assert_eq!(scheduling(program.id()), before);
-    assert_eq!(folder.state_files(), 0);
-}
-
-#[test]
 fn a_program_that_will_not_be_interrupted_runs_on_when_onbeat_is_interrupted_twice() {
     needs_root!();
     let folder = Folder::new();

@@ -128,7 +128,7 @@ fn an_ordinary_user_hears_all_that_a_program_does_by_perf() {
 #[test]
 fn a_program_is_kept_on_the_beat_by_each_tracer() {
     needs_root!();
-    for tracer in ["tracefs", "ptrace"] {
+    for tracer in ["bpf", "tracefs", "ptrace"] {
         let folder = Folder::new();
         let mut run = folder.keep("run");
         run.args(["--tracer", tracer, "--"])

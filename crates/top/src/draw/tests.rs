@@ -242,7 +242,7 @@ fn an_application_with_its_sums_stands_above_its_threads() {
         lines(&model, &PLAIN, size);
     }
     let (headings, rows) = crate::as_table(&model);
-    assert_eq!((headings[0], rows.len()), ("application, thread", 6));
+    assert_eq!((headings[0].0, rows.len()), ("application, thread", 6));
     assert_eq!(rows[3][..2], ["·[2Jgame", "20"]);
     let json = crate::as_lines(&model).unwrap();
     assert!(
@@ -355,19 +355,6 @@ fn one_thread_s_page_has_its_figures_and_histograms() {
 }
 
 #[test]
-fn a_lock_is_on_the_screen_with_the_snapshot_that_tells_it_and_stands_out_for_a_while() {
-    let mut model = model(|_| vec![watched(40, "player")]);
-    assert!(row_of(&lines(&model, &PLAIN, (80, 24)), "player").contains("watched"));
-    model.update(News::Snapshot(snapshot(
-        3500,
-        vec![kept(40, "player", 3500)],
-    )));
-    assert!(row_of(&lines(&model, &PLAIN, (80, 24)), "player").contains("kept"));
-    let thread = model.threads.values().next().unwrap();
-    assert!(thread.is_news(at(3500)) && !thread.is_news(at(5500)));
-}
-
-#[test]
 fn a_pause_holds_the_screen_until_it_is_over() {
     let mut model = model(|_| vec![watched(40, "player")]);
     press(&mut model, &[KeyCode::Char('p')]);
@@ -434,18 +421,6 @@ fn a_selected_thread_that_ends_gives_way_to_the_one_in_its_place() {
     assert!(!model.view.is_drilled);
     model.update(News::Snapshot(snapshot(9250, Vec::new())));
     assert_eq!(model.view.selected, None);
-}
-
-#[test]
-fn help_tells_every_key_and_any_key_ends_it() {
-    let mut model = model(|now| vec![kept(40, "player", now)]);
-    press(&mut model, &[KeyCode::Char('?')]);
-    let text = lines(&model, &PLAIN, (80, 24)).join("\n");
-    for (keys, does) in HELP {
-        assert!(text.contains(keys) && text.contains(does), "{keys}: {text}");
-    }
-    press(&mut model, &[KeyCode::Char('q')]);
-    row_of(&lines(&model, &PLAIN, (80, 24)), "player");
 }
 
 #[test]
