@@ -10,7 +10,7 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # scripts/setup.sh may have put cargo there a moment ago.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help build lab demo test test-nightly test-vm test-vm-nightly test-packages check bench experiments programs strangers fuzz install uninstall deb \
+.PHONY: help build lab demo test test-nightly test-vm test-vm-nightly test-packages check bench experiments measure programs strangers fuzz install uninstall deb \
 	packages release clean
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo 'make check        format, lints, lines, imports'
 	@echo 'make bench        the benchmarks'
 	@echo 'make experiments  what there is to measure and compute, by name'
+	@echo 'make measure      takes the tables again that are not of this code, and goes on where it was ended; STEP=name, MINUTES=180, LIST=1'
 	@echo 'make strangers    forty programs of every runtime, idle and beside hogs; an hour. ARGS=--help: parts of it'
 	@echo 'make programs     four of these, in two minutes'
 	@echo 'make fuzz         every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) seconds'
@@ -94,6 +95,13 @@ experiments:
 	cd papers && cargo build --release -p onbeat-experiments -p onbeat-lab
 	mkdir -p papers/experiments/out
 	scripts/as-root.sh $(TARGET_DIR)/release/onbeat-experiments $(or $(NAME),list)
+
+measure:
+	scripts/setup.sh experiments
+	cargo build --release -p onbeat
+	cd papers && cargo build --release -p onbeat-experiments -p onbeat-lab
+	mkdir -p papers/experiments/out
+	scripts/as-root.sh $(TARGET_DIR)/release/onbeat-experiments measure $(if $(LIST),--list) $(if $(MINUTES),--minutes $(MINUTES)) $(STEP)
 
 programs:
 	$(MAKE) strangers ARGS='--programs mpv,gst,browser-like,transcode --seconds 4 --rounds 1'

@@ -4,4 +4,4 @@
 # The task has opponents that take all that its server leaves, as early as they may: so the kernel's
 # admission test must be off. Budgets are enforced at the tick, as kernels are shipped.
 echo -1 >/proc/sys/kernel/sched_rt_runtime_us
-onbeat-experiments server-period --short --needed /results/tick.json
+onbeat-experiments served --short --needed /results/tick.json

@@ -4,17 +4,15 @@
 # Builds scx_lavd, scx_bpfland and scx_flash as they are published, once, into ~/.cache/onbeat/scx; then boots the guest and
 # prints a table, the median of the images with the least and the greatest.
 #
-# usage: papers/experiments/alternatives/run.sh [--kernel WHICH] [--images N] [--hogs N] [--write-readme]
+# usage: papers/experiments/alternatives/run.sh [--kernel WHICH] [--images N]
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 
-kernel=first images=3 hogs=4 readme=''
+kernel=first images=3 hogs=4
 while [ $# -gt 0 ]; do
     case "$1" in
     --kernel) kernel=$2 && shift 2 ;;
     --images) images=$2 && shift 2 ;;
-    --hogs) hogs=$2 && shift 2 ;;
-    --write-readme) readme=papers/experiments/alternatives/README.md && shift ;;
     *)
         sed -n 's/^# \(usage: .*\)/\1/p' "$0" >&2
         exit 2
@@ -40,12 +38,12 @@ results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 for ((image = 0; image < images; image++)); do
     ONBEAT_VM_PATH=$target/release:$scx/bin tests/vm/run.sh --kernel "$kernel" --image "$image" --results "$results/$image" \
-        --need scx_lavd --need scx_bpfland --need scx_flash --set "WAYS=$ways" --set "HOGS=$hogs" papers/experiments/alternatives/guest.sh
+        --need scx_lavd --need scx_bpfland --need scx_flash --set "WAYS=$ways" --set "HOGS=$hogs" papers/experiments/alternatives/guest.sh >&2
 done
 
 table() {
-    echo "$images $([ "$images" = 1 ] && echo image || echo images), $hogs hogs, one CPU; Linux $(cat "$results/0/alternatives/kernel")," \
-        "scx $version; commit $(git describe --always --dirty), $(date +%Y-%m-%d)."
+    echo "$images $([ "$images" = 1 ] && echo image || echo images), $hogs hogs, one CPU in virtual time, Linux" \
+        "$(cat "$results/0/alternatives/kernel"); scx $version."
     echo
     echo '| scheduler, means | in time: 3.505 ms | 8.220 ms | 100 ms | hogs beside these | film: frames | longest pause | hogs beside the film |'
     echo '|---|---:|---:|---:|---:|---:|---:|---:|'
@@ -68,12 +66,5 @@ table() {
         }'
 }
 
-grep -h 'is not in force' "$results"/*/alternatives/serial.log || true
-table | tee "$results/table"
-if [ -n "$readme" ]; then
-    awk -v table="$results/table" '
-        /^<!-- table -->$/ { print; while ((getline line < table) > 0) print line; inside = 1; next }
-        /^<!-- end -->$/ { inside = 0 }
-        !inside' "$readme" >"$results/readme"
-    cp "$results/readme" "$readme"
-fi
+grep -h 'is not in force' "$results"/*/alternatives/serial.log >&2 || true
+table

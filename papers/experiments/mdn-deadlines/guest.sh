@@ -1,11 +1,10 @@
 # The programs of section 4 of the paper on missed deadline notification, on a kernel, under each scheduler.
-# needs: onbeat onbeat-lab srtgen.c slice.c
+# needs: onbeat onbeat-lab srtgen.c
 # seconds: 14400
 #
 # RUNS: words NAME:SCHEDULER:MDN:PROGRAM,PROGRAM,... one after the other; a PROGRAM is what srtgen is told, with + between,
-# and one that begins with share=1000 is CPU-bound from the begin; MDN: whether the scheduler listens; RUN_SECONDS: how
-# long each run lasts. Left in a folder NAME: a log of each program, 0.csv and so on; what the scheduler told
-# (told.jsonl); what onbeat reported (report.json).
+# and one that begins with share=1000 and does not cry is CPU-bound and honest; MDN: whether the scheduler listens;
+# RUN_SECONDS: how long each run lasts. Left in a folder NAME: a log of each program, 0.csv and so on.
 
 # write_programs FOLDER PROGRAM,PROGRAM...: scripts that start the periodic ones, the CPU-bound ones, and all.
 write_programs() {
@@ -14,7 +13,7 @@ write_programs() {
     : >"$1/bound.sh"
     for program in $(echo "$2" | tr , ' '); do
         kind=periodic
-        case "$program" in share=1000*) kind=bound ;; esac
+        case "$program" in *+cry=*) ;; share=1000*) kind=bound ;; esac
         echo "srtgen $(echo "$program" | tr + ' ') seconds=$RUN_SECONDS log=$1/$place.csv &" >>"$1/$kind.sh"
         place=$((place + 1))
     done
@@ -32,27 +31,12 @@ RUN
     mkdir "$folder"
     write_programs "$folder" "$programs"
     case "$scheduler" in
-    eevdf) sh "$folder/all.sh" ;;
-    eevdf-short) slice 100000 sh "$folder/all.sh" ;;
-    onbeat | onbeat-hard)
-        hard=
-        [ "$scheduler" = onbeat ] || hard=--hard
+    onbeat)
         sh "$folder/bound.sh" &
-        # shellcheck disable=SC2086 # none or one
-        onbeat run --always --quiet --children $hard --report "$folder/report.json" -- sh "$folder/periodic.sh"
+        onbeat run --always --quiet --children -- sh "$folder/periodic.sh"
         wait
         ;;
-    *)
-        # What BEST knows of a program is plotted; each look takes CPU time from what is looked at.
-        interval=1s late=
-        case "$scheduler" in
-        best*) interval=100ms ;;
-        esac
-        [ "$scheduler" != best-measuring ] || late="--set discard_late=0"
-        # shellcheck disable=SC2086 # none or two words
-        onbeat-lab scheduler start "${scheduler%-measuring}" --set "mdn=$mdn" $late --interval "$interval" --json -- sh "$folder/all.sh" \
-            >"$folder/told.jsonl"
-        ;;
+    *) onbeat-lab scheduler start "$scheduler" --set "mdn=$mdn" --quiet -- sh "$folder/all.sh" ;;
     esac
     echo "$name, jobs and late ones: $(awk -F , 'FNR > 1 { jobs++; late += $7 } END { print jobs, late }' "$folder/0.csv")"
 done

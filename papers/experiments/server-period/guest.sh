@@ -5,7 +5,7 @@
 # The task of Fig. 1 has opponents that take all that its server leaves: the admission test must be off.
 # Budgets are enforced at the tick, as kernels are shipped, then exactly.
 echo -1 >/proc/sys/kernel/sched_rt_runtime_us
-onbeat-experiments server-period --needed /results/tick.json
-onbeat-experiments server-period --lfs /results/lfs.json
+onbeat-experiments served --needed /results/tick.json
+onbeat-experiments served --lfs /results/lfs.json
 echo HRTICK_DL >/sys/kernel/debug/sched/features
-onbeat-experiments server-period --needed /results/exact.json
+onbeat-experiments served --needed /results/exact.json

@@ -9,11 +9,11 @@ use anyhow::Context;
 use onbeat_model::{Demand, Span};
 use onbeat_sim::stochastic::Histogram;
 use serde::Serialize;
-use serde_json::json;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
-use crate::results::{Ran, Table, mean, percent, quantile};
+use crate::results::{Ran, Table, percent};
+use crate::statistics::{mean, quantile};
 
 const NAME: &str = "demands-stability";
 
@@ -22,26 +22,14 @@ const RHO: f64 = 0.95;
 
 const GROUPS: usize = 50;
 
-/// The recordings in the order of the paper's Table 2: the file, the program of the paper in whose
-/// place the codec stands, and what the paper says of its distribution.
-const RECORDINGS: [(&str, &str, &str); 5] = [
-    (
-        "mpeg1-decode",
-        "mpgplay",
-        "first 50, first 100 and all almost the same",
-    ),
-    ("mp3-decode", "madplay", "stable"),
-    (
-        "h263-encode",
-        "tmn",
-        "changes slowly and smoothly, with the scenes",
-    ),
-    (
-        "h263-decode",
-        "tmndec",
-        "changes slowly and smoothly, with the scenes",
-    ),
-    ("gsm-encode", "toast", "stable"),
+/// The recordings in the order of the paper's Table 2: the file, and the program of the paper in
+/// whose place the codec stands.
+const RECORDINGS: [(&str, &str); 5] = [
+    ("mpeg1-decode", "mpgplay"),
+    ("mp3-decode", "madplay"),
+    ("h263-encode", "tmn"),
+    ("h263-decode", "tmndec"),
+    ("gsm-encode", "toast"),
 ];
 
 pub(crate) struct Kept {
@@ -54,7 +42,7 @@ pub(crate) struct Kept {
 
 impl Kept {
     pub(crate) fn all() -> anyhow::Result<Vec<Self>> {
-        let read = |(name, paper, _)| {
+        let read = |(name, paper)| {
             let path = format!("{}/demands/{name}.csv", env!("CARGO_MANIFEST_DIR"));
             let text = fs::read_to_string(&path).with_context(|| format!("no {path}"))?;
             let (period, jobs) = parse(&text).with_context(|| format!("{path} is damaged"))?;
@@ -127,11 +115,8 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
             ("of the last 100", percent(row.over_online, 1)),
         ]
     });
-    let says = RECORDINGS.map(|(_, paper, says)| (paper, says));
-    let paper =
-        json!({ "source": "GRACE-OS, section 4.2, Fig. 10 and 11; no numbers", "says": says });
-    let ran = Ran::Computed("the recordings in experiments/demands".to_owned());
-    machine.publish(&ran, NAME, &table, &rows, paper)
+    let ran = Ran::computed(machine, "the recordings in experiments/demands");
+    machine.publish(&ran, NAME, &table, &rows)
 }
 
 fn budget(jobs: &[Span]) -> Span {

@@ -8,7 +8,6 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use serde::Serialize;
-use serde_json::json;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
@@ -22,17 +21,9 @@ const PERIOD_MS: f64 = 100.0;
 /// The jobs in the plots, counted from the fall.
 const SHOWN: Range<f64> = -10.0..70.0;
 
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// How many jobs the task has in each run
-    #[arg(long, value_name = "N", default_value_t = 140,
-          value_parser = clap::value_parser!(u64).range(60..=10_000))]
-    jobs: u64,
-    /// After how many of them the load beside it ends
-    #[arg(long, value_name = "N", default_value_t = 50,
-          value_parser = clap::value_parser!(u64).range(25..=9_900))]
-    loaded_jobs: u64,
-}
+/// Of the task in each run; after how many of them the load beside it ends.
+const JOBS: u64 = 140;
+const LOADED_JOBS: u64 = 50;
 
 /// cpufreq's governor, and how onbeat asks it for a frequency.
 const GOVERNORS: [(&str, &str); 2] = [
@@ -71,10 +62,10 @@ struct Figures {
     used_after_ms: f64,
 }
 
-pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     let guest = Guest::new(NAME)
-        .set("JOBS", args.jobs)
-        .set("LOADED_JOBS", args.loaded_jobs)
+        .set("JOBS", JOBS)
+        .set("LOADED_JOBS", LOADED_JOBS)
         .boot(machine)?;
     let mut figures = Vec::new();
     for (governor, asked) in GOVERNORS {
@@ -89,12 +80,7 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
             draw(machine, lines, (governor, predictor, whose))?;
         }
     }
-    let paper = json!({
-        "source": "LFS++, section 7.5 and Fig. 10 (2.4 to 1.5 GHz, period 100 ms)",
-        "without": { "overruns_until_jobs_after_the_fall": 29 },
-        "with": { "overruns": 0 },
-    });
-    machine.publish(&guest.ran(), NAME, &table(&figures), &figures, paper)
+    machine.publish(&guest.ran(machine), NAME, &table(&figures), &figures)
 }
 
 fn read_jobs(

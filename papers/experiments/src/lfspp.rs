@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, bail};
@@ -21,8 +21,6 @@ use onbeat_sense::bpf::{self, BpfSensor};
 use serde_json::json;
 
 use crate::machine::{ThreadFigures, cpu_ns};
-
-const NAME: &str = "lfspp";
 
 /// The arguments, by the paper's names.
 #[derive(Debug, clap::Args)]
@@ -51,16 +49,6 @@ pub(crate) struct Args {
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
-}
-
-/// This program as one that runs another under LFS++; that one's name and arguments can be added.
-pub(crate) fn command(report: &Path) -> anyhow::Result<Command> {
-    let own = std::env::current_exe().context("cannot tell where this program is")?;
-    // An earlier run's report must not be taken for this one's; it may not exist.
-    let _ = fs::remove_file(report);
-    let mut command = Command::new(own);
-    command.arg(NAME).arg("--report").arg(report).arg("--");
-    Ok(command)
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {

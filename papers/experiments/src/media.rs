@@ -15,7 +15,7 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 
 use crate::machine::{Machine, Program};
-use crate::results::quantile;
+use crate::statistics::quantile;
 
 /// The name tells what is inside, so that a film made otherwise is never taken for it.
 const NAME: &str = "film-1080p25-h264-16M-grain20";

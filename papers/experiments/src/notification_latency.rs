@@ -9,22 +9,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use crate::machine::{Machine, Program};
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
-use crate::results::{Ran, Table, quantile};
-use crate::spread::MeanDeviation;
+use crate::results::{Ran, Table};
+use crate::statistics::{Spread, quantile};
 
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// How long each source is sampled under each policy and load; there are 48 of these
-    #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
-    seconds: f64,
-    /// Every limit of the paper, 0.5 to 100 ms in steps of 0.5; use it with --seconds 220 or more
-    #[arg(long)]
-    every_limit: bool,
-}
+const NAME: &str = "notification-latency";
+/// How long each source is sampled under each policy and load; there are 48 of these.
+const SECONDS: f64 = 30.0;
 
 /// The paper's Table 1: tasks that compute, tasks that write memory.
 const LOADS: [(usize, usize); 4] = [(0, 0), (1, 1), (4, 1), (8, 2)];
@@ -67,14 +60,9 @@ struct OfLimit {
     deviation_us: f64,
 }
 
-pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     machine.need_root()?;
-    let facts = machine.facts();
     let [linux, posix] = [build("linux")?, build("posix")?];
-    let limits_us: Vec<u64> = match args.every_limit {
-        true => (1..=200).map(|half_ms| half_ms * 500).collect(),
-        false => LIMITS_US.to_vec(),
-    };
     let all = LOADS.len() * POLICIES.len() * SOURCES.len();
     let mut cells: Vec<LatencyCell> = Vec::with_capacity(all);
     for load in LOADS {
@@ -87,21 +75,15 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
                     load.0 + load.1
                 );
                 let mut command = Command::new(if form == "linux" { &linux } else { &posix });
-                command.args([constraint, policy, &args.seconds.to_string()]);
-                command.args(limits_us.iter().map(u64::to_string));
-                let samples = sample(machine, command, args.seconds)?;
+                command.args([constraint, policy, &SECONDS.to_string()]);
+                command.args(LIMITS_US.map(|us| us.to_string()));
+                let samples = sample(machine, command)?;
                 cells.push(cell(source, policy, load.0 + load.1, &samples));
             }
         }
     }
     draw(machine.out(), &cells)?;
-    machine.publish(
-        &Ran::Live(facts),
-        "notification-latency",
-        &table(&cells),
-        &cells,
-        paper(),
-    )
+    machine.publish(&Ran::live(machine), NAME, &table(&cells), &cells)
 }
 
 /// Builds libonbeat in one of its forms, with the program that takes samples.
@@ -136,11 +118,7 @@ fn start_load(machine: &Machine, load: (usize, usize)) -> anyhow::Result<Option<
 }
 
 /// Runs the program for samples: (limit, delay) of each, in nanoseconds.
-fn sample(
-    machine: &Machine,
-    mut command: Command,
-    seconds: f64,
-) -> anyhow::Result<Vec<(f64, f64)>> {
+fn sample(machine: &Machine, mut command: Command) -> anyhow::Result<Vec<(f64, f64)>> {
     let samples = machine.file("notification-latency.samples");
     let messages = machine.file("notification-latency.stderr");
     let file = fs::File::create(&samples)
@@ -148,7 +126,7 @@ fn sample(
     command.stdout(file);
     // The last block may have begun just before the time was over, on a CPU that it shares with
     // ten.
-    let patience = Duration::from_secs_f64(seconds + 60.0);
+    let patience = Duration::from_secs_f64(SECONDS + 60.0);
     let begin = Instant::now();
     if !machine.run(command, &messages, patience)? {
         bail!(
@@ -175,14 +153,14 @@ fn cell(
     samples: &[(f64, f64)],
 ) -> LatencyCell {
     let delays_us: Vec<f64> = samples.iter().map(|(_, delay)| delay / 1e3).collect();
-    let delay = MeanDeviation::of(delays_us.iter().copied());
+    let delay = Spread::of_all(&delays_us);
     let mut limits_ns: Vec<f64> = samples.iter().map(|(limit, _)| *limit).collect();
     limits_ns.sort_by(f64::total_cmp);
     limits_ns.dedup();
     let by_limit = limits_ns.into_iter().map(|limit_ns| {
         let of_it = samples.iter().filter(|(limit, _)| *limit == limit_ns);
         let delays_us: Vec<f64> = of_it.map(|(_, delay)| delay / 1e3).collect();
-        let delay = MeanDeviation::of(delays_us.iter().copied());
+        let delay = Spread::of_all(&delays_us);
         OfLimit {
             limit_ms: limit_ns / 1e6,
             samples: delays_us.len(),
@@ -284,16 +262,5 @@ fn table(cells: &[LatencyCell]) -> Table {
             ("p99", us(cell.p99_us)),
             ("max", us(cell.max_us)),
         ]
-    })
-}
-
-/// The paper's figures (Linux 2.6.37, HZ=1000, one desktop CPU); it gives no tables.
-fn paper() -> Value {
-    json!({
-        "section": "timing exceptions, 7.2 and 7.3, Fig. 3 to 6",
-        "deadline_mean_us_protected_from_load": "below 10, whatever the deadline",
-        "deadline_mean_us_other_beside_load": { "2": 15_000, "5": 20_000, "10": 32_000 },
-        "deadline_mean_us_other_beside_load_holds_for": "deadlines below 5 ms",
-        "execution_time_us": "multiples of half a tick: 500 and 1000; 500 on average, 1000 at most",
     })
 }

@@ -5,7 +5,6 @@ use onbeat_infer::period::{Analyser, AnalyserConfig};
 use onbeat_model::{Burst, Instant, Span, TaskId};
 use rayon::prelude::*;
 use serde::Serialize;
-use serde_json::json;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
@@ -93,12 +92,8 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     };
     by_share.draw(out, &format!("{NAME}-contamination"))?;
     let all = [over_jitter, over_outliers, over_missing, over_time].concat();
-    let paper = json!({
-        "Puech and Gouldieff": "near the bound with up to 20% of contamination",
-        "Vadineanu and Nasri 2022": "errors two to three orders below the rivals'",
-    });
-    let ran = Ran::Computed(format!("{THREADS} made-up threads for each row"));
-    machine.publish(&ran, NAME, &table(&all), &all, paper)
+    let ran = Ran::computed(machine, format!("{THREADS} made-up threads for each row"));
+    machine.publish(&ran, NAME, &table(&all), &all)
 }
 
 fn row(thread: Thread) -> Row {

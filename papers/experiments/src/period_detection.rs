@@ -4,7 +4,6 @@
 
 use onbeat_model::Span;
 use serde::Serialize;
-use serde_json::json;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
@@ -81,14 +80,8 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
             probabilities(&found, analyser, player).draw(out, &name)?;
         }
     }
-    let paper = json!({
-        "figure_11": "LFS++: mplayer at 32.5 Hz; its peaks can be seen from 0.5 s of tracing on, and are \
-                      indisputable from 1 s on",
-        "figure_12": "100 stretches each; at 0.2 s mostly 32.5 to 35 Hz, with a few at a multiple (97.5 Hz); \
-                      at longer ones closer to 32.5 Hz, still with 0 to 2 multiples",
-    });
-    let ran = Ran::Computed("recordings of real players in tests/traces/apps".to_owned());
-    machine.publish(&ran, NAME, &table(&all), &all, paper)
+    let ran = Ran::computed(machine, "recordings of real players");
+    machine.publish(&ran, NAME, &table(&all), &all)
 }
 
 fn judge(

@@ -10,16 +10,12 @@ use onbeat_sim::Workload;
 use onbeat_sim::scenario::{Outputs, ScenarioFigures, ScenarioRun, parse};
 use onbeat_sim::workload::{Arrival, Demand};
 use serde::Serialize;
-use serde_json::json;
 
 use crate::machine::Machine;
 use crate::results::{Ran, Table, or_dash, percent, yes_no};
 
 const NAME: &str = "rate-monotonic";
 const BOUND: &str = "rate-monotonic-bound";
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
 
 /// The paper's tasks: a quarter of each period.
 const SHORT: Span = Span::from_ms(10);
@@ -82,20 +78,15 @@ struct Row {
     long: Option<Served>,
 }
 
-pub(crate) fn run(machine: &Machine, _args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     let rows = rows()?;
-    let ran = Ran::Computed("the simulated machine: one CPU, 60 s".to_owned());
-    let paper = json!({
-        "source": "AQuoSA, experiment 1",
-        "longest_ms": {
-            "alone": 3.183, "SCHED_RR": [75.470, 100.961], "reservations": [4.480, 126.346],
-        },
-    });
-    machine.publish(&ran, NAME, &table(&rows), &rows, paper)?;
-    let bound = bound()?;
-    let paper =
-        json!({ "text": "the maximum system load for which it works is at most about 69%" });
-    machine.publish(&ran, BOUND, &bound_table(&bound), &bound, paper)
+    let ran = Ran::computed(machine, "simulated, one CPU, 60 s");
+    machine.publish(&ran, NAME, &table(&rows), &rows)?;
+    let bound = LOADS
+        .map(loaded)
+        .into_iter()
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    machine.publish(&ran, BOUND, &bound_table(&bound), &bound)
 }
 
 #[derive(Debug, Serialize)]
@@ -104,10 +95,6 @@ struct LateByLoad {
     jobs: u64,
     late_by_priority: u64,
     late_reserved: u64,
-}
-
-fn bound() -> anyhow::Result<Vec<LateByLoad>> {
-    LOADS.map(loaded).into_iter().collect()
 }
 
 fn loaded(load: f64) -> anyhow::Result<LateByLoad> {

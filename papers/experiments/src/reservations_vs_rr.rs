@@ -2,7 +2,6 @@
 //! priority, under reservations set by hand, and under onbeat, which is told nothing.
 
 use serde::Serialize;
-use serde_json::json;
 
 use crate::machine::{Machine, OnbeatReport};
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
@@ -12,19 +11,10 @@ use crate::vm::{Ended, Guest};
 
 const NAME: &str = "reservations-vs-rr";
 
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// For how long the tasks run in each way, in the guest's time
-    #[arg(long, value_name = "RUN_SECONDS", default_value_t = 20,
-          value_parser = clap::value_parser!(u64).range(5..=3600))]
-    seconds: u64,
-    /// The begin that is left out of all figures: time to find the periods
-    #[arg(long, value_name = "RUN_SECONDS", default_value_t = 3.0)]
-    leave_out: f64,
-    /// CPU hogs in all
-    #[arg(long, value_name = "N", default_value_t = 4)]
-    hogs: usize,
-}
+const SECONDS: u64 = 20;
+/// Time to find the periods.
+const LEAVE_OUT_S: f64 = 3.0;
+const HOGS: u64 = 4;
 
 /// Each way: the guest's folder, its name, and the longest of the paper's response times for the
 /// short task and the long one, in ms.
@@ -48,24 +38,17 @@ struct Figures {
     reserved: Option<f64>,
 }
 
-pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     let guest = Guest::new(NAME)
-        .set("RUN_SECONDS", args.seconds)
-        .set("HOGS", args.hogs)
+        .set("RUN_SECONDS", SECONDS)
+        .set("HOGS", HOGS)
         .boot(machine)?;
-    let figures = figures(&guest, args.leave_out)?;
-    draw(machine, &guest, args.leave_out)?;
-    let paper = json!({
-        "source": "AQuoSA, experiment 1 (one CPU; the longest times that it prints)",
-        "longest_ms": {
-            "SCHED_RR": { "short": 75.470, "long": 100.961 },
-            "reserved": { "short": 4.480, "long": 126.346 },
-        },
-    });
-    machine.publish(&guest.ran(), NAME, &table(&figures), &figures, paper)
+    let figures = figures(&guest)?;
+    draw(machine, &guest)?;
+    machine.publish(&guest.ran(machine), NAME, &table(&figures), &figures)
 }
 
-fn figures(guest: &Ended, leave_out_s: f64) -> anyhow::Result<Vec<Figures>> {
+fn figures(guest: &Ended) -> anyhow::Result<Vec<Figures>> {
     let report = OnbeatReport::read(&guest.folder.join("onbeat/report.json"))?;
     let mut figures = Vec::new();
     for (folder, run, paper) in WAYS {
@@ -77,7 +60,7 @@ fn figures(guest: &Ended, leave_out_s: f64) -> anyhow::Result<Vec<Figures>> {
                 run,
                 task,
                 period_ms,
-                jobs: Log::read(&guest.folder.join(folder), task)?.jobs(leave_out_s),
+                jobs: Log::read(&guest.folder.join(folder), task)?.jobs(LEAVE_OUT_S),
                 paper_max_ms: paper.and_then(|of_tasks| of_tasks.get(n).copied()),
                 used: seen.map(|thread| thread.bandwidth_used),
                 reserved: seen.map(|thread| thread.bandwidth_reserved),
@@ -103,13 +86,13 @@ fn table(figures: &[Figures]) -> Table {
     })
 }
 
-/// Response times of the short task over time, and their distribution after `leave_out_s`.
-fn draw(machine: &Machine, guest: &Ended, leave_out_s: f64) -> anyhow::Result<()> {
+/// Response times of the short task over time, and their distribution after the begin.
+fn draw(machine: &Machine, guest: &Ended) -> anyhow::Result<()> {
     let (short, period_ms) = TASKS[0];
     let (mut traces, mut distributions, mut end_s) = (Vec::new(), Vec::new(), 1.0_f64);
     for (folder, run, _) in WAYS {
         let log = Log::read(&guest.folder.join(folder), short)?;
-        let (responses, counted) = (log.responses(0.0), log.responses(leave_out_s));
+        let (responses, counted) = (log.responses(0.0), log.responses(LEAVE_OUT_S));
         end_s = responses.iter().fold(end_s, |end, (at, _)| end.max(*at));
         let values: Vec<f64> = counted.iter().map(|(_, ms)| *ms).collect();
         traces.push(Line::new(run, Look::Points, responses));

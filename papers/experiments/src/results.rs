@@ -3,10 +3,10 @@
 use std::fs;
 
 use anyhow::Context;
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
-use crate::machine::{Machine, MachineFacts};
+use crate::machine::Machine;
 
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
@@ -74,38 +74,59 @@ impl Table {
     }
 }
 
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Ran {
-    /// This machine, in its own time: they differ from run to run.
-    Live(MachineFacts),
-    /// A kernel whose clock counts instructions: they repeat. Its kernel, and what else matters.
-    VirtualTime(String),
+/// Where figures come from.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Ran {
+    /// What ran; nothing for programs on the kernel itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) how: String,
+    /// The kernel that they ran on, or which the computation did.
+    pub(crate) kernel: String,
+    pub(crate) cpu: String,
+    /// The load average before.
+    #[serde(default)]
+    pub(crate) load: String,
+}
+
+impl Ran {
+    pub(crate) fn live(machine: &Machine) -> Self {
+        let [kernel, cpu, load] = machine.facts();
+        Self {
+            how: String::new(),
+            kernel,
+            cpu,
+            load,
+        }
+    }
+
     /// No kernel: from formulas or recordings, which are named.
-    Computed(String),
+    pub(crate) fn computed(machine: &Machine, from: impl Into<String>) -> Self {
+        Self {
+            how: from.into(),
+            ..Self::live(machine)
+        }
+    }
 }
 
 impl Machine {
-    /// Prints the table, and writes the figures to NAME.json: ours and the paper's, and where ours
-    /// come from.
+    /// Prints the table, and writes the figures with where they come from to NAME.json.
     pub(crate) fn publish(
         &self,
         ran: &Ran,
         name: &str,
         table: &Table,
-        ours: &impl Serialize,
-        paper: Value,
+        figures: &impl Serialize,
     ) -> anyhow::Result<()> {
         let table = table.to_markdown();
         println!("\n{table}");
         let path = self.file(&format!("{name}.json"));
-        let figures = json!({
-            "experiment": name, "ran": ran, "ours": ours, "paper": paper, "table": table,
-        });
-        let text = serde_json::to_string_pretty(&figures)?;
+        let text = serde_json::to_string_pretty(&json!({
+            "experiment": name, "ran": ran, "ours": figures, "table": table,
+        }))?;
         let told = || format!("cannot write {}", path.display());
         fs::write(&path, text + "\n").with_context(told)?;
         println!("figures: {}", path.display());
+        self.keep(name, table, ran);
         Ok(())
     }
 }
@@ -123,21 +144,6 @@ pub(crate) fn yes_no(is_so: bool) -> String {
     if is_so { "yes" } else { "no" }.to_owned()
 }
 
-pub(crate) fn mean(figures: &[f64]) -> f64 {
-    figures.iter().sum::<f64>() / figures.len().max(1) as f64
-}
-
-/// The nearest-rank quantile of figures in any order; zero if there are none.
-pub(crate) fn quantile(figures: &[f64], p: f64) -> f64 {
-    let mut sorted = figures.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let rank = (p * sorted.len() as f64).ceil() as usize;
-    sorted
-        .get(rank.saturating_sub(1))
-        .copied()
-        .unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,12 +157,5 @@ mod tests {
             table.to_markdown(),
             "| run  |    p95 |\n|------|-------:|\n| idle | 0.01 s |\n"
         );
-    }
-
-    #[test]
-    fn a_quantile_is_the_nearest_rank_and_of_nothing_zero() {
-        assert_eq!(quantile(&[3.0, 1.0, 2.0, 4.0], 0.5), 2.0);
-        assert_eq!(quantile(&[3.0, 1.0, 2.0, 4.0], 0.95), 4.0);
-        assert_eq!(quantile(&[], 0.95), 0.0);
     }
 }

@@ -6,31 +6,21 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde::Serialize;
-use serde_json::json;
 
 use crate::machine::{Machine, OnbeatReport};
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::predictors::simulation::Noise;
-use crate::results::{Table, mean, percent};
+use crate::results::{Table, percent};
+use crate::statistics::mean;
 use crate::vm::Guest;
 
 const GUEST: &str = "several-cpus";
 const NAME: &str = "several-cpus-on-a-kernel";
 
-#[derive(Debug, Default, clap::Args)]
-pub(crate) struct Args {
-    /// The numbers of CPUs of the guests
-    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [2, 4])]
-    cpus: Vec<usize>,
-    /// Sets of programs that run in a guest, for each load
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    sets: usize,
-    /// For how long a set runs in each way, in the guest's time; the first 4 do not count
-    #[arg(long, value_name = "RUN_SECONDS", default_value_t = 9,
-          value_parser = clap::value_parser!(u64).range(5..=3600))]
-    seconds: u64,
-}
-
+/// Of the guests.
+const CPUS: [usize; 2] = [2, 4];
+/// For how long a set runs in each way.
+const SECONDS: u64 = 9;
 /// Programs in a set, for each CPU.
 const PROGRAMS: usize = 3;
 /// The begin that is left out of all figures: time to find the periods, and to catch up.
@@ -75,60 +65,43 @@ struct Figures {
     stretch: f64,
 }
 
-pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     let (mut figures, mut ran) = (Vec::new(), None);
-    for &cpus in &args.cpus {
+    for cpus in CPUS {
         let mut random = Noise(2);
-        let sets: Vec<(usize, String, Vec<SetProgram>)> = (0..LOADS.len())
-            .flat_map(|load| (0..args.sets).map(move |set| (load, set)))
-            .map(|(load, set)| {
-                (
-                    load,
-                    format!("{load}-{set}"),
-                    drawn(cpus, LOADS[load], &mut random),
-                )
-            })
-            .collect();
-        let words: Vec<String> = sets
+        let sets: Vec<(f64, Vec<SetProgram>)> = LOADS
             .iter()
-            .map(|(_, name, programs)| {
-                format!(
-                    "{name}={}",
-                    programs.iter().map(word).collect::<Vec<_>>().join(",")
-                )
-            })
+            .map(|&load| (load, drawn(cpus, load, &mut random)))
             .collect();
+        let word = |(n, (_, programs)): (usize, &(f64, Vec<SetProgram>))| {
+            let programs: Vec<String> = programs.iter().map(word).collect();
+            format!("{n}={}", programs.join(","))
+        };
+        let words: Vec<String> = sets.iter().enumerate().map(word).collect();
         let guest = Guest::new(GUEST)
             .cpus(cpus)
             .set("SETS", words.join(" "))
-            .set("RUN_SECONDS", args.seconds)
+            .set("RUN_SECONDS", SECONDS)
             .set("ONBEAT", ONBEAT)
             .boot(machine)?;
-        for (load, share) in LOADS.into_iter().enumerate() {
+        for (n, (load, programs)) in sets.iter().enumerate() {
             for (folder, way) in WAYS {
-                let mut sum = Figures {
+                let folder = guest.folder.join(n.to_string()).join(folder);
+                let mut of_way = Figures::of(&folder, programs)?;
+                of_way.reserved /= cpus as f64;
+                figures.push(Figures {
                     cpus,
-                    load: share,
+                    load: *load,
                     way,
-                    ..Figures::default()
-                };
-                let mut stretches = Vec::new();
-                let of_load = sets.iter().filter(|(of, ..)| *of == load);
-                for (_, name, programs) in of_load {
-                    let folder = guest.folder.join(name).join(folder);
-                    sum.add(&folder, programs, args.seconds, &mut stretches)?;
-                }
-                sum.reserved /= (cpus * args.sets) as f64;
-                sum.stretch = mean(&stretches);
-                figures.push(sum);
+                    ..of_way
+                });
             }
         }
         draw(machine, cpus, &figures)?;
-        ran = Some(guest.ran());
+        ran = Some(guest.ran(machine));
     }
     let ran = ran.context("no number of CPUs was asked for")?;
-    let paper = json!({ "none": "LFS++ leaves several CPUs to the future (section 8)" });
-    machine.publish(&ran, NAME, &table(&figures), &figures, paper)
+    machine.publish(&ran, NAME, &table(&figures), &figures)
 }
 
 /// A set of programs with this load in all, with periods between 10 and 100 ms.
@@ -199,19 +172,14 @@ fn jobs(path: &Path) -> Vec<GuestJob> {
 }
 
 impl Figures {
-    /// One more set, of which the guest left `folder`.
-    fn add(
-        &mut self,
-        folder: &Path,
-        programs: &[SetProgram],
-        seconds: u64,
-        stretches: &mut Vec<f64>,
-    ) -> anyhow::Result<()> {
+    /// Of a set, of which the guest left `folder`.
+    fn of(folder: &Path, programs: &[SetProgram]) -> anyhow::Result<Self> {
+        let (mut this, mut stretches) = (Self::default(), Vec::new());
         let report = folder.join("report.json");
         let kept = report.exists().then(|| OnbeatReport::read(&report));
         let kept = kept.transpose()?;
-        let enough_ns = seconds.saturating_sub(LEAVE_OUT) * 500_000_000;
-        self.programs += programs.len();
+        let enough_ns = (SECONDS - LEAVE_OUT) * 500_000_000;
+        this.programs = programs.len();
         for (number, program) in (10..).zip(programs) {
             let name = format!("p{number}");
             let jobs = jobs(&folder.join(&name));
@@ -224,29 +192,30 @@ impl Figures {
                     .map(|thread| thread.bandwidth_reserved),
             };
             let Some(reserved) = reserved else {
-                self.refused += 1;
+                this.refused += 1;
                 continue;
             };
-            self.reserved += reserved;
+            this.reserved += reserved;
             let counted = jobs
                 .iter()
                 .filter(|job| job.released >= LEAVE_OUT as f64 * 1e6);
             let mut late = 0;
             for job in counted {
-                self.jobs += 1;
+                this.jobs += 1;
                 let Some(ended) = job.ended else {
                     late += 1;
                     continue;
                 };
                 let over = (ended - job.released) / program.period_us as f64 - 1.0;
                 late += usize::from(over > 0.0);
-                self.latest_periods = self.latest_periods.max(over);
+                this.latest_periods = this.latest_periods.max(over);
                 stretches.push(job.used / program.run_us as f64);
             }
-            self.late += late;
-            self.programs_late += usize::from(late > 0);
+            this.late += late;
+            this.programs_late += usize::from(late > 0);
         }
-        Ok(())
+        this.stretch = mean(&stretches);
+        Ok(this)
     }
 
     fn late_per_mille(&self) -> f64 {
@@ -307,13 +276,16 @@ mod tests {
             run_us: 4500,
             reserved_us: 5000,
         };
-        let mut sum = Figures::default();
-        let mut stretches = Vec::new();
-        let programs = [program.clone(), program];
-        sum.add(folder.path(), &programs, 5, &mut stretches)?;
-        assert_eq!((sum.programs, sum.refused, sum.programs_late), (2, 1, 1));
-        assert_eq!((sum.jobs, sum.late, sum.latest_periods), (3, 2, 0.5));
-        assert_eq!(stretches, [1.0, 2.0]);
+        let figures = Figures::of(folder.path(), &[program.clone(), program])?;
+        assert_eq!(
+            (figures.programs, figures.refused, figures.programs_late),
+            (2, 1, 1)
+        );
+        assert_eq!(
+            (figures.jobs, figures.late, figures.latest_periods),
+            (3, 2, 0.5)
+        );
+        assert_eq!(figures.stretch, 1.5);
         Ok(())
     }
 }

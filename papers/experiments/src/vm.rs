@@ -15,9 +15,7 @@ use anyhow::{Context, bail};
 
 use crate::machine::{Machine, binary};
 use crate::results::Ran;
-
-/// The root of the checkout that this program was built from.
-const CHECKOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+use crate::steps::CHECKOUT;
 
 /// Longer than any case may take by its own head.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
@@ -124,15 +122,16 @@ impl Guest {
 }
 
 impl Ended {
-    pub(crate) fn ran(&self) -> Ran {
+    pub(crate) fn ran(&self, machine: &Machine) -> Ran {
         let cpus = match self.cpus {
             1 => "one CPU".to_owned(),
             cpus => format!("{cpus} CPUs that take turns"),
         };
-        Ran::VirtualTime(format!(
-            "kernel {}, {cpus}, 2 ns an instruction",
-            self.kernel
-        ))
+        Ran {
+            how: format!("virtual time, {cpus}, 2 ns an instruction"),
+            kernel: self.kernel.clone(),
+            ..Ran::live(machine)
+        }
     }
 }
 

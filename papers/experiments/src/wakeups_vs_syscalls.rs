@@ -4,13 +4,12 @@
 
 use onbeat_model::Span;
 use serde::Serialize;
-use serde_json::json;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::recorded::{Analyser, EventSource, Player, in_checkout};
 use crate::results::{Ran, Table, percent};
-use crate::spread::MeanDeviation;
+use crate::statistics::Spread;
 use crate::vm::Guest;
 
 const NAME: &str = "wakeups-vs-syscalls";
@@ -20,16 +19,8 @@ const OVER_LOAD: &str = "wakeups-vs-syscalls-over-load";
 /// Stretches of each recording that are analysed.
 const STRETCHES: u64 = 50;
 
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// Only the recordings of tests/traces, without the guest and its load
-    #[arg(long)]
-    recorded: bool,
-    /// For how long each load is recorded, in the guest's time
-    #[arg(long, value_name = "RUN_SECONDS", default_value_t = 8,
-          value_parser = clap::value_parser!(u64).range(2..=600))]
-    seconds: u64,
-}
+/// For how long each load is recorded, in the guest's time.
+const SECONDS: u64 = 8;
 
 /// The analyser, the events that it hears, and its name.
 const WAYS: [(Analyser, EventSource, &str); 4] = [
@@ -71,7 +62,7 @@ const RECORDINGS: [(&str, &str, f64); 3] = [
 /// The one that is hard enough for a plot.
 const PLOTTED: &str = "ffmpegre30.l3";
 
-pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     let out = machine.out();
     let mut over_time = Vec::new();
     for (recording, thread, true_hz) in RECORDINGS {
@@ -82,7 +73,6 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
                 true_hz,
                 observed_ms,
                 load_percent: 0,
-                stretches: STRETCHES,
             };
             over_time.extend(many.heard_every_way(&player));
         }
@@ -91,15 +81,12 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     let of_one: Vec<&Found> = over_time.iter().filter(plotted).collect();
     right_over_time(&of_one).draw(out, OVER_TIME)?;
     deviation_over_events(&of_one).draw(out, &format!("{NAME}-events"))?;
-    let ran = Ran::Computed("recordings of real players in tests/traces/apps".to_owned());
-    machine.publish(&ran, OVER_TIME, &table(&over_time), &over_time, paper())?;
-    if args.recorded {
-        return Ok(());
-    }
+    let ran = Ran::computed(machine, "recordings of real players");
+    machine.publish(&ran, OVER_TIME, &table(&over_time), &over_time)?;
     let loads = LOADS.map(|load| load.to_string()).join(" ");
     let ended = Guest::new(NAME)
         .set("LOADS", loads)
-        .set("RUN_SECONDS", args.seconds)
+        .set("RUN_SECONDS", SECONDS)
         .boot(machine)?;
     let mut over_load = Vec::new();
     for load_percent in LOADS {
@@ -110,27 +97,16 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
             true_hz: 25.0,
             observed_ms: LOADED_MS,
             load_percent,
-            stretches: STRETCHES,
         };
         over_load.extend(many.heard_every_way(&player));
     }
     right_over_load(&over_load).draw(out, OVER_LOAD)?;
     machine.publish(
-        &ended.ran(),
+        &ended.ran(machine),
         OVER_LOAD,
         &table(&over_load),
         &over_load,
-        paper(),
     )
-}
-
-fn paper() -> serde_json::Value {
-    json!({
-        "figure_8": "LFS++, mplayer: from 0.8 s on both give the frequency; below, wakeups are much steadier, \
-                     with nearly a tenth of the events",
-        "figure_9": "observed for 0.6 s: system calls are no longer accurate from a real-time load of 35% on; \
-                     wakeups are until 45%, and remain the better ones up to 85%",
-    })
 }
 
 struct Many {
@@ -138,7 +114,6 @@ struct Many {
     true_hz: f64,
     observed_ms: u64,
     load_percent: u64,
-    stretches: u64,
 }
 
 impl Many {
@@ -151,7 +126,7 @@ impl Many {
         player: &Player,
         (analyser, heard, way): (Analyser, EventSource, &'static str),
     ) -> Found {
-        let stretches = player.stretches(Span::from_ms(self.observed_ms), self.stretches);
+        let stretches = player.stretches(Span::from_ms(self.observed_ms), STRETCHES);
         let all: Vec<(Option<f64>, usize)> = stretches
             .into_iter()
             .map(|stretch| player.frequency(analyser, heard, stretch))
@@ -162,7 +137,7 @@ impl Many {
             .iter()
             .filter(|hz| (**hz / self.true_hz - 1.0).abs() <= 0.01);
         let events: usize = all.iter().map(|(_, events)| events).sum();
-        let found = MeanDeviation::of(hz.iter().copied());
+        let found = Spread::of_all(&hz);
         Found {
             recording: self.recording,
             way,

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""Tables of what the tracers cost in virtual time, on one image of the guest or on several.
-
-usage: guest.py FOLDER: the folder that `tests/vm/run.sh --results` has filled."""
+"""Runs the guest, one image of it or several, and prints what the tracers cost in virtual time."""
 
 import argparse
 import pathlib
 import statistics
+import subprocess
 import sys
 
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 CASE = "each_tracer_finds_the_period_at_its_cost"
 
 
 def images(folder):
     """What each image has left, the first one's first; all have to have come to their ends."""
-    found = [*pathlib.Path(folder).glob(CASE), *sorted(pathlib.Path(folder).glob(f"{CASE}-image-*"))]
+    found = [*folder.glob(CASE), *sorted(folder.glob(f"{CASE}-image-*"))]
     if not found:
-        sys.exit(f"there is no result of {CASE} in {folder}: run it with --results {folder}")
+        sys.exit(f"there is no result of {CASE} in {folder}")
     for image in found:
         if "\nonbeat-vm-case-ended: 0\n" not in (image / "serial.log").read_text(errors="replace"):
             sys.exit(f"{image} is of a case that failed: its serial.log says why")
@@ -65,10 +65,14 @@ def detection(runs):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder")
-    found = images(parser.parse_args().folder)
-    print(f"Images: {len(found)}.\n")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--images", type=int, default=1)
+    count = parser.parse_args().images
+    folder = ROOT / "papers/experiments/out/images"
+    run = [ROOT / "tests/vm/run.sh", "--images", str(count), "--results", folder, CASE]
+    subprocess.run(run, check=True, stdout=sys.stderr)
+    found = images(folder)
+    print(f"{count} images, virtual time.\n" if count > 1 else "1 image, virtual time.\n")
     print("\n".join([*costs(lines(found, "cost.txt")), "", *detection(lines(found, "periods.txt"))]))
 
 

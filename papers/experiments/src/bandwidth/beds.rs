@@ -9,8 +9,6 @@ use crate::simulated::quantile;
 
 pub(super) const DURATION: Span = Span::from_secs(60);
 pub(super) const HOGS_FROM: Span = Span::from_secs(5);
-/// How many there are. With one program beside them its fair share is a fifth of the CPU.
-pub(super) const HOGS: usize = 4;
 const COUNT_FROM: Span = Span::from_secs(10);
 const FALL_AT: Span = Span::from_secs(30);
 

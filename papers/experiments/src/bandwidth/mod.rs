@@ -10,7 +10,6 @@ mod run;
 
 use rayon::prelude::*;
 use serde::Serialize;
-use serde_json::json;
 
 use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_lfspp::reference::{Adaptive, Lfs, LfsPlusPlus, ReferenceController as Reference};
@@ -18,21 +17,14 @@ use onbeat_lfspp::reference::{Adaptive, Lfs, LfsPlusPlus, ReferenceController as
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::results::{Ran, Table, or_dash, percent, yes_no};
+use crate::statistics::Interval;
 use beds::Bed;
-pub(crate) use curve::Interval;
 use curve::at;
 use run::{Method, OnbeatVariant, RunOutcome, run as run_one};
 
 const NAME: &str = "misses-against-bandwidth";
+/// Of each point, each with other jobs.
 const RUNS: u64 = 10;
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// How many runs of each point, each with other jobs
-    #[arg(long, value_name = "N", default_value_t = RUNS,
-          value_parser = clap::value_parser!(u64).range(2..=1000))]
-    runs: u64,
-}
 
 /// On what a method asks for. LFS++'s and the adaptive reservation's own x is 0, so it is this.
 const MARGINS: [f64; 9] = [-0.2, -0.1, -0.05, 0.0, 0.1, 0.2, 0.35, 0.6, 1.0];
@@ -97,34 +89,27 @@ struct Curve {
     runs_at_ratio: Vec<Vec<f64>>,
 }
 
-pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     let mut curves = Vec::new();
     for bed in Bed::ALL {
         for (name, method) in methods(bed) {
             machine.go_on()?;
             eprintln!("{}: {name}", bed.name());
-            curves.push(curve_of(bed, name, &method, args.runs));
+            curves.push(curve_of(bed, name, &method));
         }
         figure(bed, &curves).draw(machine.out(), &format!("{NAME}-{}", bed.file()))?;
     }
-    let ran = Ran::Computed(format!(
-        "the simulated machine: one CPU, 4 hogs from 5 s on, {} runs of 60 s for each point",
-        args.runs
-    ));
-    let paper = json!({
-        "source": "LFS++, section 7",
-        "fig_6_in_time": { "linux": 0.57, "lfs++": 0.95 },
-        "fig_7_in_time": { "lfs++": 0.85, "adaptive reservations": "more than 0.9" },
-        "fig_10_overruns_until_job": { "without the protocol": 29, "with it": 0 },
-    });
-    machine.publish(&ran, NAME, &table(&curves), &curves, paper)?;
+    let told =
+        format!("simulated, one CPU, 4 hogs from 5 s on, {RUNS} runs of 60 s for each point");
+    let ran = Ran::computed(machine, told);
+    machine.publish(&ran, NAME, &table(&curves), &curves)?;
     let equal = equal_bandwidth(&curves);
     let name = format!("{NAME}-marked");
-    machine.publish(&ran, &name, &equal_table(&equal), &equal, json!({}))
+    machine.publish(&ran, &name, &equal_table(&equal), &equal)
 }
 
-fn outcomes(bed: Bed, method: &Method, margin: f64, runs: u64) -> Vec<RunOutcome> {
-    let seeds: Vec<u64> = (1..=runs).collect();
+fn outcomes(bed: Bed, method: &Method, margin: f64) -> Vec<RunOutcome> {
+    let seeds: Vec<u64> = (1..=RUNS).collect();
     let one = |seed: &u64| run_one(bed, method, margin, *seed);
     seeds.par_iter().map(one).collect()
 }
@@ -143,16 +128,16 @@ fn point(margin: f64, outcomes: &[RunOutcome]) -> Option<MarginPoint> {
         })
 }
 
-fn curve_of(bed: Bed, name: &'static str, method: &Method, runs: u64) -> Curve {
+fn curve_of(bed: Bed, name: &'static str, method: &Method) -> Curve {
     let margins: &[f64] = match method {
         Method::Default | Method::RoundRobin => &[0.0],
         _ => &MARGINS,
     };
     let all: Vec<(f64, Vec<RunOutcome>)> = margins
         .iter()
-        .map(|&margin| (margin, outcomes(bed, method, margin, runs)))
+        .map(|&margin| (margin, outcomes(bed, method, margin)))
         .collect();
-    let runs = usize::try_from(runs).unwrap_or(0);
+    let runs = RUNS as usize;
     let runs_at_ratio: Vec<Vec<f64>> = RATIOS
         .iter()
         .map(|&ratio| {
@@ -290,7 +275,10 @@ fn equal_table(equal: &[Equal]) -> Table {
             ),
             ("late, unmodified", percent(row.unmodified, 2)),
             ("late, marked", percent(row.marked, 2)),
-            ("difference", row.difference.points()),
+            ("difference", {
+                let Interval { mean, half } = row.difference;
+                format!("{:+.2} ± {:.2}", mean * 100.0, half * 100.0)
+            }),
             ("within one point", yes_no(row.holds)),
         ]
     })

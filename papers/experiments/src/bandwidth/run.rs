@@ -1,17 +1,17 @@
 //! One run of a bed under a method.
 
-use onbeat_control::{AllocationSettings, Controller, EstimationSettings, Next, Settings, drive};
+use onbeat_control::{AllocationSettings, EstimationSettings, Settings};
 use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_lfspp::reference::{self, ReferenceController as Reference};
 use onbeat_model::{Bandwidth, Follow, Instant, Reservation, Sensor, Span};
-use onbeat_sim::loop_adapter::{SensedEvents, SimulatedActuator, SimulatedSensor, seams};
+use onbeat_sim::loop_adapter::{SensedEvents, seams};
 use onbeat_sim::policy::linux::{Class, DeadlineClass, Fair, Fixed, Linux, Order};
 use onbeat_sim::{Machine, Observer, Workload};
 use serde::Serialize;
 
-use super::beds::{Bed, DURATION, DrawnProgram, HOGS, HOGS_FROM};
+use super::beds::{Bed, DURATION, DrawnProgram, HOGS_FROM};
 use super::margin::{MarginActuator, Reserved};
-use crate::simulated::{JobEnds, machine, tasks};
+use crate::simulated::{HOGS, JobEnds, machine, tasks, under_onbeat};
 
 /// The share of jobs that are to be in time, by all methods that can be told one.
 pub(super) const RHO: f64 = 0.99;
@@ -99,8 +99,6 @@ struct BedRun {
     programs: Vec<DrawnProgram>,
 }
 
-type WatchedRun = (SensedEvents, JobEnds);
-
 impl BedRun {
     fn by_hand(&self, margin: f64) -> RunOutcome {
         let budget = |program: &DrawnProgram| {
@@ -135,33 +133,37 @@ impl BedRun {
 
     fn reference(&self, reference: &Reference, margin: f64) -> RunOutcome {
         let marks = matches!(reference, Reference::Adaptive(_));
-        let (mut sensor, actuator) = self.seams(marks);
+        let (mut sensor, actuator) = seams(self.watched(marks), 1, None, ends());
+        for task in tasks(self.programs.len()) {
+            let Ok(()) = sensor.track(task.id.tid, Follow::Threads);
+        }
         let reserved = Reserved::default();
         let mut actuator = MarginActuator::new(actuator.hard(), margin, reserved.clone());
         let mut sum = Sum::new(self.bed, reserved);
         let Ok(_) = reference::drive(reference, &mut sensor, &mut actuator, |now| sum.until(now));
         drop(actuator);
-        self.close(sensor, sum)
+        let machine = sensor.into_machine().expect("the actuator is gone");
+        self.outcome(&machine.finish().1.1, Some(sum.mean()))
     }
 
     fn onbeat(&self, onbeat: &OnbeatVariant, margin: f64) -> RunOutcome {
-        let (mut sensor, actuator) = self.seams(onbeat.marked);
         let reserved = Reserved::default();
-        let actuator = MarginActuator::new(actuator.hard().boosting(), margin, reserved.clone());
-        let mut sum = Sum::new(self.bed, reserved);
-        let mut controller = Controller::new(onbeat.settings(), actuator);
-        let Ok(()) = drive(&mut sensor, &mut controller, |sensor, _| {
-            sum.until(sensor.now());
-            Next::Continue
-        });
-        drop(controller);
-        self.close(sensor, sum)
+        let mut sum = Sum::new(self.bed, reserved.clone());
+        let jobs = under_onbeat(
+            self.watched(onbeat.marked),
+            self.programs.len(),
+            ends(),
+            onbeat.settings(),
+            |actuator| MarginActuator::new(actuator.hard().boosting(), margin, reserved),
+            |now, _| sum.until(now),
+        );
+        self.outcome(&jobs, Some(sum.mean()))
     }
 
-    fn close(&self, sensor: SimulatedSensor<JobEnds>, sum: Sum) -> RunOutcome {
-        let machine = sensor.into_machine().expect("the actuator is gone");
-        let (_, jobs) = machine.finish().1;
-        self.outcome(&jobs, Some(sum.mean()))
+    fn watched(&self, marks: bool) -> Machine<Linux, (SensedEvents, JobEnds)> {
+        let heard = SensedEvents::new(tasks(self.programs.len() + HOGS));
+        let fair = |_: &DrawnProgram| Class::Fair(Fair::nice(0));
+        self.machine(fair, (heard, JobEnds::default()), marks)
     }
 
     fn machine<O: Observer>(
@@ -178,19 +180,7 @@ impl BedRun {
             };
             (class(program), workload)
         });
-        machine(programs, (HOGS, HOGS_FROM), observer)
-    }
-
-    /// The loop is pointed at the programs, not at the hogs.
-    fn seams(&self, marks: bool) -> (SimulatedSensor<JobEnds>, SimulatedActuator<JobEnds>) {
-        let tasks = tasks(self.programs.len() + HOGS);
-        let watched: WatchedRun = (SensedEvents::new(tasks.clone()), JobEnds::default());
-        let machine = self.machine(|_| Class::Fair(Fair::nice(0)), watched, marks);
-        let (mut sensor, actuator) = seams(machine, 1, None, ends());
-        for task in tasks.iter().take(self.programs.len()) {
-            let Ok(()) = sensor.track(task.id.tid, Follow::Threads);
-        }
-        (sensor, actuator)
+        machine(programs, HOGS_FROM, observer)
     }
 
     fn outcome(&self, jobs: &JobEnds, reserved: Option<f64>) -> RunOutcome {

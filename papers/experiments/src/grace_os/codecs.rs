@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::Half;
 use crate::demands::Kept;
-use crate::results::quantile;
+use crate::statistics::quantile;
 
 pub(super) struct Codec {
     pub(super) name: &'static str,

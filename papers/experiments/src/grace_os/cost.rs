@@ -14,7 +14,8 @@ use serde::Serialize;
 use super::case::{athlon, workload};
 use super::codecs::Codec;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
-use crate::results::{Table, quantile};
+use crate::results::Table;
+use crate::statistics::quantile;
 
 const GROUPS: [usize; 6] = [5, 10, 15, 30, 60, 100];
 const WINDOWS: [usize; 2] = [50, 100];

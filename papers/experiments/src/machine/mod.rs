@@ -4,6 +4,7 @@ mod display;
 mod onbeat;
 mod program;
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use serde::Serialize;
 
+use crate::results::Ran;
 pub(crate) use display::Display;
 pub(crate) use onbeat::{Onbeat, OnbeatReport, ThreadFigures, binary};
 pub(crate) use program::Program;
@@ -39,25 +40,11 @@ pub(crate) fn was_interrupted(error: &anyhow::Error) -> bool {
 pub(crate) struct Machine {
     out: PathBuf,
     interrupted: Arc<AtomicBool>,
+    tables: RefCell<Vec<NamedTable>>,
 }
 
-#[derive(Debug, Serialize)]
-pub(crate) struct MachineFacts {
-    kernel: String,
-    cpu: String,
-    cpus: usize,
-    load_before: String,
-}
-
-impl MachineFacts {
-    pub(crate) fn kernel(&self) -> &str {
-        &self.kernel
-    }
-
-    pub(crate) fn cpu(&self) -> &str {
-        &self.cpu
-    }
-}
+/// A table in Markdown, its name, and where it comes from.
+type NamedTable = (String, String, Ran);
 
 /// Compiles a C program, a path below `experiments`, into `folder`.
 pub(crate) fn compile<'a>(
@@ -89,7 +76,11 @@ impl Machine {
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
         }
-        Ok(Self { out, interrupted })
+        Ok(Self {
+            out,
+            interrupted,
+            tables: RefCell::default(),
+        })
     }
 
     /// An error without root, which everything on the live kernel needs.
@@ -112,19 +103,26 @@ impl Machine {
         std::thread::available_parallelism().map_or(1, usize::from)
     }
 
-    pub(crate) fn facts(&self) -> MachineFacts {
+    /// The kernel, the CPU, and the load average.
+    pub(crate) fn facts(&self) -> [String; 3] {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let cpuinfo = read("/proc/cpuinfo");
         let model = cpuinfo
             .lines()
             .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
             .map_or("unknown", |(_, name)| name.trim());
-        MachineFacts {
-            kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
-            cpu: model.to_owned(),
-            cpus: Self::cpus(),
-            load_before: read("/proc/loadavg").trim().to_owned(),
-        }
+        let (kernel, load) = (read("/proc/sys/kernel/osrelease"), read("/proc/loadavg"));
+        [kernel.trim(), model, load.trim()].map(str::to_owned)
+    }
+
+    /// Keeps a table until [`take_tables`](Self::take_tables).
+    pub(crate) fn keep(&self, name: &str, table: String, ran: &Ran) {
+        let table = (name.to_owned(), table, ran.clone());
+        self.tables.borrow_mut().push(table);
+    }
+
+    pub(crate) fn take_tables(&self) -> Vec<NamedTable> {
+        self.tables.take()
     }
 
     pub(crate) fn wait(&self, time: Duration) -> anyhow::Result<()> {

@@ -2,7 +2,6 @@
 
 use onbeat_model::Span;
 use serde::Serialize;
-use serde_json::json;
 
 use super::paper::Program;
 use super::progress::{misses, progress};
@@ -11,31 +10,12 @@ use super::{Outcome, Scheduler};
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::results::Table;
-use crate::spread::Spread;
+use crate::statistics::Spread;
 
 const NAME: &str = "mdn-cheaters";
 
-#[derive(Debug, Default, clap::Args)]
-pub(crate) struct Args {
-    /// Runs of each, with other films [default: 10, or 1 with --guest]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100))]
-    runs: Option<u64>,
-    /// Run what Fig. 7 shows, and a flood, on a kernel in a virtual machine instead
-    #[arg(long)]
-    guest: bool,
-}
-
-impl Args {
-    fn runs(&self) -> u64 {
-        self.runs.unwrap_or(if self.guest { 1 } else { 10 })
-    }
-
-    /// Each film without a notification, and with them.
-    fn runs_of(&self, case: Case, scheduler: Scheduler) -> Vec<Run> {
-        let ways = |seed| [false, true].map(|lies| case.run(scheduler, seed, lies));
-        (1..=self.runs()).flat_map(ways).collect()
-    }
-}
+/// Runs of each, with other films; on a kernel one.
+const RUNS: u64 = 10;
 
 const SCHEDULERS: [Scheduler; 7] = [
     Scheduler::Linux24,
@@ -48,7 +28,12 @@ const SCHEDULERS: [Scheduler; 7] = [
 ];
 
 /// The runs in a guest: by whom it is scheduled, and who cheats.
-const GUEST_SCHEDULERS: [Scheduler; 3] = [Scheduler::Linux24, Scheduler::Best, Scheduler::Berate];
+const GUEST_SCHEDULERS: [Scheduler; 4] = [
+    Scheduler::Linux24,
+    Scheduler::Best,
+    Scheduler::Berate,
+    Scheduler::Onbeat,
+];
 const GUEST_CASES: [Case; 3] = [Case::Fig7a, Case::Fig7b, Case::Flood];
 
 /// How long a run lasts, and from when on cheaters are judged, when what they had earned before is
@@ -118,6 +103,12 @@ impl Case {
         }
     }
 
+    /// Each film without a notification, and with them.
+    fn runs(self, scheduler: Scheduler, runs: u64) -> Vec<Run> {
+        let ways = |seed| [false, true].map(|lies| self.run(scheduler, seed, lies));
+        (1..=runs).flat_map(ways).collect()
+    }
+
     fn run(self, scheduler: Scheduler, seed: u64, lies: bool) -> Run {
         let (cheaters, bound) = self.programs();
         let cheaters = (0..cheaters as u64).map(|place| self.cheater(seed, place, lies));
@@ -144,51 +135,51 @@ struct Gain {
     lying: Spread,
 }
 
-pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
-    let (cases, schedulers) = match args.guest {
-        true => (GUEST_CASES.as_slice(), GUEST_SCHEDULERS.as_slice()),
-        false => (Case::ALL.as_slice(), SCHEDULERS.as_slice()),
-    };
-    let all = || {
-        let each = |&case: &Case| schedulers.iter().map(move |&scheduler| (case, scheduler));
-        cases.iter().flat_map(each)
-    };
-    let bed = match args.guest {
-        true => {
-            let runs = all().flat_map(|(case, scheduler)| args.runs_of(case, scheduler));
-            Bed::booted(machine, &runs.collect::<Vec<Run>>(), SECONDS)?
-        }
-        false => Bed::simulated(SECONDS),
-    };
-    let name = format!("{NAME}{}", bed.suffix());
+pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
+    let cases = cases(&Case::ALL, &SCHEDULERS);
+    let told = format!("{RUNS} runs of {SECONDS} s for each figure");
+    publish(machine, NAME, &Bed::simulated(SECONDS), &cases, RUNS, &told)
+}
+
+/// What Fig. 7 shows, and a flood, of one film.
+pub(crate) fn run_on_a_kernel(machine: &Machine) -> anyhow::Result<()> {
+    let cases = cases(&GUEST_CASES, &GUEST_SCHEDULERS);
+    let runs = cases
+        .iter()
+        .flat_map(|(case, scheduler)| case.runs(*scheduler, 1));
+    let bed = Bed::booted(machine, &runs.collect::<Vec<Run>>(), SECONDS)?;
+    publish(machine, "mdn-cheaters-guest", &bed, &cases, 1, "")
+}
+
+fn cases(cases: &[Case], schedulers: &[Scheduler]) -> Vec<(Case, Scheduler)> {
+    let each = |&case| schedulers.iter().map(move |&scheduler| (case, scheduler));
+    cases.iter().flat_map(each).collect()
+}
+
+fn publish(
+    machine: &Machine,
+    name: &str,
+    bed: &Bed,
+    cases: &[(Case, Scheduler)],
+    runs: u64,
+    told: &str,
+) -> anyhow::Result<()> {
     let mut gains = Vec::new();
-    for (case, scheduler) in all() {
+    for &(case, scheduler) in cases {
         machine.go_on()?;
-        let outcomes = bed.outcomes(&args.runs_of(case, scheduler))?;
+        let outcomes = bed.outcomes(&case.runs(scheduler, runs))?;
         let figure = FIGURES.iter().find(|(_, figure)| *figure == case);
         if let (Some((letter, _)), Scheduler::Linux24, Some(lying)) =
             (figure, scheduler, outcomes.get(1))
         {
-            draw(machine, &name, *letter, case, lying)?;
+            draw(machine, name, *letter, case, lying)?;
         }
         gains.push(gain(case, scheduler, &outcomes));
     }
-    let ran = bed.ran(&format!(
-        "{} runs of {SECONDS} s for each figure",
-        args.runs()
-    ));
-    machine.publish(&ran, &name, &table(&gains), &gains, paper())
+    machine.publish(&bed.ran(machine, told), name, &table(&gains), &gains)
 }
 
 const FIGURES: [(char, Case); 2] = [('a', Case::Fig7a), ('b', Case::Fig7b)];
-
-fn paper() -> serde_json::Value {
-    json!({
-        "source": "Banachowski, Wu and Brandt, Fig. 7",
-        "a": "no gain",
-        "b": "soon as fast as the other CPU-bound programs",
-    })
-}
 
 /// Of runs without a notification and with them by turns.
 fn gain(case: Case, scheduler: Scheduler, outcomes: &[Vec<Outcome>]) -> Gain {

@@ -1,55 +1,32 @@
 //! Missed deadlines and CPU time with and without MDN: both tables of the paper, and the same for
 //! the other schedulers.
 
-use clap::ValueEnum;
 use serde::Serialize;
-use serde_json::json;
 
-use super::paper::{Line, MIXES, Mix, TABLES};
+use super::paper::{Line, MIXES, Mix, Program, TABLES};
 use super::run::{Bed, Run};
 use super::{Outcome, Scheduler};
 use crate::machine::Machine;
 use crate::results::{Table, or_dash};
-use crate::spread::Spread;
+use crate::statistics::Spread;
 
 const NAME: &str = "mdn-deadlines";
 
-#[derive(Debug, Default, clap::Args)]
-pub(crate) struct Args {
-    /// Runs of each, with other films [default: 50, or 1 with --guest]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
-    runs: Option<u64>,
-    /// Only under these schedulers
-    #[arg(long, value_enum, value_name = "SCHEDULER", value_delimiter = ',')]
-    only: Vec<Scheduler>,
-    /// For how long a run lasts, in virtual time
-    #[arg(long, value_name = "SECONDS", default_value_t = 100,
-          value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    seconds: u64,
-    /// Run each for SECONDS on a kernel in a virtual machine instead
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1000))]
-    guest: Option<u64>,
-}
+/// Runs of each, with other films, and how long each lasts.
+const RUNS: u64 = 50;
+const SECONDS: u64 = 100;
+/// On a kernel: the name, films, and seconds of each.
+const ON_A_KERNEL: [(Scheduler, &str, u64, u64); 4] = [
+    (Scheduler::Linux24, "linux24", 1, 20),
+    (Scheduler::Best, "best", 1, 20),
+    (Scheduler::Berate, "berate", 1, 20),
+    (Scheduler::Onbeat, "onbeat", 10, 5),
+];
 
-impl Args {
-    fn runs(&self) -> u64 {
-        self.runs
-            .unwrap_or(if self.guest.is_some() { 1 } else { 50 })
-    }
-
-    fn schedulers(&self) -> Vec<Scheduler> {
-        let variants = Scheduler::VARIANTS.into_iter();
-        let variants = variants.filter(|_| self.guest.is_none());
-        let all = Scheduler::ALL.into_iter().chain(variants);
-        all.filter(|scheduler| self.only.is_empty() || self.only.contains(scheduler))
-            .collect()
-    }
-
-    /// Each film without notifications, and with them.
-    fn runs_of(&self, scheduler: Scheduler, mix: Mix) -> Vec<Run> {
-        let ways = |seed| [false, true].map(|mdn| Run::of_mix(scheduler, mix, seed, mdn));
-        (1..=self.runs()).flat_map(ways).collect()
-    }
+/// Each film without notifications, and with them.
+fn runs_of(runs: u64, scheduler: Scheduler, mix: Mix) -> Vec<Run> {
+    let ways = |seed| [false, true].map(|mdn| Run::of_mix(scheduler, mix, seed, mdn));
+    (1..=runs).flat_map(ways).collect()
 }
 
 /// One program of a mix under one scheduler, in percent, over all runs.
@@ -70,75 +47,47 @@ struct Result {
     figures: Figures,
 }
 
-pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
-    let cases: Vec<(Scheduler, Mix)> = args
-        .schedulers()
-        .into_iter()
-        .flat_map(|scheduler| MIXES.map(|mix| (scheduler, mix)))
-        .collect();
-    let bed = match args.guest {
-        Some(seconds) => {
-            let runs = cases.iter().flat_map(|&(of, mix)| args.runs_of(of, mix));
-            Bed::booted(machine, &runs.collect::<Vec<Run>>(), seconds)?
-        }
-        None => Bed::simulated(args.seconds),
-    };
+/// Both tables of the paper, and all schedulers, on the simulated machine.
+pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
+    let bed = Bed::simulated(SECONDS);
     let mut results = Vec::new();
-    for (scheduler, mix) in cases {
-        machine.go_on()?;
-        let outcomes = bed.outcomes(&args.runs_of(scheduler, mix))?;
-        for (place, program) in mix.programs.iter().enumerate() {
-            results.push(Result {
-                scheduler,
-                mix: mix.name,
-                program: program.name(),
-                figures: figures(&outcomes, place, bed.seconds as usize),
-            });
+    for scheduler in Scheduler::ALL.into_iter().chain(Scheduler::VARIANTS) {
+        for mix in MIXES {
+            machine.go_on()?;
+            results.extend(results_of(&bed, RUNS, scheduler, mix)?);
         }
     }
-    let ran = bed.ran(&format!(
-        "{} runs of {} s for each figure",
-        args.runs(),
-        args.seconds
-    ));
-    let paper = json!({
-        "source": "Banachowski, Wu and Brandt, the tables of sections 4.1 and 4.3",
-        "percent": TABLES.iter().flat_map(|(scheduler, mix, lines)| {
-            mix.programs.iter().zip(*lines).map(move |(program, line)| json!({
-                "scheduler": scheduler,
-                "mix": mix.name,
-                "program": program.name(),
-                "missed": line.missed.map(|missed| missed.0),
-                "missed_mdn": line.missed.map(|missed| missed.1),
-                "cpu": line.cpu.0,
-                "cpu_mdn": line.cpu.1,
-            }))
-        }).collect::<Vec<_>>(),
-    });
-    let publish = |name: String, table: Table, results: &[Result]| {
-        machine.publish(&ran, &name, &table, &results, paper.clone())
-    };
-    publish(
-        format!("{NAME}{}", bed.suffix()),
-        the_papers(&results),
-        &results,
-    )?;
-    if args.guest.is_none() {
-        return publish("mdn-schedulers".to_owned(), all(&results), &results);
-    }
-    // A table each, so that one may be taken again without the others.
-    for results in results.chunk_by(|a, b| a.scheduler == b.scheduler) {
-        let scheduler = results
-            .iter()
-            .find_map(|of| of.scheduler.to_possible_value());
-        let scheduler = scheduler.map_or_else(String::new, |value| value.get_name().to_owned());
-        publish(
-            format!("mdn-schedulers-guest-{scheduler}"),
-            all(results),
-            results,
-        )?;
+    let told = format!("{RUNS} runs of {SECONDS} s for each figure");
+    let ran = bed.ran(machine, &told);
+    machine.publish(&ran, NAME, &the_papers(&results), &results)?;
+    machine.publish(&ran, "mdn-schedulers", &all(&results), &results)
+}
+
+/// On a kernel in a virtual machine; a table for each scheduler.
+pub(crate) fn run_on_a_kernel(machine: &Machine) -> anyhow::Result<()> {
+    for (scheduler, name, films, seconds) in ON_A_KERNEL {
+        let runs = MIXES.map(|mix| runs_of(films, scheduler, mix)).concat();
+        let bed = Bed::booted(machine, &runs, seconds)?;
+        let mut results = Vec::new();
+        for mix in MIXES {
+            results.extend(results_of(&bed, films, scheduler, mix)?);
+        }
+        let name = format!("mdn-schedulers-guest-{name}");
+        machine.publish(&bed.ran(machine, ""), &name, &all(&results), &results)?;
     }
     Ok(())
+}
+
+fn results_of(bed: &Bed, runs: u64, scheduler: Scheduler, mix: Mix) -> anyhow::Result<Vec<Result>> {
+    let outcomes = bed.outcomes(&runs_of(runs, scheduler, mix))?;
+    let programs = mix.programs.iter().enumerate();
+    let result = |(place, program): (usize, &Program)| Result {
+        scheduler,
+        mix: mix.name,
+        program: program.name(),
+        figures: figures(&outcomes, place, bed.seconds as usize),
+    };
+    Ok(programs.map(result).collect())
 }
 
 /// Of a program in runs without MDN and with it by turns.

@@ -1,22 +1,18 @@
 //! Section 4 of the paper on missed deadline notification: its programs under its three schedulers,
 //! and under what a kernel has today, on the simulated machine.
 
-mod cheaters;
-mod deadlines;
+pub(crate) mod cheaters;
+pub(crate) mod deadlines;
 mod paper;
-mod progress;
+pub(crate) mod progress;
 mod run;
 mod simulated;
 
 use onbeat_model::{Instant, Span};
 use serde::Serialize;
 
-pub(crate) use cheaters::{Args as CheatersArgs, run as run_cheaters};
-pub(crate) use deadlines::{Args as DeadlinesArgs, run as run_deadlines};
-pub(crate) use progress::{Args as ProgressArgs, run as run_progress};
-
 /// A scheduler, with or without onbeat's main loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Scheduler {
     /// Linux 2.2 to 2.4
@@ -91,19 +87,14 @@ impl Scheduler {
         }
     }
 
-    /// Its name in `guest.sh`.
+    /// Its name in `guest.sh`, if it runs there.
     const fn word(self) -> &'static str {
         match self {
             Self::Linux24 => "linux24",
             Self::Best => "best",
-            Self::BestMeasuring => "best-measuring",
             Self::Berate => "berate",
-            // A guest's clock ticks at 250 Hz.
-            Self::Linux24Hz100 | Self::BerateHz100 => "none",
-            Self::Eevdf => "eevdf",
-            Self::EevdfShort => "eevdf-short",
             Self::Onbeat => "onbeat",
-            Self::OnbeatHard => "onbeat-hard",
+            _ => "none",
         }
     }
 

@@ -4,7 +4,6 @@
 use onbeat_model::{Instant, Span};
 use onbeat_policies::Best;
 use serde::Serialize;
-use serde_json::json;
 
 use super::paper::{HALF, MORE_THAN_HALF, Mix, OVERLOAD, THIRDS};
 use super::run::{Bed, Known, Run};
@@ -15,19 +14,8 @@ use crate::results::{Table, yes_no};
 
 const NAME: &str = "mdn-progress";
 
-#[derive(Debug, Default, clap::Args)]
-pub(crate) struct Args {
-    /// For how long a run lasts, in virtual time
-    #[arg(long, value_name = "SECONDS", default_value_t = SECONDS,
-          value_parser = clap::value_parser!(u64).range(1..=1000))]
-    seconds: u64,
-    /// Which films
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    seed: u64,
-    /// Run it on a kernel in a virtual machine instead
-    #[arg(long)]
-    guest: bool,
-}
+/// Which film.
+const SEED: u64 = 1;
 
 const FIGURES: [(u32, Scheduler, Mix); 5] = [
     (5, Scheduler::Linux24, HALF),
@@ -73,94 +61,48 @@ struct Knowledge {
     off_ms: f64,
 }
 
-pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
-    let run = |scheduler, mix, mdn| Run::of_mix(scheduler, mix, args.seed, mdn);
-    let figures = FIGURES.into_iter();
-    let cases: Vec<(u32, Scheduler, Mix, char, bool)> = figures
-        .flat_map(|(figure, scheduler, mix)| {
-            WAYS.map(|(letter, mdn)| (figure, scheduler, mix, letter, mdn))
-        })
-        .collect();
-    let runs: Vec<Run> = cases
-        .iter()
-        .map(|&(_, scheduler, mix, _, mdn)| run(scheduler, mix, mdn))
-        .collect();
-    let bed = match args.guest {
-        true => Bed::booted(machine, &runs, args.seconds)?,
-        false => Bed::simulated(args.seconds),
-    };
-    let suffix = bed.suffix();
+pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
+    let bed = Bed::simulated(SECONDS);
     let mut steadiness = Vec::new();
-    for ((figure, scheduler, mix, letter, mdn), outcomes) in
-        cases.into_iter().zip(bed.outcomes(&runs)?)
-    {
-        // The paper's figures have the paper's rules.
-        if scheduler != Scheduler::BestMeasuring {
-            let with = if mdn { "with" } else { "without" };
-            draw(
-                machine,
-                &format!("{NAME}{suffix}-fig{figure}{letter}"),
-                format!("Fig. {figure} ({letter}): {}, {with} MDN", scheduler.name()),
-                mix,
-                &outcomes,
-                args.seconds,
-            )?;
+    for (figure, scheduler, mix) in FIGURES {
+        for (letter, mdn) in WAYS {
+            let run = Run::of_mix(scheduler, mix, SEED, mdn);
+            let outcomes = bed.outcomes(&[run])?.remove(0);
+            // The paper's figures have the paper's rules.
+            if scheduler != Scheduler::BestMeasuring {
+                let with = if mdn { "with" } else { "without" };
+                let title = format!("Fig. {figure} ({letter}): {}, {with} MDN", scheduler.name());
+                let name = format!("{NAME}-fig{figure}{letter}");
+                draw(machine, &name, title, mix, &outcomes)?;
+            }
+            steadiness.extend(steady((figure, scheduler, mix), mdn, &outcomes));
         }
-        let seconds = args.seconds as usize;
-        steadiness.extend(steady((figure, scheduler, mix), mdn, &outcomes, seconds));
     }
     let mut known = Vec::new();
     for scheduler in [Scheduler::Best, Scheduler::BestMeasuring] {
         for (letter, mdn) in WAYS {
-            let seen = bed.known(&run(scheduler, OVERLOAD, mdn), FASTER)?;
+            let run = |seed| Run::of_mix(scheduler, OVERLOAD, seed, mdn);
             if scheduler == Scheduler::Best {
-                let name = format!("{NAME}{suffix}-fig9{letter}");
-                draw_periods(machine, &name, letter, &seen, args.seconds)?;
-            }
-            if args.guest {
-                known.push(knowledge((scheduler, mdn), FASTER, &[seen]));
-                continue;
+                draw_periods(machine, letter, &bed.known(&run(SEED), FASTER))?;
             }
             for place in [0, 1] {
-                let runs = (1..=RUNS).map(|seed| Run::of_mix(scheduler, OVERLOAD, seed, mdn));
-                let seen = runs.map(|run| bed.known(&run, place));
-                let seen = seen.collect::<anyhow::Result<Vec<_>>>()?;
+                let seen: Vec<_> = (1..=RUNS)
+                    .map(|seed| bed.known(&run(seed), place))
+                    .collect();
                 known.push(knowledge((scheduler, mdn), place, &seen));
             }
         }
     }
-    let ran = bed.ran(&format!(
-        "one run of {} s for each figure, film {}",
-        args.seconds, args.seed
-    ));
-    let paper = json!({
-        "source": "Banachowski, Wu and Brandt, Fig. 5, 6, 8, 9 and 10",
-        "fig5_missed_percent": [8, "a few"],
-        "fig6_missed": ["more than 2%", "at most 2 deadlines"],
-        "fig8": "without MDN progress is unstable, with it steady; both miss about as many deadlines",
-        "fig9": "without MDN there are long intervals in which BEST loses track of the period",
-    });
-    machine.publish(
-        &ran,
-        &format!("{NAME}{suffix}"),
-        &table(&steadiness),
-        &steadiness,
-        paper.clone(),
-    )?;
-    machine.publish(
-        &ran,
-        &format!("mdn-period{suffix}"),
-        &period_table(&known),
-        &known,
-        paper,
-    )
+    let told = format!("one run of {SECONDS} s for each figure, film {SEED}");
+    let ran = bed.ran(machine, &told);
+    machine.publish(&ran, NAME, &table(&steadiness), &steadiness)?;
+    machine.publish(&ran, "mdn-period", &period_table(&known), &known)
 }
 
 fn steady(
     (figure, scheduler, mix): (u32, Scheduler, Mix),
     mdn: bool,
     outcomes: &[Outcome],
-    seconds: usize,
 ) -> impl Iterator<Item = Steadiness> {
     let programs = mix.programs.iter().zip(outcomes);
     let with_deadlines = programs.filter(|(program, _)| program.is_srt());
@@ -170,12 +112,13 @@ fn steady(
         mdn,
         program: program.name(),
         missed_percent: outcome.missed_percent(),
-        cpu_percent: outcome.cpu_percent(0, seconds),
-        worst_second_percent: worst_second(outcome, seconds),
+        cpu_percent: outcome.cpu_percent(0, SECONDS as usize),
+        worst_second_percent: worst_second(outcome),
     })
 }
 
-fn worst_second(outcome: &Outcome, seconds: usize) -> f64 {
+fn worst_second(outcome: &Outcome) -> f64 {
+    let seconds = SECONDS as usize;
     let mean = outcome.cpu_percent(0, seconds);
     // Not the first, in which the scheduler knows nothing yet.
     let each = (1..seconds).map(|second| outcome.cpu_percent(second, second + 1));
@@ -188,7 +131,6 @@ fn draw(
     title: String,
     mix: Mix,
     outcomes: &[Outcome],
-    seconds: u64,
 ) -> anyhow::Result<()> {
     let lines =
         mix.programs.iter().zip(outcomes).map(|(program, outcome)| {
@@ -206,7 +148,7 @@ fn draw(
         .filter_map(|outcome| progress(outcome).last().map(|last| last.1));
     let figure_of = Figure {
         title,
-        x: Axis::linear("time, s", 0.0..seconds as f64),
+        x: Axis::linear("time, s", 0.0..SECONDS as f64),
         y: Axis::linear(
             "progress: CPU time, s",
             -1.0..had.fold(1.0, f64::max) * 1.05,
@@ -238,13 +180,7 @@ pub(super) fn misses(outcome: &Outcome) -> Vec<(f64, f64)> {
     .collect()
 }
 
-fn draw_periods(
-    machine: &Machine,
-    name: &str,
-    letter: char,
-    seen: &[(Instant, Known)],
-    seconds: u64,
-) -> anyhow::Result<()> {
+fn draw_periods(machine: &Machine, letter: char, seen: &[(Instant, Known)]) -> anyhow::Result<()> {
     let with = if letter == 'a' { "without" } else { "with" };
     let measured = seen.iter().map(|(at, known)| {
         let period = Span::from_ns(known.period_ns).as_ms_f64();
@@ -253,19 +189,19 @@ fn draw_periods(
     let truth = OVERLOAD.programs[FASTER].period().as_ms_f64();
     let figure = Figure {
         title: format!("Fig. 9 ({letter}): the period that BEST measures, {with} MDN"),
-        x: Axis::linear("time, s", 0.0..seconds as f64),
+        x: Axis::linear("time, s", 0.0..SECONDS as f64),
         y: Axis::linear("period, ms", 0.0..200.0),
         lines: vec![
             Line::new("measured", Look::Steps, measured.collect()),
             Line::new(
                 "true",
                 Look::Straight,
-                vec![(0.0, truth), (seconds as f64, truth)],
+                vec![(0.0, truth), (SECONDS as f64, truth)],
             ),
         ],
         names: Corner::UpperRight,
     };
-    figure.draw(machine.out(), name)
+    figure.draw(machine.out(), &format!("{NAME}-fig9{letter}"))
 }
 
 fn knowledge(

@@ -8,7 +8,6 @@ use onbeat_model::{Instant, Span};
 use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};
 use onbeat_sim::{Work, Workload};
 use rayon::prelude::*;
-use serde::Deserialize;
 
 use super::paper::{Mix, Program};
 use super::{Outcome, SAMPLE, Scheduler, simulated};
@@ -195,19 +194,11 @@ impl Bed {
         })
     }
 
-    /// What the figures' names end with.
-    pub(super) const fn suffix(&self) -> &'static str {
-        match self.guest {
-            Some(_) => "-guest",
-            None => "",
-        }
-    }
-
     /// Where the figures come from; `simulated` says more of runs on the simulated machine.
-    pub(super) fn ran(&self, simulated: &str) -> Ran {
+    pub(super) fn ran(&self, machine: &Machine, simulated: &str) -> Ran {
         match &self.guest {
-            Some(guest) => guest.ran(),
-            None => Ran::Computed(format!("the simulated machine, {simulated}")),
+            Some(guest) => guest.ran(machine),
+            None => Ran::computed(machine, format!("simulated, {simulated}")),
         }
     }
 
@@ -224,18 +215,10 @@ impl Bed {
     }
 
     /// What BEST knows of a program in the course of a run.
-    pub(super) fn known(&self, run: &Run, place: usize) -> anyhow::Result<Vec<(Instant, Known)>> {
-        let Some(guest) = &self.guest else {
-            let known = simulated::known(run, Span::from_secs(self.seconds), place);
-            let times = (1..).map(|sample| Instant::ZERO + SAMPLE * sample);
-            return Ok(times.zip(known).collect());
-        };
-        let path = guest.folder.join(&run.name).join("told.jsonl");
-        let text = fs::read_to_string(&path).with_context(|| format!("no {}", path.display()))?;
-        let turns = text.lines().map(|line| {
-            serde_json::from_str(line).with_context(|| format!("{}: {line}", path.display()))
-        });
-        Ok(known(&turns.collect::<anyhow::Result<Vec<Turn>>>()?, place))
+    pub(super) fn known(&self, run: &Run, place: usize) -> Vec<(Instant, Known)> {
+        let known = simulated::known(run, Span::from_secs(self.seconds), place);
+        let times = (1..).map(|sample| Instant::ZERO + SAMPLE * sample);
+        times.zip(known).collect()
     }
 }
 
@@ -247,39 +230,11 @@ struct Job {
     used: Span,
 }
 
-#[derive(Deserialize)]
-struct Turn {
-    at_ns: u64,
-    tasks: Vec<Thread>,
-}
-
-#[derive(Deserialize)]
-struct Thread {
-    tid: u32,
-    comm: String,
-    knows: Known,
-}
-
 /// BEST's knowledge of a program; other schedulers know nothing of the kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) period_ns: u64,
     pub(super) confidence: u64,
-}
-
-/// Periodic programs come first, and are started in their order, so their numbers are in that
-/// order, too.
-fn known(turns: &[Turn], place: usize) -> Vec<(Instant, Known)> {
-    let began_ns = turns.first().map_or(0, |turn| turn.at_ns);
-    let known = turns.iter().filter_map(|turn| {
-        let programs = turn.tasks.iter().filter(|thread| thread.comm == "srtgen");
-        let mut programs: Vec<&Thread> = programs.collect();
-        programs.sort_unstable_by_key(|thread| thread.tid);
-        let known = programs.get(place)?.knows;
-        Some((Instant::from_ns(turn.at_ns - began_ns), known))
-    });
-    known.collect()
 }
 
 /// The first release of all: where the run's time begins.
@@ -379,31 +334,6 @@ mod tests {
         );
         note(&mut cpu, ms(100), ms(100), Span::ZERO);
         assert_eq!(cpu.len(), 3);
-    }
-
-    #[test]
-    fn what_best_knows_is_that_of_the_program_that_was_started_in_its_place() {
-        let line = |at, tid, period_ns: u64| {
-            let thread = |tid, comm, period_ns: u64| serde_json::json!({ "tid": tid, "comm": comm, "knows": { "period_ns": period_ns } });
-            let tasks = [
-                thread(9, "sh", 7),
-                thread(tid + 1, "srtgen", 8),
-                thread(tid, "srtgen", period_ns),
-            ];
-            serde_json::from_value(serde_json::json!({ "at_ns": at, "tasks": tasks })).unwrap()
-        };
-        let turns = [line(100, 20, 40), line(300, 20, 41)];
-        let seen = known(&turns, 0);
-        let expected = |at_ns, period_ns| {
-            let known = Known {
-                period_ns,
-                confidence: 0,
-            };
-            (Instant::from_ns(at_ns), known)
-        };
-        assert_eq!(seen, [expected(0, 40), expected(200, 41)]);
-        assert_eq!(known(&turns, 1), [expected(0, 8), expected(200, 8)]);
-        assert_eq!(known(&turns, 2), []);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Runs on one simulated CPU, under each scheduler.
 
-use onbeat_control::{Controller, Next, Settings, drive};
-use onbeat_model::{Follow, Instant, Sensor, Span, TaskId};
+use onbeat_control::Settings;
+use onbeat_model::{Instant, Span, TaskId};
 use onbeat_policies::{Berate, Best, Linux24, Rules, Structures, best};
-use onbeat_sim::loop_adapter::{FIRST_TID, SensedEvents, SimulatedActuator, seams};
+use onbeat_sim::loop_adapter::{FIRST_TID, SensedEvents, SimulatedActuator};
 use onbeat_sim::observe::{Completion, Stretch};
 use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
 use onbeat_sim::policy::ruled::Ruled;
@@ -11,7 +11,7 @@ use onbeat_sim::{Machine, Observer, Policy};
 
 use super::run::{Known, Run};
 use super::{Outcome, SAMPLE, Scheduler};
-use crate::simulated::{one_cpu, tasks};
+use crate::simulated::{one_cpu, tasks, under_onbeat};
 
 pub(super) fn run(run: &Run, duration: Span) -> Vec<Outcome> {
     let count = run.programs.len();
@@ -102,17 +102,17 @@ fn with_onbeat(
 ) -> Vec<Outcome> {
     let workloads = run.programs.iter().map(|program| &program.workload);
     let kept = workloads.take_while(|workload| !workload.is_cpu_bound());
-    let tasks = tasks(run.programs.len());
-    let observer = (SensedEvents::new(tasks.clone()), outcomes(run, ends));
-    let (mut sensor, actuator) = seams(machine(run, linux, observer), 1, None, ends);
-    for task in tasks.iter().take(kept.count()) {
-        let Ok(()) = sensor.track(task.id.tid, Follow::Threads);
-    }
-    let mut controller = Controller::new(Settings::default(), how(actuator));
-    let Ok(()) = drive(&mut sensor, &mut controller, |_, _| Next::Continue);
-    drop(controller);
-    let machine = sensor.into_machine();
-    machine.map_or_else(Vec::new, |machine| machine.finish().1.1.0)
+    let heard = SensedEvents::new(tasks(run.programs.len()));
+    let machine = machine(run, linux, (heard, outcomes(run, ends)));
+    let outcomes = under_onbeat(
+        machine,
+        kept.count(),
+        ends,
+        Settings::default(),
+        how,
+        |_, _| {},
+    );
+    outcomes.0
 }
 
 type Acting = SimulatedActuator<Outcomes>;

@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
 use crate::results::{Table, or_dash};
-use crate::spread::MeanDeviation;
+use crate::statistics::Spread;
 use crate::vm::{Ended, Guest};
 use paper::{PAPER, Paper};
 use playing::Playing;
@@ -30,44 +30,38 @@ const PLAYER: &str = concat!(
     "/../../libonbeat/examples/player"
 );
 
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// How often the film is played in each way; the paper: 100
-    #[arg(long, value_name = "N", default_value_t = 2,
-          value_parser = clap::value_parser!(u32).range(1..=100))]
-    runs: u32,
-    /// The rt-apps' begin that is left out of their slack, in the guest's time
-    #[arg(long, value_name = "RUN_SECONDS", default_value_t = 1.0)]
-    leave_out: f64,
-}
+/// How often the film is played in each way; the paper: 100.
+const RUNS: u32 = 20;
+/// The rt-apps' begin that is left out of their slack.
+const LEAVE_OUT_S: f64 = 1.0;
 
 #[derive(Debug, Serialize)]
 struct PlayingWay {
     policy: &'static str,
     rule: &'static str,
-    delay_ms: MeanDeviation,
-    dropped: MeanDeviation,
-    rmse: MeanDeviation,
+    delay_ms: Spread,
+    dropped: Spread,
+    rmse: Spread,
     playings: Vec<Playing>,
 }
 
-pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     let film = film::film(machine)?;
     let player = build_player(machine)?;
     let mut in_guest = film.as_os_str().to_owned();
     in_guest.push(":film.mkv");
     let guest = Guest::new(NAME)
-        .set("RUNS", args.runs)
+        .set("RUNS", RUNS)
         .set("SECONDS_OF_FILM", film::SECONDS)
         .need(player)
         .need(in_guest)
         .boot(machine)?;
-    let ways = ways(machine, &guest, args, &film)?;
+    let ways = ways(machine, &guest, &film)?;
     draw(machine, &ways)?;
-    let ran = guest.ran();
+    let ran = guest.ran(machine);
     let in_full = json!({ "playings": "in player-deadlines.json" });
-    machine.publish(&ran, SLACK, &slack_table(&ways), &in_full, json!({}))?;
-    machine.publish(&ran, NAME, &table(&ways), &ways, paper::as_json())
+    machine.publish(&ran, SLACK, &slack_table(&ways), &in_full)?;
+    machine.publish(&ran, NAME, &table(&ways), &ways)
 }
 
 fn build_player(machine: &Machine) -> anyhow::Result<PathBuf> {
@@ -85,18 +79,13 @@ fn build_player(machine: &Machine) -> anyhow::Result<PathBuf> {
     Ok(Path::new(PLAYER).join("build/player/player"))
 }
 
-fn ways(
-    machine: &Machine,
-    guest: &Ended,
-    args: &Args,
-    film: &Path,
-) -> anyhow::Result<Vec<PlayingWay>> {
+fn ways(machine: &Machine, guest: &Ended, film: &Path) -> anyhow::Result<Vec<PlayingWay>> {
     let mut ways = Vec::new();
     for Paper { policy, rule, .. } in PAPER {
-        let playings = (1..=args.runs)
+        let playings = (1..=RUNS)
             .map(|run| {
                 let folder = guest.folder.join(format!("{run}-{policy}-{rule}"));
-                Playing::read(&folder, args.leave_out)
+                Playing::read(&folder, LEAVE_OUT_S)
             })
             .collect::<anyhow::Result<Vec<_>>>()?;
         ways.push(PlayingWay::of(policy, rule, playings));
@@ -111,21 +100,28 @@ fn ways(
         playing.rmse = error;
     }
     for way in &mut ways {
-        way.rmse = MeanDeviation::of(way.playings.iter().map(|playing| playing.rmse));
+        way.rmse = way.spread(|playing| playing.rmse);
     }
     Ok(ways)
 }
 
 impl PlayingWay {
     fn of(policy: &'static str, rule: &'static str, playings: Vec<Playing>) -> Self {
-        Self {
+        let mut way = Self {
             policy,
             rule,
-            delay_ms: MeanDeviation::of(playings.iter().map(|playing| playing.delay_mean_ms)),
-            dropped: MeanDeviation::of(playings.iter().map(|playing| playing.dropped as f64)),
-            rmse: MeanDeviation::default(),
+            delay_ms: Spread::default(),
+            dropped: Spread::default(),
+            rmse: Spread::default(),
             playings,
-        }
+        };
+        way.delay_ms = way.spread(|playing| playing.delay_mean_ms);
+        way.dropped = way.spread(|playing| playing.dropped as f64);
+        way
+    }
+
+    fn spread(&self, of: fn(&Playing) -> f64) -> Spread {
+        Spread::of_all(&self.playings.iter().map(of).collect::<Vec<f64>>())
     }
 
     fn name(&self) -> String {
@@ -133,7 +129,7 @@ impl PlayingWay {
     }
 
     fn mean(&self, of: fn(&Playing) -> f64) -> f64 {
-        MeanDeviation::of(self.playings.iter().map(of)).mean
+        self.spread(of).mean
     }
 
     fn least(&self, of: fn(&Playing) -> f64) -> f64 {

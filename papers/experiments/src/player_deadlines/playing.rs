@@ -7,8 +7,8 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 
 use super::film::FRAMES;
-use crate::results::{mean, quantile};
 use crate::rt_app::Log;
+use crate::statistics::{mean, quantile};
 
 /// The player's statistics, in as far as they are used.
 #[derive(Debug, Deserialize)]

@@ -5,14 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
-use onbeat_infer::jobs::Separator;
-use onbeat_infer::period::{self, Tracker};
 use onbeat_model::Span;
-use onbeat_sense::recording;
 
 use super::simulation::Noise;
 use crate::demands::Kept;
-use crate::recorded::bursts_of;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/predictors/demands");
 
@@ -78,28 +74,4 @@ impl Demands {
             jobs: jobs.collect(),
         }
     }
-}
-
-/// The execution times of the jobs of the thread `comm` in a recording, as onbeat sees them.
-pub(super) fn cut(recording: &Path, comm: &str) -> anyhow::Result<Vec<Span>> {
-    let (_, bursts) = bursts_of(&recording::read(recording)?, comm)
-        .with_context(|| format!("the recording has no thread called {comm}"))?;
-    let mut analyser = period::Analyser::new(period::AnalyserConfig::default());
-    let mut rhythm = None;
-    let mut jobs = Vec::new();
-    for burst in &bursts {
-        match &mut rhythm {
-            None => {
-                analyser.hear(burst);
-                let found = analyser.analyse(burst.blocked).first().copied();
-                rhythm = found.map(|found| (Tracker::new(found), Separator::new(found)));
-            }
-            Some((tracker, separator)) => {
-                tracker.hear(burst);
-                separator.retune(tracker.rhythm());
-                jobs.extend(separator.hear(burst).map(|job| job.executed));
-            }
-        }
-    }
-    Ok(jobs)
 }

@@ -7,10 +7,7 @@ mod demands;
 pub(crate) mod simulation;
 mod tuned;
 
-use std::path::PathBuf;
-
 use serde::Serialize;
-use serde_json::json;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
@@ -19,16 +16,6 @@ use demands::Demands;
 use tuned::Tuned;
 
 const NAME: &str = "predictors";
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// Instead: print the execution times of the jobs of a thread in this recording
-    #[arg(long, value_name = "RECORDING", requires = "thread")]
-    cut: Option<PathBuf>,
-    /// That thread's name
-    #[arg(long, value_name = "NAME")]
-    thread: Option<String>,
-}
 
 #[derive(Clone, Debug, Serialize)]
 struct PredictorPoint {
@@ -45,13 +32,7 @@ struct PredictorPoint {
     changes: usize,
 }
 
-pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
-    if let (Some(recording), Some(thread)) = (&args.cut, &args.thread) {
-        for job in demands::cut(recording, thread)? {
-            println!("{}", job.as_ns() / 1000);
-        }
-        return Ok(());
-    }
+pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     let out = machine.out();
     let all_demands = Demands::all()?;
     let tuned = Tuned::all();
@@ -65,14 +46,9 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
         figure(of_one, demands).draw(out, &format!("{NAME}-{}", demands.replace(' ', "-")))?;
     }
     let points = points.concat();
-    let paper = json!({
-        "source": "LFS++, section 5.3: the percentile of the last N = 16 samples, p = (N - j) / N with j = 1, \
-                   times 1 + x with x of 0.1 to 0.2, is said to be a good compromise; no figures",
-    });
-    let ran =
-        Ran::Computed("recorded demands, in a simulated hard constant bandwidth server".to_owned());
+    let ran = Ran::computed(machine, "recorded demands in a simulated hard server");
     let rows = rows(&points);
-    machine.publish(&ran, NAME, &table(&rows), &rows, paper)
+    machine.publish(&ran, NAME, &table(&rows), &rows)
 }
 
 fn means(points: &[Vec<PredictorPoint>]) -> Vec<PredictorPoint> {

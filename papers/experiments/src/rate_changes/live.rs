@@ -8,7 +8,6 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use onbeat_model::{Instant, Span};
 use serde::Deserialize;
-use serde_json::json;
 
 use super::following::{FollowTimes, Late};
 use super::programs::{ProgramKind, ProgramRate};
@@ -18,6 +17,8 @@ use crate::machine::{Hogs, Machine, Onbeat, Program, compile};
 use crate::results::Ran;
 
 const NAME: &str = "rate-changes-live";
+/// Under onbeat; one without.
+const RUNS: u64 = 5;
 /// When the first run's program changes its rate, and by how much later each further run's does.
 const CHANGE_MS: u64 = 2000;
 const LATER_MS: u64 = 53;
@@ -45,18 +46,17 @@ const METHODS: [ProgramMethod; 3] = [
 /// The jobs of the program: the release of each, and whether it was in time.
 type Judged = Vec<(Instant, bool)>;
 
-pub(super) fn run(machine: &Machine, runs: u64) -> anyhow::Result<()> {
+pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     machine.need_root()?;
-    let facts = machine.facts();
     let folder = tempfile::tempdir().context("no temporary folder")?;
     let program = compile("workloads/rates.c", [], folder.path())?;
     let _hogs = Hogs::start(machine, HOGS_PER_CPU * Machine::cpus())?;
     let mut rows = Vec::new();
     for kind in KINDS {
-        println!("{}: {} runs of {SECONDS} s ...", kind.name(), runs + 2);
+        println!("{}: {} runs of {SECONDS} s ...", kind.name(), RUNS + 2);
         let mut of_onbeat = None;
         for method in METHODS {
-            let seeds = if method.is_onbeat() { runs } else { 1 };
+            let seeds = if method.is_onbeat() { RUNS } else { 1 };
             let done: Vec<_> = (1..=seeds)
                 .map(|seed| run_one(machine, &program, kind, method, seed))
                 .collect::<anyhow::Result<_>>()?;
@@ -72,7 +72,7 @@ pub(super) fn run(machine: &Machine, runs: u64) -> anyhow::Result<()> {
         }
     }
     let table = table(&rows, AFTER);
-    machine.publish(&Ran::Live(facts), NAME, &table, &rows, json!({}))
+    machine.publish(&Ran::live(machine), NAME, &table, &rows)
 }
 
 fn median(times: impl Iterator<Item = Span>) -> Option<Span> {

@@ -2,19 +2,18 @@
 //! late meanwhile.
 
 mod following;
-mod live;
+pub(crate) mod live;
 mod programs;
 mod run;
 
 use onbeat_model::Span;
 use rayon::prelude::*;
 use serde::Serialize;
-use serde_json::json;
 
-use crate::bandwidth::Interval;
 use crate::machine::Machine;
-use crate::results::{Ran, Table, or_dash, quantile};
+use crate::results::{Ran, Table, or_dash};
 use crate::simulated::JobEnds;
+use crate::statistics::{Interval, quantile};
 use following::{FollowTimes, Late};
 use programs::ProgramKind;
 use run::{ProgramMethod, judged, run as run_one};
@@ -23,16 +22,8 @@ const NAME: &str = "rate-changes";
 /// For how long jobs count after the reservation has followed.
 const AFTER: Span = Span::from_secs(5);
 
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// How many runs of each program, each with another moment of the change [default: 20; with
-    /// --live 5 under onbeat, and one without]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=150))]
-    runs: Option<u64>,
-    /// Run small programs on this machine, under 2 minutes in all, in place of the simulated one
-    #[arg(long)]
-    live: bool,
-}
+/// Of each program, each with another moment of the change.
+const RUNS: u64 = 20;
 
 #[derive(Debug, Serialize)]
 struct Row {
@@ -49,31 +40,23 @@ struct Row {
     jobs_after: f64,
 }
 
-pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
-    if args.live {
-        return live::run(machine, args.runs.unwrap_or(5));
-    }
-    let count = args.runs.unwrap_or(20);
+pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     for kind in ProgramKind::ALL {
         machine.go_on()?;
         eprintln!("{}", kind.name());
-        let seeds: Vec<u64> = (1..=count).collect();
+        let seeds: Vec<u64> = (1..=RUNS).collect();
         let runs: Vec<_> = seeds.par_iter().map(|&seed| of_seed(kind, seed)).collect();
         let of_method = |(place, method)| {
-            let of_runs: Vec<_> = runs
-                .iter()
-                .filter_map(|run| run.get(place).copied())
-                .collect();
-            Row::of(kind, method, &of_runs)
+            let of_runs = runs.iter().filter_map(|run| run.get(place).copied());
+            Row::of(kind, method, &of_runs.collect::<Vec<_>>())
         };
         rows.extend(ProgramMethod::ALL.into_iter().enumerate().map(of_method));
     }
-    let ran = Ran::Computed(format!(
-        "the simulated machine: one CPU, 4 hogs from 3 s on, {count} runs of 20 s for each figure"
-    ));
-    let table = table(&rows, AFTER);
-    machine.publish(&ran, NAME, &table, &rows, json!({}))
+    let told =
+        format!("simulated, one CPU, 4 hogs from 3 s on, {RUNS} runs of 20 s for each figure");
+    let ran = Ran::computed(machine, told);
+    machine.publish(&ran, NAME, &table(&rows, AFTER), &rows)
 }
 
 /// A run of the program under each method: how its reservation followed, and which jobs were late

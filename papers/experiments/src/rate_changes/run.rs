@@ -1,18 +1,16 @@
 //! One run of a program beside hogs in the simulated machine.
 
-use onbeat_control::{Controller, Next, Settings, drive};
-use onbeat_model::{Follow, Instant, Reservation, Sensor, Span};
-use onbeat_sim::loop_adapter::{FIRST_TID, SensedEvents, seams};
+use onbeat_control::Settings;
+use onbeat_model::{Instant, Reservation, Span};
+use onbeat_sim::loop_adapter::{SensedEvents, SimulatedActuator};
 use onbeat_sim::policy::linux::{Class, DeadlineClass, Fair, Linux};
 use onbeat_sim::{Machine, Observer, Workload};
 
 use super::following::{FollowTimes, is_same};
 use super::programs::{ChangingProgram, DURATION};
-use crate::simulated::{JobEnds, tasks};
+use crate::simulated::{HOGS, JobEnds, tasks};
 
 const HOGS_FROM: Span = Span::from_secs(3);
-/// How many there are. With the program beside them its fair share is a fifth of the CPU.
-const HOGS: usize = 4;
 const RHO: f64 = 0.99;
 /// By how much a reservation by hand changes before the first job at the new rate.
 const JUST_BEFORE: Span = Span::from_us(1);
@@ -76,39 +74,31 @@ fn alone(program: &ChangingProgram, [before, after]: [Class; 2]) -> (FollowTimes
 fn under_onbeat(program: &ChangingProgram, is_hard: bool) -> (FollowTimes, JobEnds) {
     let observer = (SensedEvents::new(tasks(1 + HOGS)), JobEnds::default());
     let machine = machine(program, Class::Fair(Fair::nice(0)), observer);
-    let (mut sensor, actuator) = seams(machine, 1, None, ends());
-    let actuator = if is_hard { actuator.hard() } else { actuator };
-    // The loop is pointed at the program, not at the hogs.
-    let Ok(()) = sensor.track(FIRST_TID, Follow::Threads);
-    let mut controller = Controller::new(Settings::default(), actuator);
-    let mut following = FollowTimes::default();
-    let Ok(()) = drive(&mut sensor, &mut controller, |sensor, controller| {
-        let now = sensor.now();
-        if now >= program.changed
-            && let Some(thread) = controller.threads(now).next()
-        {
-            let since = now.since(program.changed);
-            let known = thread.period.filter(|_| thread.present.is_locked);
-            if known.is_some_and(|period| is_same(period, program.periods[1])) {
-                following.known.get_or_insert(since);
+    let how = |actuator: SimulatedActuator<JobEnds>| match is_hard {
+        true => actuator.hard(),
+        false => actuator,
+    };
+    let (mut following, settings) = (FollowTimes::default(), Settings::default());
+    let jobs =
+        crate::simulated::under_onbeat(machine, 1, ends(), settings, how, |now, controller| {
+            if now >= program.changed
+                && let Some(thread) = controller.threads(now).next()
+            {
+                let (since, new) = (now.since(program.changed), program.periods[1]);
+                let known = thread.period.filter(|_| thread.present.is_locked);
+                if known.is_some_and(|period| is_same(period, new)) {
+                    following.known.get_or_insert(since);
+                }
+                let held = thread.present.reservation.map(|held| held.period());
+                following.holds(held, new, since);
             }
-            following.holds(
-                thread.present.reservation.map(|held| held.period()),
-                program.periods[1],
-                since,
-            );
-        }
-        Next::Continue
-    });
-    drop(controller);
-    let machine = sensor.into_machine().expect("the actuator is gone");
-    let (_, jobs) = machine.finish().1;
+        });
     (following, jobs)
 }
 
 fn machine<O: Observer>(program: &ChangingProgram, class: Class, observer: O) -> Machine<Linux, O> {
     let workload = Workload::listed(program.jobs.clone().into(), Some(program.periods[0]));
-    crate::simulated::machine([(class, workload)], (HOGS, HOGS_FROM), observer)
+    crate::simulated::machine([(class, workload)], HOGS_FROM, observer)
 }
 
 fn ends() -> Instant {

@@ -13,11 +13,12 @@ use onbeat_model::Span;
 use onbeat_sim::supply::least_runtime;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
-use crate::results::{Ran, Table, or_dash, percent, quantile};
+use crate::results::{Ran, Table, or_dash, percent};
+use crate::statistics::{mean, quantile};
 use crate::vm::Guest;
 use guest::{Lfs, Needed};
 use served::Task;
@@ -26,18 +27,15 @@ const NAME: &str = "server-period";
 const ANALYSIS: &str = "server-period-analysis";
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// Only the analysis, without a guest
-    #[arg(long)]
-    analysis: bool,
-    /// In the guest: measure what Fig. 1's task needs, and write it to FILE
-    #[arg(long, value_name = "FILE", hide = true)]
+pub(crate) struct GuestArgs {
+    /// Measure what Fig. 1's task needs, and write it to FILE
+    #[arg(long, value_name = "FILE")]
     needed: Option<PathBuf>,
-    /// In the guest: only as much of it as shows that analysis and kernel agree
-    #[arg(long, hide = true)]
+    /// Only as much of it as shows that analysis and kernel agree
+    #[arg(long)]
     short: bool,
-    /// In the guest: play Fig. 2's task under LFS, and write its jobs to FILE
-    #[arg(long, value_name = "FILE", hide = true)]
+    /// Play Fig. 2's task under LFS, and write its jobs to FILE
+    #[arg(long, value_name = "FILE")]
     lfs: Option<PathBuf>,
 }
 
@@ -79,20 +77,22 @@ fn curve() -> Vec<(f64, f64)> {
         .collect()
 }
 
-pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+pub(crate) fn in_guest(args: &GuestArgs) -> anyhow::Result<()> {
     if let Some(file) = &args.needed {
-        return guest::measure_needed(file, args.short);
+        guest::measure_needed(file, args.short)?;
     }
-    if let Some(file) = &args.lfs {
-        return guest::play_lfs(file);
+    match &args.lfs {
+        Some(file) => guest::play_lfs(file),
+        None => Ok(()),
     }
+}
+
+pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     let out = machine.out();
-    if args.analysis {
-        let ran = Ran::Computed("the supply bound of onbeat-decide".to_owned());
-        let rows = rows(&[], &[]);
-        fig_1(&rows).draw(out, ANALYSIS)?;
-        return machine.publish(&ran, ANALYSIS, &analysed(&rows), &rows, paper());
-    }
+    let analysed_alone = rows(&[], &[]);
+    let ran = Ran::computed(machine, "the supply bound");
+    let table_alone = analysed(&analysed_alone);
+    machine.publish(&ran, ANALYSIS, &table_alone, &analysed_alone)?;
     let ended = Guest::new(NAME).boot(machine)?;
     let at_the_tick: Vec<Needed> = read(&ended.folder.join("tick.json"))?;
     let exactly: Vec<Needed> = read(&ended.folder.join("exact.json"))?;
@@ -101,11 +101,10 @@ pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
     fig_1(&rows).draw(out, NAME)?;
     responses(&lfs).draw(out, "server-period-responses")?;
     allocated(&lfs).draw(out, "server-period-allocated")?;
-    machine.publish(&ended.ran(), NAME, &table(&rows), &rows, paper())?;
-    let lfs_table = lfs_table(&lfs);
-    let name = format!("{NAME}-lfs");
+    let ran = ended.ran(machine);
+    machine.publish(&ran, NAME, &table(&rows), &rows)?;
     // The plot shows each job's bandwidth.
-    machine.publish(&ended.ran(), &name, &lfs_table, &json!({}), paper())
+    machine.publish(&ran, &format!("{NAME}-lfs"), &lfs_table(&lfs), &json!({}))
 }
 
 fn read<T: DeserializeOwned>(file: &Path) -> anyhow::Result<T> {
@@ -157,8 +156,7 @@ fn lfs_table(lfs: &[Lfs]) -> Table {
     Table::of(lfs, |run| {
         let settled = run.settled();
         let responses: Vec<f64> = settled.iter().map(|job| job.response_ms).collect();
-        let bandwidth: f64 = settled.iter().map(|job| job.bandwidth).sum();
-        let count = settled.len().max(1) as f64;
+        let bandwidth: Vec<f64> = settled.iter().map(|job| job.bandwidth).collect();
         let in_time = responses
             .iter()
             .filter(|ms| **ms <= FIG_2.period.as_ms_f64());
@@ -167,15 +165,12 @@ fn lfs_table(lfs: &[Lfs]) -> Table {
             ("server period", format!("{} ms", run.server_period_ms)),
             (
                 "in time",
-                format!("{:.0}%", in_time.count() as f64 / count * 100.0),
+                percent(in_time.count() as f64 / settled.len().max(1) as f64, 0),
             ),
             ("response p50", ms(0.5)),
             ("p95", ms(0.95)),
             ("max", ms(1.0)),
-            (
-                "mean bandwidth",
-                format!("{:.1}%", bandwidth / count * 100.0),
-            ),
+            ("mean bandwidth", percent(mean(&bandwidth), 1)),
         ]
     })
 }
@@ -237,19 +232,4 @@ fn allocated(lfs: &[Lfs]) -> Figure {
         lines: lfs.iter().map(line).collect(),
         names: Corner::UpperRight,
     }
-}
-
-fn paper() -> Value {
-    json!({
-        "figure_1": {
-            "source": "LFS++, section 4: an analysis, with the values that the text gives",
-            "bandwidth": { "T = P and its whole parts": 0.2, "T a few ms off P/3": 0.3,
-                           "T far too small or too large": "more than 0.6" },
-        },
-        "figure_2": {
-            "source": "LFS++, section 4.1, on real hardware",
-            "responses": "short tails after 40 ms for T below or at P, far longer for T = 50 and 90 ms",
-            "bandwidth": "least with T = P",
-        },
-    })
 }

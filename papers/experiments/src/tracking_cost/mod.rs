@@ -6,56 +6,46 @@
 //! that switches or wakes.
 
 pub(crate) mod beats;
-mod crowd;
-mod service;
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use serde::Serialize;
-use serde_json::json;
 
 use crate::machine::{Machine, Onbeat, Program, ThreadFigures, cpu_ns};
-use crate::results::{Ran, Table, or_dash, percent};
-use crowd::Crowd;
-use service::{Bus, RunningService};
+use crate::results::{Ran, Table, percent};
 
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// For how long onbeat is watched
-    #[arg(long, value_name = "SECONDS", default_value_t = 20,
-          value_parser = clap::value_parser!(u64).range(5..=600))]
-    seconds: u64,
-    /// How many periodic threads, a quarter each with 20, 33.3, 40 and 100 ms, one run after
-    /// another; rounded up to a multiple of 4
-    #[arg(long, value_name = "N,N...", value_delimiter = ',', default_values_t = [200],
-          value_parser = clap::value_parser!(u32).range(4..=4000))]
-    threads: Vec<u32>,
-    /// The period of all of them instead, in microseconds
-    #[arg(long, value_name = "US", value_parser = clap::value_parser!(u64).range(1000..=1_000_000))]
-    period: Option<u64>,
-    /// The execution time of each job, in microseconds
-    #[arg(long, value_name = "US", default_value_t = 100,
-          value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    run: u64,
-    /// Measure the system service, which finds the programs by a rule, instead of `onbeat run`
-    #[arg(long)]
-    service: bool,
-}
+const NAME: &str = "tracking-cost";
+/// For how long onbeat is watched.
+const SECONDS: u64 = 10;
+/// How many threads, and their periods in us, a quarter of them with each.
+const CROWDS: [(u32, [u64; 4]); 5] = [
+    (12, [20_000; 4]),
+    (200, [20_000, 33_333, 40_000, 100_000]),
+    (600, [20_000; 4]),
+    (1000, [40_000; 4]),
+    (1000, [20_000; 4]),
+];
+/// The execution time of each job.
+const RUN_US: u64 = 5;
 
 /// The time onbeat gets to find the periods: that costs more, and happens once.
 const SETTLE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Serialize)]
 struct Figures {
-    through: &'static str,
     threads: u32,
     jobs_per_s: f64,
-    #[serde(flatten)]
-    kept: ThreadsKept,
+    with_a_reservation: usize,
+    /// The report's, from the moment on at which each was found to have a period.
+    with_a_period: usize,
+    jobs: u64,
+    missed: u64,
+    ran_out: u64,
+    changes: u64,
     own_cpu_settling: f64,
     own_cpu: f64,
     bpf_cpu: f64,
@@ -63,130 +53,61 @@ struct Figures {
     memory_mib: f64,
 }
 
-#[derive(Debug, Serialize)]
-struct ThreadsKept {
-    with_a_reservation: usize,
-    #[serde(flatten)]
-    told: Option<PeriodicFigures>,
-}
-
-/// The report's figures of that, from the moment on at which each was found to have a period.
-#[derive(Debug, Serialize)]
-struct PeriodicFigures {
-    with_a_period: usize,
-    jobs: u64,
-    missed: u64,
-    ran_out: u64,
-    changes: u64,
-}
-
-enum Keeping {
-    Run(Onbeat, Program),
-    Service(Box<RunningService>, Program, Bus),
-}
-
-impl Keeping {
-    fn start(machine: &Machine, crowd: &Crowd, service: bool) -> anyhow::Result<Self> {
-        let messages = machine.file("tracking-cost.stderr");
-        if service {
-            let bus = Bus::start(machine, &crowd.executable())?;
-            let service = Box::new(bus.service(machine)?);
-            let program = Program::start(crowd.command(Command::new("sh")), &messages)?;
-            return Ok(Self::Service(service, program, bus));
-        }
-        let onbeat = Onbeat::new(machine, "tracking-cost")?;
-        let command = crowd.command(onbeat.run(["--children"], "sh"));
-        Ok(Self::Run(onbeat, Program::start(command, &messages)?))
-    }
-
-    fn pid(&self) -> u32 {
-        match self {
-            Self::Run(_, program) => program.pid(),
-            Self::Service(service, ..) => service.pid(),
-        }
-    }
-
-    const fn name(&self) -> &'static str {
-        match self {
-            Self::Run(..) => "run",
-            Self::Service(..) => "service",
-        }
-    }
-
-    fn end(self) -> anyhow::Result<ThreadsKept> {
-        match self {
-            Self::Run(onbeat, mut program) => {
-                program.end();
-                let threads = onbeat.threads()?;
-                let reserved = threads.iter().filter(|t| t.reserved_after_ns.is_some());
-                let sum = |of: fn(&ThreadFigures) -> u64| threads.iter().map(of).sum();
-                Ok(ThreadsKept {
-                    with_a_reservation: reserved.count(),
-                    told: Some(PeriodicFigures {
-                        with_a_period: threads.len(),
-                        jobs: sum(|thread| thread.jobs),
-                        missed: sum(|thread| thread.missed),
-                        ran_out: sum(|thread| thread.exhaustions.unwrap_or_default()),
-                        changes: sum(|thread| thread.changes),
-                    }),
-                })
-            }
-            Self::Service(service, mut program, _bus) => {
-                let reserved = service.metric("onbeat_threads_reserved")?;
-                program.end();
-                Ok(ThreadsKept {
-                    with_a_reservation: reserved as usize,
-                    told: None,
-                })
-            }
-        }
-    }
-}
-
-pub(crate) fn run(machine: &Machine, args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     machine.need_root()?;
-    let facts = machine.facts();
     let _statistics = BpfStatistics::on()?;
-    let figures: Vec<Figures> = args
-        .threads
-        .iter()
-        .map(|&threads| track(machine, args, threads))
-        .collect::<anyhow::Result<_>>()?;
-    let paper = json!({ "none": "LFS++ gives no figure for many tasks; wanted: below 2%; for 1,000 threads at 50 Hz below 5%, and 40 MB" });
-    machine.publish(
-        &Ran::Live(facts),
-        "tracking-cost",
-        &table(&figures),
-        &figures,
-        paper,
-    )
+    let figures = CROWDS.map(|(threads, periods_us)| track(machine, threads, periods_us));
+    let figures = figures.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    machine.publish(&Ran::live(machine), NAME, &table(&figures), &figures)
 }
 
-fn track(machine: &Machine, args: &Args, threads: u32) -> anyhow::Result<Figures> {
-    let time = SETTLE + Duration::from_secs(args.seconds);
-    let crowd = Crowd::new(args, threads, time + Duration::from_secs(5))?;
-    let threads = crowd.threads;
+fn track(machine: &Machine, threads: u32, periods_us: [u64; 4]) -> anyhow::Result<Figures> {
+    let time = SETTLE + Duration::from_secs(SECONDS);
     println!("tracking {threads} threads for {} s ...", time.as_secs());
-    let keeping = Keeping::start(machine, &crowd, args.service)?;
-    let pid = keeping.pid();
+    let onbeat = Onbeat::new(machine, NAME)?;
+    let command = beating(onbeat.run(["--children"], "sh"), threads, periods_us)?;
+    let mut program = Program::start(command, &machine.file("tracking-cost.stderr"))?;
+    let pid = program.pid();
     let begin = own_cpu(pid)?;
     let settling = cpu_over(machine, pid, SETTLE)?;
     let (bpf, from) = (Bpf::of(pid)?, Instant::now());
-    let own_cpu = cpu_over(machine, pid, Duration::from_secs(args.seconds))?;
+    let own_cpu = cpu_over(machine, pid, Duration::from_secs(SECONDS))?;
     let (bpf, over) = (Bpf::of(pid)?.since(&bpf), from.elapsed());
     let memory_mib = memory_mib(pid)?;
-    let through = keeping.name();
+    program.end();
+    let told = onbeat.threads()?;
+    let sum = |of: fn(&ThreadFigures) -> u64| told.iter().map(of).sum();
+    let reserved = told.iter().filter(|t| t.reserved_after_ns.is_some());
+    let jobs_per_s = periods_us.map(|us| f64::from(threads / 4) * 1e6 / us as f64);
     Ok(Figures {
-        through,
         threads,
-        kept: keeping.end()?,
-        jobs_per_s: crowd.jobs_per_s,
+        jobs_per_s: jobs_per_s.iter().sum(),
+        with_a_reservation: reserved.count(),
+        with_a_period: told.len(),
+        jobs: sum(|thread| thread.jobs),
+        missed: sum(|thread| thread.missed),
+        ran_out: sum(|thread| thread.exhaustions.unwrap_or_default()),
+        changes: sum(|thread| thread.changes),
         own_cpu_settling: settling + begin.as_secs_f64() / SETTLE.as_secs_f64(),
         own_cpu,
         bpf_cpu: bpf.ns as f64 / over.as_nanos() as f64,
         bpf_ns_per_run: bpf.ns as f64 / bpf.runs.max(1) as f64,
         memory_mib,
     })
+}
+
+/// `shell` is to run four programs that do nothing but what is measured, side by side.
+fn beating(mut shell: Command, threads: u32, periods_us: [u64; 4]) -> anyhow::Result<Command> {
+    let own = std::env::current_exe().context("cannot tell where this program is")?;
+    let script = format!(
+        r#"for period; do "$0" beats --threads {} --run {RUN_US} --seconds {} --period "$period" & done; wait"#,
+        threads / 4,
+        SETTLE.as_secs() + SECONDS + 5
+    );
+    shell.args(["-c", &script]).arg(own);
+    shell.args(periods_us.map(|us| us.to_string()));
+    shell.stdout(Stdio::null());
+    Ok(shell)
 }
 
 /// The kernel counts what BPF programs take, as long as this lives.
@@ -270,21 +191,15 @@ fn memory_mib(pid: u32) -> anyhow::Result<f64> {
 
 fn table(all: &[Figures]) -> Table {
     Table::of(all, |figures| {
-        let told = figures.kept.told.as_ref();
-        let count = |of: fn(&PeriodicFigures) -> u64| or_dash(told, |told| of(told).to_string());
-        let late = told.map(|told| told.missed as f64 / told.jobs.max(1) as f64);
+        let late = figures.missed as f64 / figures.jobs.max(1) as f64;
         [
-            ("through", figures.through.to_owned()),
             ("threads", figures.threads.to_string()),
             ("jobs per s", format!("{:.0}", figures.jobs_per_s)),
-            ("with a period", count(|told| told.with_a_period as u64)),
-            (
-                "with a reservation",
-                figures.kept.with_a_reservation.to_string(),
-            ),
-            ("jobs late", or_dash(late, |late| percent(late, 2))),
-            ("budgets that ran out", count(|told| told.ran_out)),
-            ("changes", count(|told| told.changes)),
+            ("with a period", figures.with_a_period.to_string()),
+            ("with a reservation", figures.with_a_reservation.to_string()),
+            ("jobs late", percent(late, 2)),
+            ("budgets that ran out", figures.ran_out.to_string()),
+            ("changes", figures.changes.to_string()),
             ("own CPU, first 5 s", percent(figures.own_cpu_settling, 2)),
             ("own CPU after", percent(figures.own_cpu, 2)),
             ("BPF programs", percent(figures.bpf_cpu, 2)),
