@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::rc::Rc;
 
+use onbeat_control::{Controller, Next, Settings, drive};
 use onbeat_model::{
-    Actuator, Bandwidth, Boost, Burst, Capacity, Event, Flow, Follow, Instant, Ladder, Mark,
+    Actuator, Bandwidth, Boost, Burst, Capacity, Event, Flow, Follow, Instant, Ladder, Mark, Name,
     Refusal, Reservation, Sensor, Span, Speed, Speeds, Standing, Task, TaskId,
 };
 
-use crate::policy::linux::{Class, DeadlineClass, Fair, Fixed, Linux, Order};
-use crate::{Machine, Observer, TaskIndex};
+use crate::policy::linux::{Class, Config, DeadlineClass, Fair, Fixed, Linux, Order};
+use crate::{Cpus, Machine, Observer, TaskIndex, Workload};
 
 /// The events of a tracer, until the loop asks for them.
 #[derive(Debug, Default)]
@@ -37,7 +38,6 @@ struct Meter {
 
 impl SensedEvents {
     /// The sensor of these tasks, none of which is tracked yet; in the order of the machine.
-    #[must_use]
     pub fn new(tasks: Vec<Task>) -> Self {
         Self {
             tracked: vec![false; tasks.len()],
@@ -155,9 +155,60 @@ pub fn seams<O: Observer>(
     (SimulatedSensor { machine, ends }, actuator)
 }
 
+/// Programs of one thread, in the order of the machine.
+pub fn tasks(count: usize) -> Vec<Task> {
+    let tids = (FIRST_TID..).take(count);
+    tids.map(|tid| Task {
+        id: TaskId::recorded(tid),
+        pid: tid,
+        comm: Name::from("program"),
+    })
+    .collect()
+}
+
+/// A machine with CPUs of one speed and [these programs](tasks).
+pub fn machine_of<O: Observer>(
+    config: Config,
+    programs: impl IntoIterator<Item = (Class, Workload)>,
+    observer: O,
+) -> Machine<Linux, O> {
+    let (classes, workloads): (Vec<_>, Vec<_>) = programs.into_iter().unzip();
+    let cpus = Cpus::of_one_speed(config.domains.iter().map(Vec::len).sum());
+    let policy = Linux::new(config, classes.into_iter().map(|class| (class, 0)));
+    let mut machine = Machine::new(&cpus, policy, observer);
+    for (task, workload) in tasks(workloads.len()).iter().zip(workloads) {
+        machine.add(task.id, workload);
+    }
+    machine
+}
+
+/// Runs `machine` until `ends` under onbeat's loop, which is pointed at its first `tracked`
+/// programs alone. `look` is called at each of its turns.
+pub fn under_onbeat<O: Observer, A: Actuator>(
+    mut machine: Machine<Linux, (SensedEvents, O)>,
+    tracked: usize,
+    ends: Instant,
+    settings: Settings,
+    how: impl FnOnce(SimulatedActuator<O>) -> A,
+    mut look: impl FnMut(Instant, &mut Controller<A>),
+) -> O {
+    let cpus = machine.accounts().count();
+    let (mut sensor, actuator) = seams(machine, cpus, None, ends);
+    for task in tasks(tracked) {
+        let Ok(()) = sensor.track(task.id.tid, Follow::Threads);
+    }
+    let mut controller = Controller::new(settings, how(actuator));
+    let Ok(()) = drive(&mut sensor, &mut controller, |sensor, controller| {
+        look(sensor.now(), controller);
+        Next::Continue
+    });
+    drop(controller);
+    let machine = sensor.into_machine().expect("the actuator is gone");
+    machine.finish().1.1
+}
+
 impl<O> SimulatedSensor<O> {
     /// The machine again, when the actuator is gone; none before.
-    #[must_use]
     pub fn into_machine(self) -> Option<Machine<Linux, (SensedEvents, O)>> {
         Rc::try_unwrap(self.machine).ok().map(RefCell::into_inner)
     }
@@ -246,21 +297,18 @@ pub const FIRST_TID: u32 = 1000;
 
 impl<O: Observer> SimulatedActuator<O> {
     /// The same, whose reservations are ceilings as well, as with `onbeat run --hard`.
-    #[must_use]
     pub fn hard(mut self) -> Self {
         self.is_hard = true;
         self
     }
 
     /// The same, which boosts threads without a reservation by their nice values.
-    #[must_use]
     pub fn boosting(mut self) -> Self {
         self.boosted = Some(BTreeMap::new());
         self
     }
 
     /// The same, which boosts by real-time priorities.
-    #[must_use]
     pub fn boosting_by_priority(mut self) -> Self {
         self.gives_priorities = true;
         self.boosting()

@@ -1,12 +1,12 @@
 //! Reservations that make their application wait: the guard finds out, and it goes without them.
 
-use onbeat_control::{AllocationSettings, Controller, Decision, Next, Settings, Why, drive};
-use onbeat_model::{Follow, Instant, Name, Sensor, Span, Task, TaskId};
-use onbeat_sim::loop_adapter::{FIRST_TID, SensedEvents, seams};
+use onbeat_control::{AllocationSettings, Decision, Settings, Why};
+use onbeat_model::{Instant, Span};
+use onbeat_sim::loop_adapter::{SensedEvents, SimulatedActuator, machine_of, tasks, under_onbeat};
 use onbeat_sim::observe::Completion;
-use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
+use onbeat_sim::policy::linux::{Class, Config, Fair};
 use onbeat_sim::workload::{Arrival, Demand};
-use onbeat_sim::{Cpus, Machine, Observer, Work, Workload};
+use onbeat_sim::{Observer, Work, Workload};
 
 const PERIOD: Span = Span::from_ms(40);
 const SECONDS: u64 = 120;
@@ -27,21 +27,7 @@ impl Observer for Late {
 /// Returns the times at which jobs ended late, and at which the guard found that an application is
 /// no better off with its reservation.
 fn late(total: f64) -> (Vec<Instant>, Vec<Instant>) {
-    let tasks: Vec<Task> = [FIRST_TID, FIRST_TID + 1]
-        .map(|tid| Task {
-            id: TaskId::recorded(tid),
-            pid: tid,
-            comm: Name::from("player"),
-        })
-        .to_vec();
-    let cpus = Cpus::of_one_speed(1);
-    let linux = Linux::new(
-        Config::global(1),
-        vec![(Class::Fair(Fair::nice(0)), 0); tasks.len()],
-    );
-    let observer = (SensedEvents::new(tasks.clone()), Late::default());
-    let mut machine = Machine::new(&cpus, linux, observer);
-    for (n, task) in (0..).zip(&tasks) {
+    let programs = (0..2_u64).map(|n| {
         let arrival = Arrival::Periodic {
             period: PERIOD,
             next: Instant::ZERO + Span::from_ms(7) * n,
@@ -53,13 +39,12 @@ fn late(total: f64) -> (Vec<Instant>, Vec<Instant>) {
             over: 0,
             repeat: true,
         };
-        machine.add(task.id, Workload::new(arrival, demand));
-    }
+        let workload = Workload::new(arrival, demand);
+        (Class::Fair(Fair::nice(0)), workload)
+    });
+    let observer = (SensedEvents::new(tasks(2)), Late::default());
+    let machine = machine_of(Config::global(1), programs, observer);
     let ends = Instant::ZERO + Span::from_secs(SECONDS);
-    let (mut sensor, actuator) = seams(machine, 1, None, ends);
-    for task in &tasks {
-        let Ok(()) = sensor.track(task.id.tid, Follow::Threads);
-    }
     let settings = Settings {
         allocation: AllocationSettings {
             total,
@@ -67,17 +52,14 @@ fn late(total: f64) -> (Vec<Instant>, Vec<Instant>) {
         },
         ..Settings::default()
     };
-    let mut controller = Controller::new(settings, actuator.hard());
     let mut found = Vec::new();
-    let Ok(()) = drive(&mut sensor, &mut controller, |_, controller| {
+    let hard = SimulatedActuator::hard;
+    let Late(late) = under_onbeat(machine, 2, ends, settings, hard, |_, controller| {
         let entries = controller.journal().filter_map(Decision::on_reservation);
         let harms = entries.filter(|entry| entry.why == Why::NoBetter);
         found.extend(harms.map(|entry| entry.at));
-        Next::Continue
     });
-    drop(controller);
-    let (_, (_, late)) = sensor.into_machine().unwrap().finish();
-    (late.0, found)
+    (late, found)
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! The worth of missed deadline notifications to a liar before onbeat's main loop: Fig. 7 (b) of
 //! the paper, as a bound, on the simulated machine. experiments/mdn-cheaters has the figures.
 
-use onbeat_control::{AllowedMeans, Controller, Next, Settings, drive};
-use onbeat_model::{Follow, Instant, Name, Sensor, Span, Task, TaskId};
-use onbeat_sim::loop_adapter::{FIRST_TID, SensedEvents, seams};
+use onbeat_control::{AllowedMeans, Settings};
+use onbeat_model::{Instant, Span};
+use onbeat_sim::loop_adapter::{SensedEvents, SimulatedActuator, machine_of, tasks, under_onbeat};
 use onbeat_sim::observe::Stretch;
-use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
+use onbeat_sim::policy::linux::{Class, Config, Fair};
 use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};
-use onbeat_sim::{Cpus, Machine, Observer, Work, Workload};
+use onbeat_sim::{Observer, Work, Workload};
 
 const SECONDS: u64 = 30;
 /// The cheater begins here.
@@ -55,31 +55,17 @@ fn run(programs: &[Workload]) -> Vec<u64> {
 
 /// The same where the loop is pointed at the first ones.
 fn run_tracking(tracked: usize, programs: &[Workload]) -> Vec<u64> {
-    let cpu = Cpus::of_one_speed(1);
-    let fair = Fair {
+    let fair = Class::Fair(Fair {
         slice: Span::from_us(700),
         ..Fair::nice(0)
-    };
-    let linux = Linux::new(
-        Config::global(1),
-        vec![(Class::Fair(fair), 0); programs.len()],
-    );
-    let task = |tid| Task {
-        id: TaskId::recorded(tid),
-        pid: tid,
-        comm: Name::from("program"),
-    };
-    let tasks: Vec<Task> = (FIRST_TID..).take(programs.len()).map(task).collect();
+    });
     let had = Had(vec![Span::ZERO; SECONDS as usize]);
-    let mut machine = Machine::new(&cpu, linux, (SensedEvents::new(tasks.clone()), had));
-    for (tid, workload) in (FIRST_TID..).zip(programs) {
-        machine.add(TaskId::recorded(tid), workload.clone());
-    }
+    let machine = machine_of(
+        Config::global(1),
+        programs.iter().map(|program| (fair, program.clone())),
+        (SensedEvents::new(tasks(programs.len())), had),
+    );
     let ends = Instant::ZERO + Span::from_secs(SECONDS);
-    let (mut sensor, actuator) = seams(machine, 1, None, ends);
-    for task in tasks.iter().take(tracked) {
-        let Ok(()) = sensor.track(task.id.tid, Follow::Threads);
-    }
     let settings = Settings {
         means: AllowedMeans {
             raises: true,
@@ -87,11 +73,8 @@ fn run_tracking(tracked: usize, programs: &[Workload]) -> Vec<u64> {
         },
         ..Settings::default()
     };
-    let mut controller = Controller::new(settings, actuator.boosting());
-    let Ok(()) = drive(&mut sensor, &mut controller, |_, _| Next::Continue);
-    drop(controller);
-    let machine = sensor.into_machine().expect("nobody else has it");
-    let (_, Had(had)) = machine.finish().1;
+    let boosting = SimulatedActuator::boosting;
+    let Had(had) = under_onbeat(machine, tracked, ends, settings, boosting, |_, _| {});
     had.iter().map(|had| had.as_ns() / 1_000_000).collect()
 }
 

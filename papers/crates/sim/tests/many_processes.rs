@@ -1,13 +1,15 @@
 //! Many periodic processes of one program beside four hogs for each CPU, where the kernel refuses
 //! real-time priorities: each is in time, as far as there are CPUs.
 
-use onbeat_control::{AllowedMeans, Controller, Next, Party, Settings, drive};
-use onbeat_model::{Follow, Instant, Name, Sensor, Span, Task, TaskId};
-use onbeat_sim::loop_adapter::{FIRST_TID, SensedEvents, seams};
+use onbeat_control::{AllowedMeans, Party, Settings};
+use onbeat_model::{Instant, Span};
+use onbeat_sim::loop_adapter::{
+    FIRST_TID, SensedEvents, SimulatedActuator, machine_of, tasks, under_onbeat,
+};
 use onbeat_sim::observe::Completion;
-use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
+use onbeat_sim::policy::linux::{Class, Config, Fair};
 use onbeat_sim::workload::{Arrival, Demand};
-use onbeat_sim::{Cpus, Machine, Observer, Workload};
+use onbeat_sim::{Observer, Workload};
 
 const CPUS: usize = 16;
 const SECONDS: u64 = 10;
@@ -29,26 +31,8 @@ impl Observer for InTime {
 /// The share of jobs in time, and that of the worst process.
 fn in_time(processes: u32) -> (f64, f64) {
     let ms = Span::from_ms;
-    let tasks: Vec<Task> = (FIRST_TID..)
-        .take(processes as usize + 4 * CPUS)
-        .map(|tid| Task {
-            id: TaskId::recorded(tid),
-            pid: tid,
-            comm: Name::from("program"),
-        })
-        .collect();
-    let classes = vec![(Class::Fair(Fair::nice(0)), 0); tasks.len()];
-    let config = Config {
-        tick: ms(4),
-        ..Config::global(CPUS)
-    };
-    let linux = Linux::new(config, classes);
-    let observer = (
-        SensedEvents::new(tasks.clone()),
-        InTime(vec![0; tasks.len()]),
-    );
-    let mut machine = Machine::new(&Cpus::of_one_speed(CPUS), linux, observer);
-    for (n, task) in (0..).zip(&tasks) {
+    let count = processes as usize + 4 * CPUS;
+    let programs = (0..count as u32).map(|n| {
         let workload = if n < processes {
             let arrival = Arrival::Paced {
                 period: ms(10),
@@ -59,13 +43,15 @@ fn in_time(processes: u32) -> (f64, f64) {
         } else {
             Workload::new(Arrival::Always, Demand::constant(ms(10)))
         };
-        machine.add(task.id, workload);
-    }
+        (Class::Fair(Fair::nice(0)), workload)
+    });
+    let config = Config {
+        tick: ms(4),
+        ..Config::global(CPUS)
+    };
+    let observer = (SensedEvents::new(tasks(count)), InTime(vec![0; count]));
+    let machine = machine_of(config, programs, observer);
     let ends = Instant::ZERO + Span::from_secs(SECONDS);
-    let (mut sensor, actuator) = seams(machine, CPUS, None, ends);
-    for task in &tasks[..processes as usize] {
-        let Ok(()) = sensor.track(task.id.tid, Follow::Threads);
-    }
     let settings = Settings {
         means: AllowedMeans {
             reserves: false,
@@ -78,10 +64,15 @@ fn in_time(processes: u32) -> (f64, f64) {
         }),
         ..Settings::default()
     };
-    let mut controller = Controller::new(settings, actuator.boosting());
-    let Ok(()) = drive(&mut sensor, &mut controller, |_, _| Next::Continue);
-    drop(controller);
-    let (_, (_, InTime(jobs))) = sensor.into_machine().unwrap().finish();
+    let boosting = SimulatedActuator::boosting;
+    let InTime(jobs) = under_onbeat(
+        machine,
+        processes as usize,
+        ends,
+        settings,
+        boosting,
+        |_, _| {},
+    );
     let due = (SECONDS - 3) as f64 * 100.0;
     let jobs = &jobs[..processes as usize];
     let least = jobs.iter().min().copied().unwrap_or_default() as f64;

@@ -95,28 +95,6 @@ fn cpu_bound_programs_share_alike_in_turns_of_a_quantum_under_each_policy() {
 }
 
 #[test]
-fn an_interruption_gives_no_waiting_program_the_turn_of_another_under_berate() {
-    let policy = Ruled::new(Berate::default(), 1, [0; 2]);
-    let policy = policy.interrupted(ms(4), Span::from_us(100));
-    let mut machine = machine(1, policy, &[hog(), hog()]);
-    machine.run_until(Instant::ZERO + ms(2000));
-    let (_, seen) = machine.finish();
-    let ran = |turn: &[Stretch]| turn.iter().map(|ran| ran.to.since(ran.from)).sum();
-    let turns = seen.ran.chunk_by(|one, next| one.task == next.task);
-    let turns: Vec<Span> = turns.map(ran).collect();
-    // In their first quantum they have one and the same deadline. The last turn is not over.
-    let (begins, ends) = (
-        turns.iter().position(|turn| *turn >= ms(60)),
-        turns.len() - 1,
-    );
-    let later = &turns[begins.unwrap_or(ends)..ends];
-    assert!(
-        later.len() > 20 && later.iter().all(|turn| *turn >= ms(60)),
-        "{turns:?}"
-    );
-}
-
-#[test]
 fn a_periodic_program_with_less_than_its_share_gets_all_that_it_needs_under_each_policy() {
     for shares in shares(&[periodic(40, 8), hog(), hog()]) {
         assert!((199..=200).contains(&shares[0]), "{shares:?}");

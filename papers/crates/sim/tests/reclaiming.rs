@@ -1,32 +1,20 @@
 //! The worth of a reservation: a soft one, which is the default, and a hard one, as with `--hard`.
 
-use onbeat_model::{Actuator, Instant, Name, Reservation, Sensor, Span, Task, TaskId};
-use onbeat_sim::loop_adapter::{FIRST_TID, SensedEvents, seams};
-use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
+use onbeat_model::{Actuator, Instant, Reservation, Sensor, Span};
+use onbeat_sim::Workload;
+use onbeat_sim::loop_adapter::{SensedEvents, machine_of, seams, tasks};
+use onbeat_sim::policy::linux::{Class, Config, Fair};
 use onbeat_sim::workload::{Arrival, Demand};
-use onbeat_sim::{Cpus, Machine, Workload};
 
 const SECONDS: u64 = 4;
 
 /// The CPU time of a hog that has 8 ms in every 40 beside one that has nothing.
 fn had(is_hard: bool) -> Span {
-    let cpus = Cpus::of_one_speed(1);
-    let hogs: Vec<Task> = [FIRST_TID, FIRST_TID + 1]
-        .map(|tid| Task {
-            id: TaskId::recorded(tid),
-            pid: tid,
-            comm: Name::from("hog"),
-        })
-        .to_vec();
-    let linux = Linux::new(
-        Config::global(1),
-        vec![(Class::Fair(Fair::nice(0)), 0); hogs.len()],
-    );
-    let mut machine = Machine::new(&cpus, linux, (SensedEvents::new(hogs.clone()), ()));
-    for hog in &hogs {
-        let hog_for_ever = Workload::new(Arrival::Always, Demand::constant(Span::from_ms(10)));
-        machine.add(hog.id, hog_for_ever);
-    }
+    let hog = Workload::new(Arrival::Always, Demand::constant(Span::from_ms(10)));
+    let programs = [hog.clone(), hog].map(|hog| (Class::Fair(Fair::nice(0)), hog));
+    let hogs = tasks(2);
+    let observer = (SensedEvents::new(hogs.clone()), ());
+    let machine = machine_of(Config::global(1), programs, observer);
     let ends = Instant::ZERO + Span::from_secs(SECONDS);
     let (mut sensor, mut actuator) = seams(machine, 1, None, ends);
     if is_hard {

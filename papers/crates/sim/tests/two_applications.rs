@@ -1,13 +1,13 @@
 //! Two applications that are raised by real-time priorities keep their order: the one with the
 //! shorter period goes first.
 
-use onbeat_control::{AllowedMeans, Controller, Next, Settings, drive};
-use onbeat_model::{Follow, Instant, Name, Sensor, Span, Task, TaskId};
-use onbeat_sim::loop_adapter::{FIRST_TID, SensedEvents, seams};
+use onbeat_control::{AllowedMeans, Settings};
+use onbeat_model::{Instant, Span};
+use onbeat_sim::loop_adapter::{SensedEvents, SimulatedActuator, machine_of, tasks, under_onbeat};
 use onbeat_sim::observe::Completion;
-use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
+use onbeat_sim::policy::linux::{Class, Config, Fair};
 use onbeat_sim::workload::{Arrival, Demand};
-use onbeat_sim::{Cpus, Machine, Observer, Workload};
+use onbeat_sim::{Observer, Workload};
 
 const SECONDS: u64 = 20;
 /// From here on, periods are known.
@@ -44,24 +44,12 @@ fn the_shorter_period_is_in_time_beside_the_longer_and_the_longer_beside_a_hog()
         periodic(ms(5), ms(2)),
         Workload::new(Arrival::Always, Demand::constant(ms(10))),
     ];
-    let task = |tid| Task {
-        id: TaskId::recorded(tid),
-        pid: tid,
-        comm: Name::from("program"),
-    };
-    let tasks: Vec<Task> = (FIRST_TID..).take(workloads.len()).map(task).collect();
-    let classes = vec![(Class::Fair(Fair::nice(0)), 0); workloads.len()];
-    let linux = Linux::new(Config::global(1), classes);
-    let observer = (SensedEvents::new(tasks.clone()), Jobs::default());
-    let mut machine = Machine::new(&Cpus::of_one_speed(1), linux, observer);
-    for (task, workload) in tasks.iter().zip(workloads) {
-        machine.add(task.id, workload);
-    }
+    let machine = machine_of(
+        Config::global(1),
+        workloads.map(|workload| (Class::Fair(Fair::nice(0)), workload)),
+        (SensedEvents::new(tasks(3)), Jobs::default()),
+    );
     let ends = Instant::ZERO + Span::from_secs(SECONDS);
-    let (mut sensor, actuator) = seams(machine, 1, None, ends);
-    for task in &tasks[..2] {
-        let Ok(()) = sensor.track(task.id.tid, Follow::Threads);
-    }
     let settings = Settings {
         means: AllowedMeans {
             reserves: false,
@@ -70,10 +58,8 @@ fn the_shorter_period_is_in_time_beside_the_longer_and_the_longer_beside_a_hog()
         },
         ..Settings::default()
     };
-    let mut controller = Controller::new(settings, actuator.boosting_by_priority());
-    let Ok(()) = drive(&mut sensor, &mut controller, |_, _| Next::Continue);
-    drop(controller);
-    let (_, (_, Jobs(jobs))) = sensor.into_machine().unwrap().finish();
+    let boosting = SimulatedActuator::boosting_by_priority;
+    let Jobs(jobs) = under_onbeat(machine, 2, ends, settings, boosting, |_, _| {});
     let [(long, long_late), (short, short_late), _] = jobs;
     assert!(short >= 2900 && short_late == 0, "{short_late} of {short}");
     assert!(long >= 370 && long_late == 0, "{long_late} of {long}");

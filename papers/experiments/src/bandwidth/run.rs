@@ -4,14 +4,14 @@ use onbeat_control::{AllocationSettings, EstimationSettings, Settings};
 use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_lfspp::reference::{self, ReferenceController as Reference};
 use onbeat_model::{Bandwidth, Follow, Instant, Reservation, Sensor, Span};
-use onbeat_sim::loop_adapter::{SensedEvents, seams};
+use onbeat_sim::loop_adapter::{SensedEvents, seams, tasks, under_onbeat};
 use onbeat_sim::policy::linux::{Class, DeadlineClass, Fair, Fixed, Linux, Order};
 use onbeat_sim::{Machine, Observer, Workload};
 use serde::Serialize;
 
 use super::beds::{Bed, DURATION, DrawnProgram, HOGS_FROM};
 use super::margin::{MarginActuator, Reserved};
-use crate::simulated::{HOGS, JobEnds, machine, tasks, under_onbeat};
+use crate::simulated::{HOGS, JobEnds, machine};
 
 /// The share of jobs that are to be in time, by all methods that can be told one.
 pub(super) const RHO: f64 = 0.99;

@@ -3,7 +3,7 @@
 use onbeat_control::Settings;
 use onbeat_model::{Instant, Span, TaskId};
 use onbeat_policies::{Berate, Best, Linux24, Rules, Structures, best};
-use onbeat_sim::loop_adapter::{FIRST_TID, SensedEvents, SimulatedActuator};
+use onbeat_sim::loop_adapter::{FIRST_TID, SensedEvents, SimulatedActuator, tasks, under_onbeat};
 use onbeat_sim::observe::{Completion, Stretch};
 use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
 use onbeat_sim::policy::ruled::Ruled;
@@ -11,7 +11,7 @@ use onbeat_sim::{Machine, Observer, Policy};
 
 use super::run::{Known, Run};
 use super::{Outcome, SAMPLE, Scheduler};
-use crate::simulated::{one_cpu, tasks, under_onbeat};
+use crate::simulated::one_cpu;
 
 pub(super) fn run(run: &Run, duration: Span) -> Vec<Outcome> {
     let count = run.programs.len();

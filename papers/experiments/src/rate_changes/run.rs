@@ -2,13 +2,13 @@
 
 use onbeat_control::Settings;
 use onbeat_model::{Instant, Reservation, Span};
-use onbeat_sim::loop_adapter::{SensedEvents, SimulatedActuator};
+use onbeat_sim::loop_adapter::{self, SensedEvents, SimulatedActuator, tasks};
 use onbeat_sim::policy::linux::{Class, DeadlineClass, Fair, Linux};
 use onbeat_sim::{Machine, Observer, Workload};
 
 use super::following::{FollowTimes, is_same};
 use super::programs::{ChangingProgram, DURATION};
-use crate::simulated::{HOGS, JobEnds, tasks};
+use crate::simulated::{HOGS, JobEnds};
 
 const HOGS_FROM: Span = Span::from_secs(3);
 const RHO: f64 = 0.99;
@@ -79,20 +79,19 @@ fn under_onbeat(program: &ChangingProgram, is_hard: bool) -> (FollowTimes, JobEn
         false => actuator,
     };
     let (mut following, settings) = (FollowTimes::default(), Settings::default());
-    let jobs =
-        crate::simulated::under_onbeat(machine, 1, ends(), settings, how, |now, controller| {
-            if now >= program.changed
-                && let Some(thread) = controller.threads(now).next()
-            {
-                let (since, new) = (now.since(program.changed), program.periods[1]);
-                let known = thread.period.filter(|_| thread.present.is_locked);
-                if known.is_some_and(|period| is_same(period, new)) {
-                    following.known.get_or_insert(since);
-                }
-                let held = thread.present.reservation.map(|held| held.period());
-                following.holds(held, new, since);
+    let jobs = loop_adapter::under_onbeat(machine, 1, ends(), settings, how, |now, controller| {
+        if now >= program.changed
+            && let Some(thread) = controller.threads(now).next()
+        {
+            let (since, new) = (now.since(program.changed), program.periods[1]);
+            let known = thread.period.filter(|_| thread.present.is_locked);
+            if known.is_some_and(|period| is_same(period, new)) {
+                following.known.get_or_insert(since);
             }
-        });
+            let held = thread.present.reservation.map(|held| held.period());
+            following.holds(held, new, since);
+        }
+    });
     (following, jobs)
 }
 

@@ -25,18 +25,6 @@ pub struct Ruled<S: Structures> {
     arrivals: u64,
     cpus: Vec<RuledCpu>,
     tick: Span,
-    interruptions: Option<Interruptions>,
-    heard: u64,
-}
-
-/// The load that takes the CPUs before every task now and then: on a kernel its own threads, and
-/// daemons.
-#[derive(Clone, Copy, Debug)]
-struct Interruptions {
-    every: Span,
-    length: Span,
-    begun: bool,
-    under_way: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,7 +38,6 @@ struct RuledCpu {
 impl<S: Structures> Ruled<S> {
     /// A scheduler for `cpus` CPUs and tasks of this niceness, none of which is ready. The machine
     /// must be given the tasks in the same order.
-    #[must_use]
     pub fn new(mut rules: Rules<S>, cpus: usize, nices: impl IntoIterator<Item = i8>) -> Self {
         let nices = nices.into_iter();
         let tasks = nices.map(|nice| rules.join(nice, Instant::ZERO)).collect();
@@ -61,39 +48,17 @@ impl<S: Structures> Ruled<S> {
             arrivals: 0,
             cpus: vec![RuledCpu::default(); cpus],
             tick: Span::ZERO,
-            interruptions: None,
-            heard: 0,
         }
     }
 
-    /// The same where something else takes all CPUs for `length` in each `every`, which is longer.
-    #[must_use]
-    pub const fn interrupted(mut self, every: Span, length: Span) -> Self {
-        self.interruptions = Some(Interruptions {
-            every,
-            length,
-            begun: false,
-            under_way: false,
-        });
-        self
-    }
-
     /// The same where slices end at multiples of `tick` alone, as at a kernel's; zero: exactly.
-    #[must_use]
     pub const fn ticking(mut self, tick: Span) -> Self {
         self.tick = tick;
         self
     }
 
-    #[must_use]
     pub fn task(&self, task: TaskIndex) -> &S::Task {
         &self.tasks[task]
-    }
-
-    /// How many notifications the rules did not ignore.
-    #[must_use]
-    pub const fn heard(&self) -> u64 {
-        self.heard
     }
 
     fn enqueue(&mut self, task: TaskIndex, now: Instant) -> u64 {
@@ -122,11 +87,6 @@ impl<S: Structures> Ruled<S> {
 impl<S: Structures> Policy for Ruled<S> {
     fn ready(&mut self, task: TaskIndex, calendar: &mut Calendar) {
         let now = calendar.now();
-        if let Some(interruptions) = &mut self.interruptions
-            && !std::mem::replace(&mut interruptions.begun, true)
-        {
-            calendar.set_timer(now + interruptions.every, 0);
-        }
         self.rules.wakeup(&mut self.tasks[task], now);
         let key = self.enqueue(task, now);
         let keys = (0..self.cpus.len()).map(|cpu| (self.present_key(cpu, now), cpu));
@@ -157,9 +117,6 @@ impl<S: Structures> Policy for Ruled<S> {
 
     fn pick(&mut self, cpu: CpuIndex, calendar: &mut Calendar) -> Option<TaskIndex> {
         self.cpus[cpu].called_for = None;
-        if self.interruptions.is_some_and(|i| i.under_way) {
-            return None;
-        }
         let (.., task) = self.queue.pop_first()?;
         self.rules.pick(&mut self.tasks[task], calendar.now());
         self.cpus[cpu] = RuledCpu {
@@ -176,20 +133,6 @@ impl<S: Structures> Policy for Ruled<S> {
             until: Some(at_a_tick(ends, self.tick)),
             work: None,
         }
-    }
-
-    fn timer(&mut self, _token: u64, calendar: &mut Calendar) {
-        let Some(interruptions) = &mut self.interruptions else {
-            return;
-        };
-        interruptions.under_way = !interruptions.under_way;
-        let until_next = if interruptions.under_way {
-            interruptions.length
-        } else {
-            interruptions.every - interruptions.length
-        };
-        calendar.set_timer(calendar.now() + until_next, 0);
-        (0..self.cpus.len()).for_each(|cpu| calendar.reschedule(cpu));
     }
 
     fn knows_jobs(&self) -> bool {
@@ -210,7 +153,6 @@ impl<S: Structures> Policy for Ruled<S> {
     }
 
     fn notified(&mut self, task: TaskIndex, calendar: &mut Calendar) {
-        let heard = self.rules.mdn(&mut self.tasks[task], calendar.now());
-        self.heard += u64::from(heard);
+        self.rules.mdn(&mut self.tasks[task], calendar.now());
     }
 }
