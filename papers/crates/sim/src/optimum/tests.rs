@@ -55,27 +55,6 @@ fn with_a_static_part_it_pays_to_hurry_and_sleep() {
     assert!((found - power.busy(0.9)).abs() < 1e-6);
 }
 
-/// The energy of all ways to spread each job's units of work over the slots of its interval, the
-/// least: slow, and as it is defined.
-fn least_of_all_ways(jobs: &[(usize, usize, u32)], slots: &mut [u32]) -> f64 {
-    let Some((&(from, to, work), rest)) = jobs.split_first() else {
-        return slots.iter().map(|&units| f64::from(units).powi(3)).sum();
-    };
-    if work == 0 {
-        return least_of_all_ways(rest, slots);
-    }
-    let mut least = f64::INFINITY;
-    for slot in from..to {
-        slots[slot] += 1;
-        // The next unit goes to the same slot or a later one, so that no way comes twice.
-        let mut left = vec![(slot, to, work - 1)];
-        left.extend_from_slice(rest);
-        least = least.min(least_of_all_ways(&left, slots));
-        slots[slot] -= 1;
-    }
-    least
-}
-
 /// Spreads one job after the other as evenly as the others let it, until nothing changes.
 fn water_filled(jobs: &[(usize, usize, u32)], slots: usize) -> f64 {
     let mut parts = vec![vec![0.0_f64; slots]; jobs.len()];
@@ -133,13 +112,6 @@ proptest! {
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
-
-    #[test]
-    fn no_way_to_spread_the_work_takes_less(drawn in jobs(3, 4)) {
-        let found = cubes(&schedule(&in_slots(&drawn)));
-        let least = least_of_all_ways(&drawn, &mut [0; SLOTS]) * SLOT as f64;
-        prop_assert!(found <= least * (1.0 + 1e-9), "{found}, {least}");
-    }
 
     #[test]
     fn spreading_job_after_job_evenly_comes_to_the_same(drawn in jobs(5, 9)) {
