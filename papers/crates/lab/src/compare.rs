@@ -53,7 +53,6 @@ struct ThreadLine {
     refused: bool,
 }
 
-/// One run of all those asked for.
 struct CompareRun {
     policy: ComparedPolicy,
     machine: ComparedMachine,
@@ -61,7 +60,6 @@ struct CompareRun {
     asked: Vec<Option<Reservation>>,
 }
 
-/// Reads, simulates, prints.
 pub(super) fn run(args: &SimArgs) -> anyhow::Result<ExitCode> {
     let options = &args.comparison;
     let threads = read(options)?;

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use onbeat_model::Span;
 
-/// The line, which several threads advance.
 pub(crate) struct ProgressLine {
     all: Span,
     over_ns: AtomicU64,
@@ -25,7 +24,6 @@ impl ProgressLine {
         }
     }
 
-    /// So much more is over.
     pub(crate) fn advance(&self, by: Span) {
         let over = self.over_ns.fetch_add(by.as_ns(), Ordering::Relaxed) + by.as_ns();
         if !self.visible {
@@ -40,7 +38,6 @@ impl ProgressLine {
         }
     }
 
-    /// Takes the line away.
     pub(crate) fn end(&self) {
         if self.visible {
             eprint!("\r\x1b[K");

@@ -12,7 +12,6 @@ use onbeat_command::signals::Signals;
 use onbeat_model::Span;
 use onbeat_schedulers::reserve::{self, GroupBudget, Reservations, Whom};
 
-/// `onbeat-lab reserve`.
 #[derive(Debug, Args)]
 pub(crate) struct ReserveArgs {
     /// CPU time in each period, such as 5ms; it may exceed the period, on several CPUs
@@ -29,7 +28,6 @@ pub(crate) struct ReserveArgs {
     command: Vec<OsString>,
 }
 
-/// Reserves, starts the program, and waits for its end.
 pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
     let deadline = args.deadline.unwrap_or(args.period);

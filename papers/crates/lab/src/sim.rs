@@ -26,14 +26,12 @@ struct SimLine<'a> {
     figures: &'a ScenarioFigures,
 }
 
-/// One run of all those asked for.
 struct SimRun<'a> {
     file: &'a Path,
     scenario: &'a Scenario,
     seed: u64,
 }
 
-/// Simulates, prints.
 pub(crate) fn run(args: &SimArgs) -> anyhow::Result<ExitCode> {
     if !args.comparison.from.is_empty() {
         return compare::run(args);
@@ -162,7 +160,6 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{:.2}%", share * 100.0)
 }
 
-/// The figures of the machine, in words.
 fn machine(figures: &ScenarioFigures) -> String {
     let cpus = figures.cpus.len();
     let busy: f64 = figures.cpus.iter().map(|cpu| cpu.busy).sum::<f64>() / cpus.max(1) as f64;

@@ -6,7 +6,6 @@ use clap::Args;
 use onbeat_command::values;
 use onbeat_model::Bandwidth;
 
-/// `onbeat-lab plan`.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
     /// The recordings

@@ -12,15 +12,12 @@ use onbeat_schedulers::reserve::GroupReservation;
 use onbeat_command::state::StateDirectory;
 use onbeat_command::values;
 
-/// `onbeat-lab scheduler`.
 #[derive(Debug, Args)]
 pub(crate) struct SchedulerArgs {
-    /// The subcommand.
     #[command(subcommand)]
     pub(crate) command: SchedulerCommand,
 }
 
-/// The subcommands of `onbeat-lab scheduler`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SchedulerCommand {
     /// List the schedulers with their settings
@@ -35,7 +32,6 @@ pub(crate) enum SchedulerCommand {
     Status(StatusArgs),
 }
 
-/// `onbeat-lab scheduler list`.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
     /// Print one JSON object per scheduler and line instead of a table
@@ -43,7 +39,6 @@ pub(crate) struct ListArgs {
     pub(crate) json: bool,
 }
 
-/// `onbeat-lab scheduler start`.
 #[derive(Debug, Args)]
 pub(crate) struct StartArgs {
     /// The scheduler's name, from `onbeat-lab scheduler list`
@@ -101,7 +96,6 @@ pub(crate) struct StartArgs {
     /// Print nothing
     #[arg(short, long, conflicts_with = "json")]
     pub(crate) quiet: bool,
-    /// The folder of the state file.
     #[command(flatten)]
     pub(crate) state: StateDirectory,
     /// A program to start and schedule, with what it starts; onbeat ends with it
@@ -109,7 +103,6 @@ pub(crate) struct StartArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// `onbeat-lab scheduler status`.
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
     /// Print one JSON object instead of text
@@ -120,9 +113,7 @@ pub(crate) struct StatusArgs {
 /// A thread, its period, and perhaps a file with what its jobs demand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PlanOption {
-    /// Which thread.
     pub(crate) tid: u32,
-    /// How often it has a job.
     pub(crate) period: Span,
     /// Their demand; none: that is to be seen.
     pub(crate) demands: Option<PathBuf>,
@@ -150,12 +141,9 @@ impl FromStr for PlanOption {
     }
 }
 
-/// A user or a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Allowed {
-    /// Programs of this user.
     User(u32),
-    /// Programs in this group.
     Group(u32),
 }
 
@@ -186,9 +174,7 @@ impl FromStr for Allowed {
 /// A number of a scheduler's, and what it is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SchedulerSetting {
-    /// Which.
     pub(crate) name: String,
-    /// Its value.
     pub(crate) value: u64,
 }
 

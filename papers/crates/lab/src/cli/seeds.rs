@@ -5,7 +5,6 @@ use std::str::FromStr;
 /// `--seed`: the first and the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seeds {
-    /// The first.
     pub(crate) first: u64,
     /// The last, not below the first.
     pub(crate) last: u64,

@@ -25,13 +25,11 @@ const WHAT_IF: [&str; 10] = [
     "sources",
 ];
 
-/// `onbeat-lab sim`.
 #[derive(Debug, Args)]
 pub(crate) struct SimArgs {
     /// The machine, its tasks and the duration, in TOML
     #[arg(required_unless_present = "from", conflicts_with_all = WHAT_IF, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Recordings under other policies.
     #[command(flatten)]
     pub(crate) comparison: ComparisonOptions,
     /// Seed for each file, or a range such as 1-100 [default: the file's own]; each seed is one run
@@ -51,7 +49,6 @@ pub(crate) struct SimArgs {
     pub(crate) quiet: bool,
 }
 
-/// Recordings under other policies and on other machines.
 #[derive(Debug, Args)]
 pub(crate) struct ComparisonOptions {
     /// Recording whose threads to play under other policies and on other machines; may be given
@@ -99,7 +96,6 @@ pub(crate) struct ComparisonOptions {
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "What if",
           value_parser = values::share)]
     pub(crate) idle_power: f64,
-    /// onbeat's predictor.
     #[command(flatten)]
     pub(crate) config: ConfigOption,
 }

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{PlanLine, PlannedThread};
+use super::PlanLine;
 
 /// The parts of an entry that a plan replaces.
 const REPLACED: [&str; 5] = ["policy", "priority", "runtime", "deadline", "period"];
@@ -19,9 +19,7 @@ const REPLACED: [&str; 5] = ["policy", "priority", "runtime", "deadline", "perio
 /// differ by less.
 const TOLERANCE: f64 = 0.01;
 
-/// The template with the plans filled in.
 pub(super) struct Filled {
-    /// The whole file.
     pub(super) text: String,
     /// One line for each entry that stays as it was, or is to be looked at.
     pub(super) notes: Vec<String>,
@@ -36,7 +34,6 @@ struct TemplateEntry {
     is_thread: bool,
 }
 
-/// Fills in what is planned for `threads`.
 pub(super) fn fill(template: &str, threads: &[PlanLine]) -> Filled {
     let lines: Vec<&str> = template.lines().collect();
     let entries = entries(&lines);
@@ -77,7 +74,6 @@ fn key_value(text: &str) -> Option<(&str, &str)> {
     Some((key.trim(), value.trim()))
 }
 
-/// The entries of both lists.
 fn entries(lines: &[&str]) -> Vec<TemplateEntry> {
     let mut entries: Vec<TemplateEntry> = Vec::new();
     let mut list = None;
@@ -127,7 +123,7 @@ fn assign<'a>(
     lines: &[&str],
     threads: &'a [PlanLine],
     notes: &mut Vec<String>,
-) -> Vec<Option<&'a PlannedThread>> {
+) -> Vec<Option<&'a PlanLine>> {
     let logged = logged(lines);
     let by_tid = |tid: u32| threads.iter().find(|line| line.tid == tid);
     let named = |entry: &TemplateEntry| match logged.get(&*entry.id) {
@@ -176,7 +172,7 @@ fn check<'a>(
     entry: &TemplateEntry,
     line: Option<&'a PlanLine>,
     tid: Option<u32>,
-) -> (Option<&'a PlannedThread>, Option<String>) {
+) -> (Option<&'a PlanLine>, Option<String>) {
     let id = &entry.id;
     let Some(line) = line else {
         let why = match tid {
@@ -201,7 +197,7 @@ fn check<'a>(
             line.tid
         )
     });
-    (Some(&line.planned), note)
+    (Some(line), note)
 }
 
 /// The threads of the ids in comments.
@@ -226,11 +222,7 @@ fn is_near(period: u64, timer: u64) -> bool {
 }
 
 /// The entry's lines with the plan in place of its policy.
-fn rewrite<'a>(
-    text: &mut String,
-    lines: impl Iterator<Item = &'a &'a str>,
-    planned: &PlannedThread,
-) {
+fn rewrite<'a>(text: &mut String, lines: impl Iterator<Item = &'a &'a str>, planned: &PlanLine) {
     let reservation = &planned.reservation;
     let mut is_filled = false;
     let fill = |text: &mut String, dash: &str, indent: usize| {
@@ -273,32 +265,10 @@ fn rewrite<'a>(
 
 #[cfg(test)]
 mod tests {
-    use onbeat_model::{Bandwidth, Reservation, Span};
     use proptest::prelude::*;
 
+    use super::super::tests::line;
     use super::*;
-
-    fn line(tid: u32, comm: &str, runtime_ms: u64, period_ms: u64) -> PlanLine {
-        let [runtime, period] = [runtime_ms, period_ms].map(Span::from_ms);
-        PlanLine {
-            file: "film.onbeat".to_owned(),
-            tid,
-            comm: comm.to_owned(),
-            runtime_ns: runtime,
-            period_ns: period,
-            bandwidth: Bandwidth::ONE,
-            jobs: 100,
-            missed: 0,
-            chrt: String::new(),
-            planned: PlannedThread {
-                tid,
-                comm: comm.to_owned(),
-                reservation: Reservation::implicit(runtime, period).unwrap(),
-                median: runtime,
-                command: Vec::new(),
-            },
-        }
-    }
 
     const TEMPLATE: &str = "hardware_info:
   policy: none of ours

@@ -32,21 +32,15 @@ struct PlanLine {
     missed: usize,
     chrt: String,
     #[serde(skip)]
-    planned: PlannedThread,
-}
-
-/// A thread that can be served by a reservation.
-struct PlannedThread {
-    tid: u32,
-    comm: String,
     reservation: Reservation,
     /// Half of its jobs take no longer.
+    #[serde(skip)]
     median: Span,
     /// The command that was recorded, if this is its first thread.
+    #[serde(skip)]
     command: Vec<String>,
 }
 
-/// Reads, plans, prints.
 pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
     let capacity = onbeat_act::kernel::capacity();
     let mut lines = Vec::new();
@@ -64,8 +58,7 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
         }
     }
     if let Some(path) = &args.rt_app {
-        let planned: Vec<&PlannedThread> = lines.iter().map(|line| &line.planned).collect();
-        std::fs::write(path, rt_app(&planned)? + "\n")
+        std::fs::write(path, rt_app(&lines)? + "\n")
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let mut output = BufWriter::new(io::stdout().lock());
@@ -134,16 +127,12 @@ fn plan(
         jobs: demands.len(),
         missed: missed(demands, runtime),
         chrt: chrt_for_thread(task.id.tid, &reservation),
-        planned: PlannedThread {
-            tid: task.id.tid,
-            comm: task.comm.to_text(),
-            reservation,
-            median: sorted.get(sorted.len() / 2).copied().unwrap_or(runtime),
-            command: if is_first {
-                threads.command.clone()
-            } else {
-                Vec::new()
-            },
+        reservation,
+        median: sorted.get(sorted.len() / 2).copied().unwrap_or(runtime),
+        command: if is_first {
+            threads.command.clone()
+        } else {
+            Vec::new()
         },
     })
 }
@@ -196,10 +185,7 @@ fn tell_the_rest(
     for line in lines {
         writeln!(output, "{}", line.chrt)?;
     }
-    let commands: Vec<String> = lines
-        .iter()
-        .filter_map(|line| chrt_for_command(&line.planned))
-        .collect();
+    let commands: Vec<String> = lines.iter().filter_map(chrt_for_command).collect();
     if !commands.is_empty() {
         writeln!(
             output,
@@ -214,7 +200,30 @@ fn tell_the_rest(
         "\nin rt-app, a stand-in for each (--rt-app writes a whole file):"
     )?;
     for line in lines {
-        writeln!(output, "{}", rt_app_task(&line.planned))?;
+        writeln!(output, "{}", rt_app_task(line))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn line(tid: u32, comm: &str, runtime_ms: u64, period_ms: u64) -> PlanLine {
+        let [runtime, period] = [runtime_ms, period_ms].map(Span::from_ms);
+        PlanLine {
+            file: "film.onbeat".to_owned(),
+            tid,
+            comm: comm.to_owned(),
+            runtime_ns: runtime,
+            period_ns: period,
+            bandwidth: Bandwidth::ONE,
+            jobs: 100,
+            missed: 0,
+            chrt: String::new(),
+            reservation: Reservation::implicit(runtime, period).unwrap(),
+            median: runtime,
+            command: Vec::new(),
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use onbeat_model::{Name, Reservation, Span};
 use serde_json::{Map, Value, json};
 
-use super::PlannedThread;
+use super::PlanLine;
 
 /// Without `--reset-on-fork` the kernel lets a thread with a reservation start no other one.
 fn chrt(reservation: &Reservation) -> String {
@@ -15,13 +15,12 @@ fn chrt(reservation: &Reservation) -> String {
     )
 }
 
-/// For the thread, while it runs.
 pub(super) fn chrt_for_thread(tid: u32, reservation: &Reservation) -> String {
     format!("{} --pid 0 {tid}", chrt(reservation))
 }
 
 /// For the program that was recorded, if this is its first thread.
-pub(super) fn chrt_for_command(planned: &PlannedThread) -> Option<String> {
+pub(super) fn chrt_for_command(planned: &PlanLine) -> Option<String> {
     let words: Vec<String> = planned.command.iter().map(|word| quoted(word)).collect();
     (!words.is_empty()).then(|| format!("{} 0 {}", chrt(&planned.reservation), words.join(" ")))
 }
@@ -38,7 +37,7 @@ fn quoted(word: &str) -> String {
 
 /// The name under which rt-app runs a stand-in: the thread's own, as much of it as leaves room for
 /// its number.
-fn name(planned: &PlannedThread) -> String {
+fn name(planned: &PlanLine) -> String {
     let number = format!("-{}", planned.tid);
     let own = Name::from(planned.comm.as_str()).to_text();
     let room = LONGEST_NAME.saturating_sub(number.len());
@@ -50,7 +49,7 @@ fn name(planned: &PlannedThread) -> String {
 /// In bytes, of a thread.
 const LONGEST_NAME: usize = 15;
 
-fn properties(planned: &PlannedThread) -> Value {
+fn properties(planned: &PlanLine) -> Value {
     // rt-app counts microseconds: a budget is rounded up, a period down.
     let up = |span: Span| span.as_ns().div_ceil(1000).max(1);
     let period = (planned.reservation.period().as_ns() / 1000).max(1);
@@ -67,12 +66,12 @@ fn properties(planned: &PlannedThread) -> Value {
 }
 
 /// A task with the thread's reservation and period, and its median demand.
-pub(super) fn rt_app_task(planned: &PlannedThread) -> String {
+pub(super) fn rt_app_task(planned: &PlanLine) -> String {
     format!("{}: {}", Value::String(name(planned)), properties(planned))
 }
 
 /// All of them, as a file that rt-app runs for ten seconds.
-pub(super) fn rt_app(planned: &[&PlannedThread]) -> serde_json::Result<String> {
+pub(super) fn rt_app(planned: &[PlanLine]) -> serde_json::Result<String> {
     let tasks: Map<String, Value> = planned
         .iter()
         .map(|planned| (name(planned), properties(planned)))
@@ -97,26 +96,16 @@ mod tests {
 
     #[test]
     fn a_command_is_quoted_where_a_shell_would_read_it_otherwise() {
-        let planned = PlannedThread {
-            tid: 7,
-            comm: "mplayer".into(),
-            reservation: Reservation::implicit(Span::from_ms(5), Span::from_ms(40)).unwrap(),
-            median: Span::from_ms(3),
-            command: ["mplayer", "-vo", "null", "it's a film.mkv", ""]
-                .map(str::to_owned)
-                .into(),
-        };
+        let mut planned = super::super::tests::line(7, "mplayer", 5, 40);
+        planned.command = ["mplayer", "-vo", "null", "it's a film.mkv", ""]
+            .map(str::to_owned)
+            .into();
         let line = chrt_for_command(&planned).unwrap();
         assert!(
             line.ends_with(" 0 mplayer -vo null 'it'\\''s a film.mkv' ''"),
             "{line}"
         );
-        assert_eq!(
-            chrt_for_command(&PlannedThread {
-                command: Vec::new(),
-                ..planned
-            }),
-            None
-        );
+        planned.command.clear();
+        assert_eq!(chrt_for_command(&planned), None);
     }
 }

@@ -42,7 +42,6 @@ pub(super) struct Chooser {
 
 impl Chooser {
     /// Notes its changes in `state_file`.
-    #[must_use]
     pub(super) fn new(state_file: StateFile) -> Self {
         Self {
             state_file,
@@ -178,7 +177,6 @@ const fn under_extensible(fair: Fair, reset_on_fork: bool) -> Attributes {
 }
 
 /// How many tasks are under SCHED_EXT, by any program's choice.
-#[must_use]
 pub(super) fn count() -> usize {
     extensible_tasks().count()
 }

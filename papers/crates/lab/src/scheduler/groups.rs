@@ -20,7 +20,6 @@ pub(super) struct GroupTold {
     exhausted: u64,
 }
 
-/// Gives each group its reservation.
 pub(super) fn admit(
     running: &mut Running,
     groups: &[GroupReservation],
@@ -70,7 +69,6 @@ pub(super) fn told(running: &mut Running, reservations: &Reservations) -> Vec<Gr
         .collect()
 }
 
-/// The same for a person.
 pub(super) fn show(groups: &[GroupTold]) -> io::Result<()> {
     let mut output = io::stdout().lock();
     for told in groups {

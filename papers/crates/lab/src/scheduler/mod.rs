@@ -15,7 +15,6 @@ use serde_json::{Map, Number};
 
 use crate::cli::{SchedulerArgs, SchedulerCommand};
 
-/// Does what is asked.
 pub(crate) fn run(args: &SchedulerArgs) -> anyhow::Result<ExitCode> {
     match &args.command {
         SchedulerCommand::List(list_args) => list(list_args.json),
@@ -96,7 +95,6 @@ fn status(json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Numbers by their names.
 fn object(values: &[Value]) -> Map<String, serde_json::Value> {
     values
         .iter()

@@ -35,7 +35,6 @@ const MOST_REFUSED: usize = 256;
 /// Between two looks at the governors.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// The threads and their plans.
 pub(super) struct Plans {
     planner: Planner,
     /// All tasks are scheduled, and programs of these may ask for a plan beside root's. None: an
@@ -53,7 +52,6 @@ pub(super) struct Plans {
     _pace: Option<WorkPace>,
     /// The numbers by which the scheduler knows threads.
     slots: [Option<u32>; PLANS as usize],
-    /// The plan of each.
     given: HashMap<u32, ThreadPlan>,
     /// The users whose threads asked for their plans.
     payers: HashMap<u32, u32>,

@@ -15,7 +15,6 @@ use crate::cli::StartArgs;
 /// Rows between two headings.
 const ROWS: u32 = 20;
 
-/// How it is shown.
 enum Form {
     Json,
     Table,
@@ -42,7 +41,6 @@ struct ShownInterval<'a> {
     groups: Vec<GroupTold>,
 }
 
-/// The record of one chosen thread.
 #[derive(Serialize)]
 struct TaskTold {
     tid: u32,
@@ -66,7 +64,6 @@ impl Show {
         }
     }
 
-    /// Shows one interval.
     pub(super) fn turn(
         &mut self,
         running: &Running,

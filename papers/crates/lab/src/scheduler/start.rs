@@ -22,17 +22,12 @@ const TURN: Duration = Duration::from_millis(100);
 /// Between two looks through the processes for what is new.
 const FOLLOW_EVERY: Duration = Duration::from_millis(500);
 
-/// How it came to an end.
 enum SchedulerEnd {
-    /// We were told to stop.
     Told,
-    /// The program that was started has ended.
     Program(ProgramEnd),
-    /// The kernel has ended the scheduler.
     Kernel(SchedulerOutcome),
 }
 
-/// Starts, attends, stops.
 pub(crate) fn run(args: &StartArgs) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
     let scheduler = find(&args.name).with_context(|| {
