@@ -28,7 +28,6 @@ pub struct Plan {
 impl Plan {
     /// `budget` (work, in ns at full speed) every `period_ns`; none is best effort. Points beyond
     /// [`POINTS`] are left out.
-    #[must_use]
     pub fn new(period_ns: u64, budget: u64, points: impl IntoIterator<Item = Point>) -> Self {
         let mut plan = Self {
             period_ns,
@@ -42,7 +41,6 @@ impl Plan {
         plan
     }
 
-    #[must_use]
     pub const fn budget(&self) -> u64 {
         self.budget
     }
@@ -147,7 +145,6 @@ impl Task {
         unsafe { c::grace_takes_turn(&mut self.turns, ran_ns, now_ns) };
     }
 
-    #[must_use]
     pub fn turn_left_ns(&self) -> u64 {
         // SAFETY: as in `set_plan`.
         unsafe { c::grace_turn_left(&self.turns) }
@@ -155,20 +152,17 @@ impl Task {
 
     /// Where it stands in line: the least runs first, and those in best-effort mode are behind all
     /// others.
-    #[must_use]
     pub fn key(&self) -> u64 {
         // SAFETY: as in `set_plan`.
         unsafe { c::grace_key(self) }
     }
 
-    #[must_use]
     pub fn speed(&self) -> Option<u64> {
         // SAFETY: as in `set_plan`.
         let speed = unsafe { c::grace_speed(self) };
         (speed > 0).then_some(speed)
     }
 
-    #[must_use]
     pub fn until(&self) -> Option<u64> {
         // SAFETY: as in `set_plan`.
         let work = unsafe { c::grace_until(self) };
@@ -176,41 +170,34 @@ impl Task {
     }
 
     /// It has budget left in this period.
-    #[must_use]
     pub const fn is_real_time(&self) -> bool {
         self.left > 0
     }
 
-    #[must_use]
     pub const fn left(&self) -> u64 {
         self.left
     }
 
-    #[must_use]
     pub const fn done(&self) -> u64 {
         self.done
     }
 
     /// When its present period ends: its deadline.
-    #[must_use]
     pub const fn period_end_ns(&self) -> u64 {
         self.period_end_ns
     }
 
-    #[must_use]
     pub const fn plan(&self) -> &Plan {
         &self.plan
     }
 }
 
 /// The share of a CPU of `work` in every period, in 2^-20, rounded up.
-#[must_use]
 pub fn share(work: u64, period_ns: u64) -> u64 {
     c::grace_share(work, period_ns)
 }
 
 /// The speed that shares need together, if the highest is `full`.
-#[must_use]
 pub fn speed_of(shares: u64, full: u64) -> u64 {
     c::grace_speed_of(shares, full)
 }

@@ -172,7 +172,6 @@ pub fn forget_plan(running: &mut Running, number: u32, tid: u32) -> Result<(), E
 }
 
 /// Whether the thread `tid` has a plan: the scheduler takes it from one that has ended.
-#[must_use]
 pub fn has_plan(running: &mut Running, tid: u32) -> bool {
     let object = running.object();
     let threads = object.maps().find(|map| map.name() == "threads");

@@ -25,7 +25,6 @@ pub struct SchedExtStatus {
 }
 
 /// The kernel's report; none if it has no sched_ext.
-#[must_use]
 pub fn status() -> Option<SchedExtStatus> {
     status_in(Path::new(FOLDER))
 }
@@ -48,7 +47,6 @@ fn status_in(folder: &Path) -> Option<SchedExtStatus> {
 
 /// What keeps this kernel, which has sched_ext and no scheduler, from taking one of ours, and what
 /// to do about it.
-#[must_use]
 pub fn obstacle() -> Option<String> {
     let function = functions::misdescribed(ALL.iter().map(|scheduler| scheduler.object))?;
     Some(format!(

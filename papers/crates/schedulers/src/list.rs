@@ -40,7 +40,6 @@ pub const ALL: [Description; 5] = [
     ),
 ];
 
-#[must_use]
 pub fn find(name: &str) -> Option<&'static Description> {
     ALL.iter().find(|scheduler| scheduler.name == name)
 }

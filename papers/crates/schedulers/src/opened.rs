@@ -60,7 +60,6 @@ impl Opened {
         })
     }
 
-    #[must_use]
     pub fn settings(&self) -> Vec<Value> {
         let mut maps = self.object.maps();
         let data = maps.find(|map| is_section(map.name(), ".data"));

@@ -80,7 +80,6 @@ impl Running {
         })
     }
 
-    #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
     }
@@ -103,7 +102,6 @@ impl Running {
     }
 
     /// The state that the rules keep for all tasks together.
-    #[must_use]
     pub fn machine(&self) -> Vec<Value> {
         self.section(".bss")
             .map(|bytes| self.layouts.machine.read(&bytes))
@@ -111,7 +109,6 @@ impl Running {
     }
 
     /// The state that the rules keep for the thread `tid`; none if they know no such thread.
-    #[must_use]
     pub fn task(&self, tid: u32) -> Option<Vec<Value>> {
         let thread = open_thread(tid)?;
         let map = self.object.maps().find(|map| map.name() == "tasks")?;
@@ -121,7 +118,6 @@ impl Running {
         Some(self.layouts.task.read(&bytes))
     }
 
-    #[must_use]
     pub fn outcome(&self) -> Option<SchedulerOutcome> {
         read_outcome(&self.section(OUTCOME)?)
     }

@@ -9,7 +9,6 @@ use onbeat_model::Span;
 
 /// How many of the jobs, of these demands in order, miss the end of their period with `budget` in
 /// each.
-#[must_use]
 pub fn missed(demands: &[Span], budget: Span) -> usize {
     let mut overdue = Span::ZERO;
     demands
@@ -24,7 +23,6 @@ pub fn missed(demands: &[Span], budget: Span) -> usize {
 
 /// The smallest budget with which at most the share `may_miss` of the jobs misses; none without a
 /// job.
-#[must_use]
 pub fn least_budget(demands: &[Span], may_miss: f64) -> Option<Span> {
     let longest = *demands.iter().max()?;
     let may_miss = (may_miss.clamp(0.0, 1.0) * demands.len() as f64).floor() as usize;

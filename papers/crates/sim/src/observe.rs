@@ -23,12 +23,10 @@ pub struct Completion {
 
 impl Completion {
     /// From release to end.
-    #[must_use]
     pub const fn response(&self) -> Span {
         self.ended.since(self.release)
     }
 
-    #[must_use]
     pub fn missed(&self) -> bool {
         self.ended > self.deadline
     }

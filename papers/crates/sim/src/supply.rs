@@ -11,7 +11,6 @@ use onbeat_model::{Reservation, Span};
 /// The least CPU time that `server` gives within `length` from the begin of one of its periods (the
 /// supply bound function, Lehoczky et al. 1989): the runtime of each whole period, and of the last,
 /// partial one what does not fit behind it.
-#[must_use]
 pub fn least_supply(server: &Reservation, length: Span) -> Span {
     let period = server.period().as_ns();
     let (whole, rest) = (length.as_ns() / period, length.as_ns() % period);
@@ -22,7 +21,6 @@ pub fn least_supply(server: &Reservation, length: Span) -> Span {
 /// The least runtime with which a server of `server_period` gives every job of a task its
 /// `execution` before the next one's release, `period` later; none if no runtime does, as the task
 /// needs more than its period or a length is zero.
-#[must_use]
 pub fn least_runtime(execution: Span, period: Span, server_period: Span) -> Option<Span> {
     if execution.is_zero() || server_period.is_zero() || execution > period {
         return None;

@@ -15,17 +15,14 @@ impl Work {
     pub const ZERO: Self = Self(0);
     pub const ENDLESS: Self = Self(u64::MAX);
 
-    #[must_use]
     pub const fn at_full_speed(span: Span) -> Self {
         Self(span.as_ns())
     }
 
-    #[must_use]
     pub const fn as_span(self) -> Span {
         Span::from_ns(self.0)
     }
 
-    #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }

@@ -161,7 +161,6 @@ impl Analyser {
     /// The paper gives the frequency. Phase and jitter are the mean direction and the circular
     /// standard deviation of the events at that frequency, and the confidence is that of a Rayleigh
     /// test with one trial for each 1/H of the frequency range: additions of ours.
-    #[must_use]
     pub fn analyse(&self) -> Option<Rhythm> {
         let amplitudes = self.spectrum();
         let bin = heuristic::choose(&amplitudes, &self.config)?;
@@ -182,12 +181,10 @@ impl Analyser {
 
     /// The amplitude spectrum of the events in the window (equation 4), from f_min in steps of
     /// delta f.
-    #[must_use]
     pub fn spectrum(&self) -> Vec<f64> {
         self.spectrum.amplitudes()
     }
 
-    #[must_use]
     pub fn events(&self) -> usize {
         self.window.len()
     }

@@ -29,7 +29,6 @@ pub enum ReferenceController {
 
 impl ReferenceController {
     /// The method of this name with the papers' parameters; none if there is no such method.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "lfs" => Some(Self::Lfs(Lfs::default())),

@@ -92,7 +92,6 @@ impl Group {
     }
 
     /// How much of the budget a CPU could take.
-    #[must_use]
     pub fn available(&self) -> Span {
         // SAFETY: as above.
         Span::from_ns(unsafe { reserve_available(self) })
@@ -118,13 +117,11 @@ impl Group {
         unsafe { reserve_timer(self, now.as_ns()) }
     }
 
-    #[must_use]
     pub const fn deadline(&self) -> Instant {
         Instant::from_ns(self.deadline)
     }
 
     /// Whether the group waits for its next budget.
-    #[must_use]
     pub const fn waits(&self) -> bool {
         self.replenish_at != 0
     }

@@ -51,7 +51,6 @@ impl GroupBudget {
     }
 
     /// The same with a part of the runtime, and with at least the shortest one.
-    #[must_use]
     pub(super) fn scaled(self, part: f64) -> Self {
         let runtime = self.runtime.as_ns() as f64 * part;
         let runtime = Span::from_ns(runtime as u64).max(SHORTEST_RUNTIME);
@@ -61,7 +60,6 @@ impl GroupBudget {
         }
     }
 
-    #[must_use]
     pub fn bandwidth(&self) -> Bandwidth {
         Bandwidth::of(self.runtime, self.period)
     }

@@ -197,7 +197,6 @@ impl Reservations {
     }
 
     /// The resources that `whom` has used since it had a reservation; none if it has none.
-    #[must_use]
     pub fn used(&self, running: &mut Running, whom: Whom) -> Option<GroupUse> {
         let slot = self.slot_of(whom)?;
         let (call, _) = call(running, "tell_group", slot, whom, None).ok()?;

@@ -48,12 +48,10 @@ pub enum ComparedPolicy {
 impl ComparedPolicy {
     /// Whether it is right on a machine of that share of the recorded one's speed: a scheme takes
     /// the recorded speed for the highest.
-    #[must_use]
     pub fn suits(self, speed: f64) -> bool {
         speed == 1.0 || !matches!(self, Self::Grace | Self::JointForecast)
     }
 
-    #[must_use]
     pub const fn reserves(self) -> bool {
         matches!(self, Self::Plan | Self::GrubPa | Self::Statistical)
     }
@@ -105,7 +103,6 @@ const NEW_BUDGET_EVERY: usize = 10;
 
 /// The reservation that each of the threads asks for under `way`, at this speed; none for one that
 /// is not periodic, that needs more than there is, or where there are no reservations.
-#[must_use]
 pub fn reservations(
     threads: &Threads,
     policy: ComparedPolicy,
@@ -148,7 +145,6 @@ pub fn reservations(
 ///
 /// # Panics
 /// If `machine.speed` is not above zero.
-#[must_use]
 pub fn scenario(
     threads: &Threads,
     policy: ComparedPolicy,

@@ -86,7 +86,6 @@ impl Threads {
         Ok(threads)
     }
 
-    #[must_use]
     pub fn of(recording: &Recording) -> Self {
         let mut bursts: HashMap<TaskId, Vec<Burst>> = HashMap::new();
         for event in &recording.events {
@@ -165,7 +164,6 @@ impl Threads {
     }
 
     /// These and others that begin with them.
-    #[must_use]
     pub fn beside(mut self, others: Self) -> Self {
         self.list.extend(others.list);
         self.duration = self.duration.max(others.duration);

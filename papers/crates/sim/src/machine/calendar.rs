@@ -40,7 +40,6 @@ impl Calendar {
         }
     }
 
-    #[must_use]
     pub const fn now(&self) -> Instant {
         self.now
     }

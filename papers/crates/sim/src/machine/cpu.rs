@@ -18,7 +18,6 @@ pub struct Cpus {
 
 impl Cpus {
     /// CPUs of one speed. Only the tasks cost time.
-    #[must_use]
     pub fn of_one_speed(count: usize) -> Self {
         Self {
             count,
@@ -32,7 +31,6 @@ impl Cpus {
 
     /// The highest speed that is set: one that there is, at most the limit. If no speed is as low
     /// as the limit, the lowest.
-    #[must_use]
     pub fn highest(&self) -> Speed {
         let highest = self.speeds.highest();
         let limit = self.limit.unwrap_or(highest);
@@ -63,12 +61,10 @@ pub struct CpuAccount {
 }
 
 impl CpuAccount {
-    #[must_use]
     pub fn busy_time(&self) -> Span {
         self.busy.iter().map(|&(_, span)| span).sum()
     }
 
-    #[must_use]
     pub fn idle_time(&self) -> Span {
         self.idle.iter().map(|&(_, span)| span).sum()
     }

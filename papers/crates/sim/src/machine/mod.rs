@@ -41,7 +41,6 @@ pub struct Machine<P, O = ()> {
 }
 
 impl<P: Policy, O: Observer> Machine<P, O> {
-    #[must_use]
     pub fn new(cpus: &Cpus, policy: P, observer: O) -> Self {
         Self {
             calendar: Calendar::new(cpus.count),
@@ -64,17 +63,14 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         task
     }
 
-    #[must_use]
     pub const fn now(&self) -> Instant {
         self.calendar.now()
     }
 
-    #[must_use]
     pub const fn jobs_done(&self) -> u64 {
         self.jobs_done
     }
 
-    #[must_use]
     pub const fn switches(&self) -> u64 {
         self.switches
     }
@@ -87,7 +83,6 @@ impl<P: Policy, O: Observer> Machine<P, O> {
         &mut self.observer
     }
 
-    #[must_use]
     pub fn executed(&self, task: TaskIndex) -> Span {
         let charged = self.threads[task].executed;
         match self.threads[task].state {

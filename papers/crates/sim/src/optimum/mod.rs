@@ -25,7 +25,6 @@ pub struct KnownJob {
 }
 
 impl KnownJob {
-    #[must_use]
     pub const fn in_time(job: &Completion) -> Self {
         Self {
             release: job.release,
@@ -36,7 +35,6 @@ impl KnownJob {
 
     /// A job that need not end earlier than it did: with these the optimum is a bound for that very
     /// run, whatever it missed.
-    #[must_use]
     pub fn as_late(job: &Completion) -> Self {
         Self {
             deadline: job.deadline.max(job.ended),
@@ -53,7 +51,6 @@ pub struct Piece {
     pub speed: f64,
 }
 
-#[must_use]
 pub fn schedule(jobs: &[KnownJob]) -> Vec<Piece> {
     let mut sorted: Vec<KnownJob> = jobs.iter().copied().filter(|j| !j.work.is_zero()).collect();
     sorted.sort_by_key(|job| (job.release, job.deadline));
@@ -135,7 +132,6 @@ pub struct Hull {
 const STEPS: u32 = 4096;
 
 impl Hull {
-    #[must_use]
     pub fn of(speeds: &Ladder, continuous: bool, power: &Power) -> Self {
         let highest = speeds.highest();
         let lowest = speeds.lowest().ratio(highest);
@@ -163,7 +159,6 @@ impl Hull {
     }
 
     /// The least power at a mean speed; none above the highest.
-    #[must_use]
     pub fn power(&self, speed: f64) -> Option<f64> {
         let next = self.corners.iter().position(|corner| corner.0 >= speed)?;
         let above = self.corners[next];
@@ -177,7 +172,6 @@ impl Hull {
 
     /// The energy of a schedule over `duration`, in seconds at full power; none if it needs more
     /// than the highest speed.
-    #[must_use]
     pub fn energy(&self, pieces: &[Piece], duration: Span) -> Option<f64> {
         let busy: Span = pieces.iter().map(|piece| piece.time).sum();
         let each = pieces.iter().map(|piece| {

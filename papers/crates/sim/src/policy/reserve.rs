@@ -64,7 +64,6 @@ enum Urgency {
 impl Reserve {
     /// A scheduler of `cpus` CPUs with these groups, and of these tasks, none of which is ready.
     /// The machine must be given the tasks in the same order.
-    #[must_use]
     pub fn new(
         params: Params,
         cpus: usize,

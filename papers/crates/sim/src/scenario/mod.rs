@@ -104,14 +104,12 @@ impl Default for Power {
 }
 
 impl Power {
-    #[must_use]
     pub fn busy(&self, ratio: f64) -> f64 {
         self.fixed + (1.0 - self.fixed) * ratio.powf(self.exponent)
     }
 }
 
 impl Scenario {
-    #[must_use]
     pub fn tasks(&self) -> usize {
         self.groups.iter().map(|group| group.count).sum()
     }

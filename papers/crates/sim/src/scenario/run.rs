@@ -47,7 +47,6 @@ pub struct ScenarioRun<'a> {
 const STEP: Span = Span::from_ms(100);
 
 impl<'a> ScenarioRun<'a> {
-    #[must_use]
     pub fn new(scenario: &'a Scenario) -> Self {
         let tasks = scenario
             .groups
@@ -67,7 +66,6 @@ impl<'a> ScenarioRun<'a> {
         }
     }
 
-    #[must_use]
     pub const fn seeded(mut self, seed: u64) -> Self {
         self.seed = seed;
         self

@@ -23,7 +23,6 @@ pub struct Allowance {
 
 impl Allowance {
     /// So that a share of `rho` of the deadlines is met.
-    #[must_use]
     pub fn new(rho: f64) -> Self {
         let allowed = (1.0 - rho).clamp(0.0, 1.0);
         Self {
@@ -38,7 +37,6 @@ impl Allowance {
     }
 
     /// The share of jobs that the next budget is to be enough for.
-    #[must_use]
     pub fn within(&self) -> f64 {
         1.0 - self.beyond
     }

@@ -32,7 +32,6 @@ impl Histogram {
     /// job.
     ///
     /// Costs `groups` binary searches: the window is kept sorted as jobs come.
-    #[must_use]
     pub fn of(demand: &Demand, groups: usize) -> Option<Self> {
         let sorted = demand.sorted();
         let (&least, &most) = (sorted.first()?, sorted.last()?);
@@ -55,7 +54,6 @@ impl Histogram {
 
     /// The smallest boundary that at least the share `rho` of jobs stayed within (eq. 2): the
     /// largest for a rho of one or more.
-    #[must_use]
     pub fn budget(&self, rho: f64) -> Budget {
         let last = self.bounds.len() - 1;
         let group = self.bounds.iter().position(|bound| bound.within >= rho);
@@ -69,7 +67,6 @@ impl Histogram {
     }
 
     /// The same if every job had demanded `factor` times as much.
-    #[must_use]
     pub fn stretched(mut self, factor: f64) -> Self {
         for bound in &mut self.bounds {
             bound.demand = bound.demand.scale(factor);
@@ -77,12 +74,10 @@ impl Histogram {
         self
     }
 
-    #[must_use]
     pub fn worst(&self) -> Budget {
         self.budget(1.0)
     }
 
-    #[must_use]
     pub fn up_to(&self, budget: &Budget) -> &[Bound] {
         self.bounds.get(..=budget.group).unwrap_or(&self.bounds)
     }

@@ -27,7 +27,6 @@ pub struct Margin {
 
 impl Margin {
     /// So that a share of `rho` of the jobs stays within its budget.
-    #[must_use]
     pub fn new(rho: f64) -> Self {
         Self {
             aim: (1.0 - rho).clamp(0.0, 1.0) * AIM,
@@ -41,7 +40,6 @@ impl Margin {
         self.logarithm = moved.clamp(0.0, MOST.ln());
     }
 
-    #[must_use]
     pub fn factor(&self) -> f64 {
         self.logarithm.exp()
     }

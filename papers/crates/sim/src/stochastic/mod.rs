@@ -34,7 +34,6 @@ const AIM: f64 = 0.9;
 ///
 /// `tasks` are budgets and periods. Where they do not fit even at the highest speed, a time is
 /// shorter than its budget.
-#[must_use]
 pub fn time_allocations(tasks: &[(Span, Span)]) -> Vec<Span> {
     let use_of = |&(budget, period): &(Span, Span)| budget.ratio(period);
     let all: f64 = tasks.iter().map(use_of).sum();
@@ -53,7 +52,6 @@ pub fn time_allocations(tasks: &[(Span, Span)]) -> Vec<Span> {
 
 /// The lowest speed at which all budgets fit, as a ratio of the highest (GRACE-OS, section 2.4: the
 /// uniform speed, eq. 3 as a share).
-#[must_use]
 pub fn uniform_speed(tasks: &[(Span, Span)]) -> f64 {
     tasks
         .iter()

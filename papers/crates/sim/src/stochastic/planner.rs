@@ -78,7 +78,6 @@ struct TaskProfile {
 }
 
 impl Planner {
-    #[must_use]
     pub const fn new(settings: PlannerSettings) -> Self {
         Self {
             settings,
@@ -139,7 +138,6 @@ impl Planner {
     }
 
     /// The plans of all tasks: the time of each depends on the others' budgets (eq. 4).
-    #[must_use]
     pub fn plans(&self, speeds: Option<&Ladder>) -> Vec<Planned> {
         let PlannerSettings {
             most, most_of_user, ..

@@ -59,7 +59,6 @@ pub struct Differences {
 }
 
 impl Schedule {
-    #[must_use]
     pub const fn uniform(speed: Speed) -> Self {
         Self {
             first: speed,
@@ -68,7 +67,6 @@ impl Schedule {
     }
 
     /// The schedule of a job with this budget, the least expected energy within `time`.
-    #[must_use]
     pub fn stochastic(
         histogram: &Histogram,
         budget: &Budget,
@@ -114,7 +112,6 @@ impl Schedule {
     /// runs at the speed of the boundary before it, and a job within its budget may take longer
     /// than `time`. A boundary that no job went beyond asks for the highest speed. With both
     /// `differences` it differs from [`Self::stochastic`] only in what the first group costs.
-    #[must_use]
     pub fn as_written(
         histogram: &Histogram,
         budget: &Budget,
@@ -172,7 +169,6 @@ impl Schedule {
     }
 
     /// The speed of a job that has computed `done`, and how much it will have when that changes.
-    #[must_use]
     pub fn at(&self, done: Span) -> (Speed, Option<Span>) {
         let passed = self.later.partition_point(|point| point.after <= done);
         let now = passed.checked_sub(1).and_then(|last| self.later.get(last));
@@ -181,7 +177,6 @@ impl Schedule {
     }
 
     /// How long a job that computes `demand` takes if it is never interrupted.
-    #[must_use]
     pub fn duration(&self, demand: Span, highest: Speed) -> Span {
         let ends = self.points().skip(1).map(|point| point.after);
         self.points()

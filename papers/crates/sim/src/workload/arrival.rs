@@ -49,7 +49,6 @@ pub enum Arrival {
 
 impl Arrival {
     /// Beats every `period`, the first at time zero.
-    #[must_use]
     pub const fn periodic(period: Span) -> Self {
         Self::Periodic {
             period,
@@ -58,7 +57,6 @@ impl Arrival {
         }
     }
 
-    #[must_use]
     pub const fn paced(period: Span) -> Self {
         Self::Paced {
             period,
@@ -67,7 +65,6 @@ impl Arrival {
         }
     }
 
-    #[must_use]
     pub const fn period(&self) -> Option<Span> {
         match self {
             Self::Periodic { period, .. } | Self::Paced { period, .. } => Some(*period),

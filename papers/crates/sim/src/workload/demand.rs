@@ -36,7 +36,6 @@ pub enum Demand {
 }
 
 impl Demand {
-    #[must_use]
     pub const fn constant(span: Span) -> Self {
         Self::Constant(Work::at_full_speed(span))
     }
@@ -106,7 +105,6 @@ pub struct Frames {
 }
 
 impl Frames {
-    #[must_use]
     pub const fn new(
         group: SharedList<Span>,
         variation: f64,

@@ -27,7 +27,6 @@ pub struct Film {
 }
 
 impl Film {
-    #[must_use]
     pub const fn of_seed(seed: u64) -> Self {
         Self {
             random: seed,
@@ -41,7 +40,6 @@ impl Film {
     }
 
     /// With so much variation, in permille of a decoder's: 0 makes all frames alike.
-    #[must_use]
     pub fn varied(mut self, permille: u32) -> Self {
         self.variation = permille.into();
         self

@@ -71,14 +71,12 @@ pub enum Notifies {
 
 impl Workload {
     /// Jobs that arrive and demand as given, drawn from the random sequence 0 of seed 0.
-    #[must_use]
     pub fn new(arrival: Arrival, demand: Demand) -> Self {
         Self::from_source(JobSource::Drawn(arrival, demand))
     }
 
     /// These jobs one after the other, as a recording has them, of a task with this period, if it
     /// has one.
-    #[must_use]
     pub fn listed(jobs: SharedList<JobSpec>, period: Option<Span>) -> Self {
         Self::from_source(JobSource::Listed {
             jobs,
@@ -102,7 +100,6 @@ impl Workload {
 
     /// The same, drawn from another random sequence: those of one run share the seed, and each task
     /// has a stream of its own.
-    #[must_use]
     pub fn seeded(mut self, seed: u64, stream: u64) -> Self {
         self.random = generator(seed, stream);
         self.later = self.later.map(|mut later| {
@@ -113,32 +110,27 @@ impl Workload {
     }
 
     /// `demand` at the beats of `period`, each job due by the next.
-    #[must_use]
     pub fn periodic(period: Span, demand: Demand) -> Self {
         Self::new(Arrival::periodic(period), demand)
     }
 
     /// Each job is due this long after its release; otherwise one of a periodic task is due at the
     /// next release, any other never.
-    #[must_use]
     pub const fn with_deadline(mut self, relative_deadline: Span) -> Self {
         self.relative_deadline = Some(relative_deadline);
         self
     }
 
-    #[must_use]
     pub const fn in_bursts(mut self, bursts: u32, pause: Span) -> Self {
         self.bursts = if bursts == 0 { 1 } else { bursts };
         self.pause = pause;
         self
     }
 
-    #[must_use]
     pub const fn is_cpu_bound(&self) -> bool {
         matches!(self.source, JobSource::Drawn(Arrival::Always, _))
     }
 
-    #[must_use]
     pub const fn period(&self) -> Option<Span> {
         match &self.source {
             JobSource::Drawn(arrival, _) => arrival.period(),
@@ -146,7 +138,6 @@ impl Workload {
         }
     }
 
-    #[must_use]
     pub const fn notifying(mut self, notifies: Notifies) -> Self {
         self.notifies = notifies;
         self
@@ -155,13 +146,11 @@ impl Workload {
     /// The task says where its jobs begin and end (AQuoSA, `qmgr_begin_cycle` and
     /// `qmgr_end_cycle`), and before the first one its period, if it has one, and how many of a
     /// thousand jobs are to be in time.
-    #[must_use]
     pub const fn marking(mut self, permille: u32) -> Self {
         self.marks = Some(permille);
         self
     }
 
-    #[must_use]
     pub fn then(mut self, at: Instant, other: Workload) -> Self {
         self.later = Some(Box::new((at, other)));
         self

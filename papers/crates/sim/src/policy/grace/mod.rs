@@ -63,7 +63,6 @@ struct GraceCpu {
 impl Grace {
     /// A policy for these tasks, each on its CPU. The machine must be given the tasks in the same
     /// order.
-    #[must_use]
     pub fn new(
         settings: GraceSettings,
         speeds: Ladder,
@@ -86,13 +85,11 @@ impl Grace {
     }
 
     /// The budget of `task` in every period; none while it is not known, and for best effort.
-    #[must_use]
     pub fn budget(&self, task: TaskIndex) -> Option<Span> {
         let budget = self.tasks[task].rules.plan().budget();
         (budget > 0).then(|| Span::from_ns(budget))
     }
 
-    #[must_use]
     pub fn all_known(&self) -> bool {
         let mut tasks = self.tasks.iter();
         tasks.all(|task| {

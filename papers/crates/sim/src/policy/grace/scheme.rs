@@ -72,7 +72,6 @@ impl Scheme {
         Self::JointForecast,
     ];
 
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::WrsUni => "worst-uniform",

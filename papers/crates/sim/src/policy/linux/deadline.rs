@@ -17,7 +17,6 @@ pub struct DeadlineClass {
 }
 
 impl DeadlineClass {
-    #[must_use]
     pub const fn hard(reservation: Reservation) -> Self {
         Self {
             reservation,

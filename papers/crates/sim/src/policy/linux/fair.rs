@@ -31,7 +31,6 @@ impl Fair {
     pub const SLICE: Span = Span::from_us(2_800);
 
     /// A task of that niceness, from -20 to 19; beyond, the nearest.
-    #[must_use]
     pub fn nice(nice: i8) -> Self {
         let place = usize::try_from(i32::from(nice.clamp(-20, 19)) + 20).unwrap_or(0);
         Self {

@@ -71,7 +71,6 @@ pub struct Config {
 
 impl Config {
     /// One domain of `cpus` CPUs, exact, with the kernel's 100 ms for SCHED_RR.
-    #[must_use]
     pub fn global(cpus: usize) -> Self {
         Self {
             domains: vec![(0..cpus).collect()],
@@ -84,7 +83,6 @@ impl Config {
     }
 
     /// The same with a domain for each CPU.
-    #[must_use]
     pub fn partitioned(cpus: usize) -> Self {
         Self {
             domains: (0..cpus).map(|cpu| vec![cpu]).collect(),
@@ -148,7 +146,6 @@ impl Linux {
     ///
     /// # Panics
     /// If a task's domain is not in the configuration.
-    #[must_use]
     pub fn new(config: Config, tasks: impl IntoIterator<Item = (Class, usize)>) -> Self {
         let mut domains: Vec<CpuDomain> = Vec::new();
         let count = config
@@ -193,7 +190,6 @@ impl Linux {
         }
     }
 
-    #[must_use]
     pub fn class(&self, task: TaskIndex) -> Class {
         match &self.entities[task].class {
             Scheduled::Deadline(entity) => Class::Deadline(entity.deadline),
@@ -202,14 +198,12 @@ impl Linux {
         }
     }
 
-    #[must_use]
     pub const fn runtimes_follow_speed(&self) -> bool {
         self.config.runtimes_follow_speed
     }
 
     /// How much bandwidth is reserved in the domain of `task`, its own left out, and how many CPUs
     /// it has.
-    #[must_use]
     pub fn reserved_beside(&self, task: TaskIndex) -> (Bandwidth, usize) {
         let domain = self.entities[task].domain;
         let others = self

@@ -66,7 +66,6 @@ pub const ONE: Span = Span::from_ns(1_000_000);
 
 impl Forecast {
     /// The forecaster of a task without a job yet; factors are those of the last `window` jobs.
-    #[must_use]
     pub fn new(window: usize) -> Self {
         let means = MEANS.into_iter().map(ForecastRule::Mean);
         let seasons = (2..=LONGEST).map(ForecastRule::Season);
@@ -98,7 +97,6 @@ impl Forecast {
     }
 
     /// The next job's forecast; none before the third job.
-    #[must_use]
     pub fn next(&self) -> Option<NextDemand<'_>> {
         let demand = self.together().filter(|_| !self.factors.is_empty())?;
         Some(NextDemand {

@@ -78,7 +78,6 @@ pub struct NeededSpeed {
 impl Outlook {
     /// The plan of a task whose jobs demanded `sorted` (ascending, of some scale) times `factor`,
     /// with this budget.
-    #[must_use]
     pub fn new(sorted: &[Span], factor: f64, budget: Span) -> Self {
         let count = sorted.len();
         let pieces = PIECES.min(count);
@@ -131,7 +130,6 @@ impl Outlook {
     }
 
     /// How much more than the mean the effective work of a new job is: what its uncertainty costs.
-    #[must_use]
     pub fn uncertainty(&self) -> Span {
         let effective = self.effective_from(Span::ZERO, 0.0);
         Span::from_ns((effective - self.mean).max(0.0) as u64)
@@ -139,7 +137,6 @@ impl Outlook {
 
     /// The work after which a job that has done `done` is to be asked again: the end of the group
     /// it is in, or a sixteenth of the budget.
-    #[must_use]
     pub fn next(&self, done: Span) -> Span {
         let step = (self.budget / 16).max(Span::from_ns(1));
         let ends = self.groups.iter().map(|group| group.from + group.size);
@@ -185,7 +182,6 @@ impl Outlook {
 
 /// The speed for all of `tasks`, which are in the order of the ends of their periods, and share one
 /// CPU.
-#[must_use]
 pub fn wish(tasks: &[TaskStanding]) -> NeededSpeed {
     let mut speed: f64 = 0.0;
     let mut laxity = f64::INFINITY;
