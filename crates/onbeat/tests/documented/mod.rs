@@ -1,4 +1,5 @@
-//! Compares the fields of JSON objects with the tables of `docs/formats.md` and `docs/report.md`.
+//! Compares the fields of JSON objects with the tables of `docs/formats.md` and, where there is
+//! one, `docs/report.md`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,9 +10,9 @@ use serde_json::Value;
 /// The fields that the tables of the section with this heading list.
 pub(crate) fn documented(heading: &str) -> BTreeSet<String> {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let text = ["formats.md", "report.md"]
-        .map(|page| fs::read_to_string(docs.join(page)).unwrap())
-        .join("\n");
+    let pages = ["formats.md", "report.md"];
+    let texts = pages.map(|page| fs::read_to_string(docs.join(page)).unwrap_or_default());
+    let text = texts.join("\n");
     let (_, section) = text
         .split_once(&format!("## {heading}\n"))
         .unwrap_or_else(|| panic!("no section '{heading}'"));
