@@ -171,7 +171,7 @@ fn take(
 }
 
 /// The last commit that changed code, and whether something of it is changed now.
-fn commit() -> anyhow::Result<String> {
+pub(crate) fn commit() -> anyhow::Result<String> {
     let last = ["log", "-1", "--format=%h", "--abbrev=8", "--"];
     let last = output("git", &[&last[..], &CODE].concat())?;
     let changes = ["status", "--porcelain", "--"];

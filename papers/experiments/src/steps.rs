@@ -1,6 +1,7 @@
 //! Every experiment: its name, how long it takes, and how it is run. Live ones come first, as they
 //! need a machine that has nothing else to do; then those in virtual time, then what is computed.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -11,9 +12,9 @@ use crate::machine::Machine;
 use crate::results::Ran;
 use crate::{
     adaptive_reservations, av_desync, bandwidth, demands, frequency_switch, grace_os, lock_time,
-    mdn, notification_latency, period_accuracy, period_detection, player_deadlines, predictors,
-    rate_changes, rate_monotonic, reservations_vs_rr, server_period, several_cpus, three_rt_apps,
-    tracking_cost, wakeups_vs_syscalls,
+    mdn, measure, notification_latency, period_accuracy, period_detection, player_deadlines,
+    predictors, rate_changes, rate_monotonic, reservations_vs_rr, server_period, several_cpus,
+    three_rt_apps, tracking_cost, wakeups_vs_syscalls,
 };
 
 /// The root of the checkout that this program was built from.
@@ -30,7 +31,7 @@ pub(crate) struct Step {
 enum How {
     Here(fn(&Machine) -> anyhow::Result<()>),
     /// A command below `papers/experiments`, whose output ends with a line that says what ran, and
-    /// the table.
+    /// the table. It finds a file with COMMIT in its name, and goes on with what that has.
     Script(&'static str),
 }
 
@@ -55,7 +56,7 @@ pub(crate) const STEPS: &[Step] = &[
     step("mark-cost", 1, Script("mark-cost/run.sh"), "The cost of a call of mdn(), heard and unheard"),
     step("notification-latency", 26, Here(notification_latency::run), "How late libonbeat notifies a violation (timing exceptions, Fig. 3 to 6)"),
     step("grace-os-costs", 1, Here(grace_os::costs), "What estimation and scheduling cost (GRACE-OS, Fig. 8 and 9)"),
-    step("strangers", 120, Script("strangers/strangers.py --held-back --resume --ways nothing,nice,chrt --readme papers/experiments/strangers/README.md"),
+    step("strangers", 120, Script("strangers/strangers.py --held-back --resume --results papers/experiments/out/strangers-COMMIT.jsonl --ways nothing,nice,chrt --readme papers/experiments/strangers/README.md"),
          "Programs of every runtime, idle and beside hogs"),
     step("alternatives", 60, Script("alternatives/run.sh"), "Other means and schedulers of others beside onbeat; in virtual time"),
     step("player-deadlines", 50, Here(player_deadlines::run), "A player that drops frames by two rules, beside two rt-apps (timing exceptions, Tables 3 and 4); in virtual time"),
@@ -131,12 +132,25 @@ fn output_of(machine: &Machine, name: &str, command: &str) -> anyhow::Result<Str
     let mut words = command.split(' ');
     let script = words.next().unwrap_or_default();
     let mut run = Command::new(Path::new(CHECKOUT).join("papers/experiments").join(script));
-    run.args(words)
-        .current_dir(CHECKOUT)
-        .stdout(std::fs::File::create(&printed)?);
+    for word in words {
+        let word = match word.contains("COMMIT") {
+            true => word.replace("COMMIT", &measure::commit()?.replace(' ', "-")),
+            false => word.to_owned(),
+        };
+        if word.ends_with(".jsonl") {
+            let file = Path::new(CHECKOUT).join(&word);
+            fs::OpenOptions::new()
+                .append(true)
+                .create(true)
+                .open(file)?;
+        }
+        run.arg(word);
+    }
+    run.current_dir(CHECKOUT)
+        .stdout(fs::File::create(&printed)?);
     println!("{command}: its output goes to {}", printed.display());
     if !machine.run(run, &messages, Duration::from_secs(24 * 3600))? {
         bail!("{command} failed: see {}", messages.display());
     }
-    Ok(std::fs::read_to_string(&printed)?)
+    Ok(fs::read_to_string(&printed)?)
 }
