@@ -2,7 +2,7 @@
 # Runs one program: programs.sh NAME prepare, once, and programs.sh NAME run [PREFIX...], for each cell.
 #
 # Of a program there are a line `#: NAME | title | what is counted | runtime [| held back] [| SET]...`, here or in sets/SET.sh, prepare_NAME,
-# which says what it needs and builds it, and run_NAME, which starts it by "$@" and prints `count N`, `p99_ms X` and perhaps `load X`, `note ...`.
+# which says what it needs and builds it, and run_NAME, which starts it by "$@" and prints `count N`, `p99_ms X` and perhaps `dsp X`, `note ...`.
 # They find SECONDS_TO_RUN, CACHE (kept), WORK (empty, of this cell), DISPLAY, FILM and FILM720.
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

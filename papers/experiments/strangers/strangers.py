@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 OUT = HERE.parent / "out" / "strangers"
 CHANGES = {"reserved", "changed", "boosted", "boost-changed"}
 END = "<!-- end -->"
-FIGURES = ("count", "p99_ms", "load")
+FIGURES = ("count", "p99_ms", "dsp")
 # A way's name in the table, and what starts a program by it.
 PLAIN = {"nothing": ("nothing", []), "nice": ("nice -n -20", ["nice", "-n", "-20"]), "chrt": ("chrt -r 1", ["chrt", "-r", "1"]),
          "service": ("service", []), "slice": ("a slice of 0.1 ms", [sys.executable, str(HERE / "slice.py")])}
@@ -46,6 +46,7 @@ def arguments():
     parser.add_argument("--binary", default="target/release/onbeat")
     parser.add_argument("--onbeat", action="append", metavar="LABEL=ARGS", help="a variant of onbeat's flags; may be given several times [default: onbeat=]")
     parser.add_argument("--resume", action="store_true", help="go on after the last cell in the file of results")
+    parser.add_argument("--table", action="store_true", help="run nothing: the table of the cells in the file of results")
     parser.add_argument("--results", type=Path, help="the cells, one a line [default: results.jsonl in out/strangers; of a set, SET.jsonl here]")
     parser.add_argument("--readme", type=Path, help="write the table into this file, too")
     options = parser.parse_args()
@@ -326,7 +327,8 @@ def main():
     ctypes.CDLL(None).prctl(36, 1)
     before_all()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    run(options, programs, ways)
+    if not options.table:
+        run(options, programs, ways)
     text = table(options, programs, ways)
     print(text)
     if options.readme:

@@ -13,7 +13,7 @@ studio() { # REGEX COMMAND PREFIX...
         kill \$studio; true" "$@" 2>"$WORK/errors"
     [ -s "$WORK/xruns" ] || exit 1
     echo "count $((SECONDS_TO_RUN * 48000 / 256 - $(cat "$WORK/xruns")))"
-    awk '/DSP load/ { sum += $4; n++ } END { if (n) printf "load %.1f\n", sum / n }' "$WORK/load"
+    awk '/DSP load/ { sum += $4; n++ } END { if (n) printf "dsp %.1f\n", sum / n }' "$WORK/load"
     awk '{ printf "%s%dx %s %d", NR == 1 ? "note SCHED_FIFO: " : ", ", $1, $4, $3 } END { if (NR) print "" }' "$WORK/first"
 }
 zyn="exec zynaddsubfx -U -I null -O jack -a -N zyn"
