@@ -24,7 +24,6 @@ pub const SCHED_EXT: i32 = 7;
 pub struct Attributes {
     #[serde(flatten)]
     pub policy: Policy,
-    /// Whether children start with the default policy instead of this one.
     pub reset_on_fork: bool,
 }
 
@@ -34,7 +33,6 @@ pub enum Policy {
     Other(Fair),
     Batch(Fair),
     Idle(Fair),
-    /// SCHED_EXT: a scheduler loaded as BPF.
     Ext(Fair),
     Fifo(RealTime),
     RoundRobin(RealTime),
@@ -51,7 +49,6 @@ pub struct Fair {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RealTime {
-    /// From 1, the lowest, to 99.
     pub priority: u32,
 }
 
@@ -59,7 +56,6 @@ pub struct RealTime {
 /// so nothing is promised about their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deadline {
-    /// CPU time in each period.
     pub runtime_ns: u64,
     pub deadline_ns: u64,
     pub period_ns: u64,
@@ -69,7 +65,6 @@ pub struct Deadline {
 }
 
 impl Attributes {
-    /// An ordinary task's, at this nice value.
     #[must_use]
     pub const fn ordinary(nice: i32, reset_on_fork: bool) -> Self {
         Self {
@@ -100,8 +95,6 @@ impl Attributes {
         Self::from_raw(&get_raw(tid)?, default_slice_ns())
     }
 
-    /// Gives the task `tid` this scheduling.
-    /// Fails with what the kernel says: see `sched_setattr(2)`.
     pub fn set(&self, tid: u32) -> io::Result<()> {
         set_raw(tid, &self.to_raw())
     }
@@ -287,9 +280,21 @@ pub(crate) fn put_nice_back(tid: u32, set: &Attributes, before: &Attributes) {
     }
 }
 
-/// After `set` was given to a task that turns out to have ended: if its number had already gone to
-/// another, that one is made an ordinary task again, as all but a few are born.
-pub(crate) fn undo_for_another(task: TaskId, set: &Attributes) {
+/// The task's scheduling now, if it is still the one that is meant.
+pub(crate) fn of(task: TaskId) -> Result<Attributes, Refusal> {
+    match Attributes::get(task.tid) {
+        Ok(now) if task::is_alive(task) => Ok(now),
+        Ok(_) => Err(Refusal::Gone),
+        Err(error) => Err(task::refused(task.tid, &error)),
+    }
+}
+
+/// Whether `set` was given to the task that is meant. If that has ended, and its number had already
+/// gone to another, that one is made an ordinary task again, as all but a few are born.
+pub(crate) fn reached(task: TaskId, set: &Attributes) -> Result<(), Refusal> {
+    if task::is_alive(task) {
+        return Ok(());
+    }
     let is_another = task::identify(task.tid).is_ok_and(|now| now != task);
     if is_another && Attributes::get(task.tid).is_ok_and(|now| now == *set) {
         let nice = set
@@ -297,6 +302,7 @@ pub(crate) fn undo_for_another(task: TaskId, set: &Attributes) {
             .map_or_else(|| kept_nice(task.tid).unwrap_or(0), |_| 0);
         let _ = Attributes::ordinary(nice, false).set(task.tid);
     }
+    Err(Refusal::Gone)
 }
 
 pub(crate) fn taken_over(now: Attributes) -> Refusal {
@@ -338,9 +344,8 @@ pub(crate) fn limit(tid: u32, resource: libc::__rlimit_resource_t) -> Option<lib
     }
 }
 
-/// A task that has `now` gets back this: `before`, with the nice value that it was given under a
-/// policy that shows none. The giver of that value has the last word.
-/// Fails with `ESRCH` if there is no such task.
+/// `before`, with the nice value that the task was given under a policy that shows none: the giver
+/// of that value has the last word.
 pub(crate) fn with_kept_nice(
     before: Attributes,
     now: &Attributes,

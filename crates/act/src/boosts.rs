@@ -32,7 +32,7 @@ use onbeat_kernel::clock;
 use onbeat_model::{Boost, Refusal, TaskId};
 
 use crate::attributes::{self, Attributes, Fair, Policy, RealTime, kept_nice, taken_over};
-use crate::restore::StateFile;
+use crate::restore::{StateFile, StateRecord};
 use crate::task;
 
 pub(crate) const DEFAULT: Attributes = Attributes::ordinary(0, false);
@@ -65,7 +65,6 @@ struct Boosted {
     before: Attributes,
     set: Attributes,
     leader: Option<TaskId>,
-    /// The kernel refuses it a real-time priority.
     stays_ordinary: bool,
     may_take_priority: bool,
 }
@@ -113,7 +112,7 @@ impl Boosts {
         state_file.announce(task, leader, before, wanted)?;
         // The task may have changed while the file was written.
         if self.look(state_file, task)? != now {
-            let _ = state_file.refused(task);
+            let _ = state_file.write(StateRecord::Refused { task });
             return Err(taken_over(now));
         }
         // A real-time priority hides the nice value, which is to be the task's own then.
@@ -131,7 +130,7 @@ impl Boosts {
             is_set
         };
         if let Err(error) = is_set {
-            let _ = state_file.refused(task);
+            let _ = state_file.write(StateRecord::Refused { task });
             return Err(task::refused(task.tid, &error));
         }
         let held = Boosted {
@@ -142,12 +141,7 @@ impl Boosts {
             may_take_priority,
         };
         self.0.insert(task, BoostState::Boosted(held));
-        if task::is_alive(task) {
-            return Ok(());
-        }
-        attributes::undo_for_another(task, &wanted);
-        self.ended(state_file, task);
-        Err(Refusal::Gone)
+        attributes::reached(task, &wanted).inspect_err(|_| self.ended(state_file, task))
     }
 
     /// The task is gone. A thread that executes another program takes over the number of its
@@ -166,7 +160,7 @@ impl Boosts {
     fn forget(&mut self, state_file: &mut StateFile, task: TaskId) {
         if let Some(BoostState::Boosted(_)) = self.0.remove(&task) {
             // A restore finds out by itself that nothing is left to do.
-            let _ = state_file.done(task);
+            let _ = state_file.write(StateRecord::Done { task });
         }
     }
 
@@ -198,12 +192,11 @@ impl Boosts {
     /// The task's present scheduling; an error if another program has changed it to anything but a
     /// nice value of 0 or below.
     fn look(&mut self, state_file: &mut StateFile, task: TaskId) -> Result<Attributes, Refusal> {
-        let now = Attributes::get(task.tid);
-        if !task::is_alive(task) {
-            self.ended(state_file, task);
-            return Err(Refusal::Gone);
-        }
-        let now = now.map_err(|error| task::refused(task.tid, &error))?;
+        let now = attributes::of(task).inspect_err(|refusal| {
+            if *refusal == Refusal::Gone {
+                self.ended(state_file, task);
+            }
+        })?;
         match self.0.get_mut(&task) {
             Some(BoostState::Boosted(held)) if held.set != now || held.is_reniced(task.tid) => {
                 let reniced = held.reniced(task.tid, now);

@@ -10,26 +10,20 @@ use std::sync::OnceLock;
 use onbeat_kernel::{cpus, proc};
 use onbeat_model::{Bandwidth, Capacity, Reservation, Span};
 
-/// The share of each CPU of the fair server, which keeps ordinary tasks alive beside reservations,
-/// unless it was changed: it counts in the kernel's admission test. `fair_server_params`, 50 ms in
-/// 1 s.
+/// The fair server's share of each CPU, unless it was changed: it counts in the admission test.
 const FAIR_SERVER: f64 = 0.05;
 
-/// `DL_SCALE` in `kernel/sched/deadline.c`: a shorter runtime is refused, because the kernel counts
-/// in this granularity.
+/// `DL_SCALE` in `kernel/sched/deadline.c`: a shorter runtime is refused.
 pub(crate) const DL_SCALE_NS: u64 = 1 << 10;
 
-/// Bit of CAP_SYS_NICE in the capability masks of `/proc/self/status`
-/// (`include/uapi/linux/capability.h`).
+/// `include/uapi/linux/capability.h`.
 const CAP_SYS_NICE: u32 = 23;
 
-/// Whether this process may change the scheduling of others.
 #[must_use]
 pub fn may_reserve() -> bool {
     may_schedule(std::process::id())
 }
 
-/// Whether the thread `tid` may change the scheduling of others.
 pub(crate) fn may_schedule(tid: u32) -> bool {
     let mask = proc::status(tid, "CapEff:");
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
@@ -86,7 +80,6 @@ impl KernelLimits {
         }
     }
 
-    /// The limit of all reservations together.
     #[must_use]
     pub(crate) fn admissible(&self) -> Bandwidth {
         let of_one = self.per_cpu.unwrap_or(Bandwidth::ONE) - self.fair_server;

@@ -20,8 +20,7 @@ use onbeat_model::Boost;
 
 use crate::attributes::{Attributes, Policy, RealTime, kept_nice};
 
-/// How often it is looked whether the thread gives way. Ten turns of the loop, and as long as a
-/// person hardly notices.
+/// How often it is looked whether the thread gives way: a person hardly notices as much.
 const LOOK: Duration = Duration::from_millis(100);
 /// The thread gives way after this CPU time between two looks. A thread without a pause has all of
 /// most `LOOK`s, because the kernel keeps no more than 50 ms of a second from real-time threads
@@ -34,7 +33,6 @@ thread_local! {
     static LOOKED_AT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// How the calling thread was put ahead of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precedence {
     RealTime,
@@ -51,7 +49,6 @@ pub(crate) const HIGHEST: u32 = 99;
 /// Puts the calling thread ahead of ordinary tasks while it loads a tracer: that takes tens of
 /// milliseconds, and the program that is to be run waits for it. Its children have the default, but
 /// in [`start_ahead`].
-/// Fails if that is not permitted; the thread then stays as it was.
 pub fn load_first() -> io::Result<Precedence> {
     ahead(LOWEST)
 }
@@ -86,8 +83,6 @@ pub fn pass_nice_on(child: u32) {
 
 /// Puts the calling thread ahead of ordinary tasks, and of those with a real-time priority below
 /// `priority`, for as long as it lives. It [gives way](self#giving-way).
-/// Fails if neither real-time priority nor nice -20 is permitted, and if no other thread can be
-/// started; the thread then stays as it was.
 pub fn go_first(priority: u32) -> io::Result<Precedence> {
     let before = Attributes::get(0)?;
     let precedence = ahead(priority)?;
@@ -101,7 +96,6 @@ pub fn go_first(priority: u32) -> io::Result<Precedence> {
     Ok(precedence)
 }
 
-/// Starts the thread that has the calling one give way. It ends with that one.
 fn give_way() -> io::Result<()> {
     let mut clock = 0;
     // SAFETY: gettid and pthread_self take nothing, and `clock` is a valid buffer.
@@ -162,7 +156,6 @@ fn priority_of(tid: u32) -> Option<u32> {
     }
 }
 
-/// The CPU time on a thread's clock; none if the thread has ended.
 fn cpu_time(clock: libc::clockid_t) -> Option<Duration> {
     let mut time = libc::timespec {
         tv_sec: 0,

@@ -17,12 +17,11 @@ use onbeat_model::{Refusal, TaskId};
 use crate::attributes::{self, Attributes, Policy, RealTime, taken_over, with_kept_nice};
 use crate::cpufreq::domain::Tree;
 use crate::limits::may_reserve;
-use crate::restore::{self, Files, Given, Left, Priority, RestoreReport, StateFile};
+use crate::restore::{self, Files, Given, Left, Priority, RestoreReport, StateFile, StateRecord};
 use crate::task;
 use onbeat_kernel::clock;
 
-/// After how long it is worth looking again whether a reservation is gone. Two of the usual
-/// periods; a person waits for it.
+/// After how long to look again whether a reservation is gone: a person waits for it.
 const LOOK_AGAIN: onbeat_model::Span = onbeat_model::Span::from_ms(100);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +63,6 @@ impl Priorities {
 
     /// Takes over what the state files in `directory` say of services that have ended, and puts
     /// back everything else that they say.
-    /// Fails if the directory cannot be read.
     pub fn adopt(&mut self, directory: &Path) -> io::Result<RestoreReport> {
         restore::restore_but(directory, &Tree::default(), Files::OfDead, |left| {
             self.take_over(&left)
@@ -74,7 +72,7 @@ impl Priorities {
     /// Whether the task has the priority that it was given, and keeps it.
     fn take_over(&mut self, left: &Left) -> bool {
         let &Left { task, given, .. } = left;
-        let Ok(now) = look(task) else {
+        let Ok(now) = attributes::of(task) else {
             return false;
         };
         let Some(change) = left.change else {
@@ -86,10 +84,9 @@ impl Priorities {
         }
         let before = change.before;
         let leader = task::leader(task);
-        let noted = self
-            .note(task, given)
-            .and_then(|()| self.state_file.change(task, leader, before, now));
-        if noted.is_err() {
+        let noted = self.note(task, given).is_ok()
+            && self.state_file.announce(task, leader, before, now).is_ok();
+        if !noted {
             return false;
         }
         let set = now;
@@ -110,8 +107,7 @@ impl Priorities {
         self.are_left = true;
     }
 
-    /// Notes that `task` is to be raised later, so that a next service does it if this one does
-    /// not.
+    /// `task` is to be raised later: a next service does it if this one does not.
     pub fn promise(&mut self, task: TaskId, given: Given) {
         // It is a promise for after a crash: nothing fails without it.
         let _ = self.note(task, given);
@@ -119,7 +115,7 @@ impl Priorities {
 
     fn note(&mut self, task: TaskId, given: Given) -> io::Result<()> {
         if self.given.get(&task) != Some(&given) {
-            self.state_file.given(task, given)?;
+            self.state_file.write(StateRecord::Given { task, given })?;
             self.given.insert(task, given);
         }
         Ok(())
@@ -127,7 +123,6 @@ impl Priorities {
 
     /// Gives `task` the priority; its children do not inherit it. A task under SCHED_DEADLINE, or
     /// with a real-time priority from another program, is left as it is.
-    /// See [`Refusal`]; the task then has what it had before.
     pub fn raise(&mut self, task: TaskId, given: Given) -> Result<Effect, Refusal> {
         let raised = self.try_to_raise(task, given);
         if raised.is_err() && !self.tasks.contains_key(&task) {
@@ -137,7 +132,7 @@ impl Priorities {
     }
 
     fn try_to_raise(&mut self, task: TaskId, given: Given) -> Result<Effect, Refusal> {
-        let now = look(task)?;
+        let now = attributes::of(task)?;
         let raised = self.tasks.get(&task).copied();
         let before = match raised {
             Some(raised) if raised.set == now => raised.before,
@@ -158,7 +153,7 @@ impl Priorities {
         self.state_file.announce(task, leader, before, set)?;
         if let Err(error) = set.set(task.tid) {
             // A record that stays says that the task may have one setting more than it can have.
-            let _ = self.state_file.refused(task);
+            let _ = self.state_file.write(StateRecord::Refused { task });
             let is_withheld = matches!(given.priority, Priority::RealTime(_))
                 && error.raw_os_error() == Some(libc::EPERM)
                 && may_reserve();
@@ -172,11 +167,7 @@ impl Priorities {
             leader,
         };
         self.tasks.insert(task, raised);
-        if !task::is_alive(task) {
-            attributes::undo_for_another(task, &set);
-            self.forget(task);
-            return Err(Refusal::Gone);
-        }
+        attributes::reached(task, &set).inspect_err(|_| self.forget(task))?;
         Ok(Effect::InForce)
     }
 
@@ -189,7 +180,7 @@ impl Priorities {
             self.forget(task);
             return Ok(());
         };
-        match look(task) {
+        match attributes::of(task) {
             Ok(now) if now == raised.set => {
                 let put_back = with_kept_nice(raised.before, &now, task.tid)
                     .and_then(|before| before.set(task.tid));
@@ -216,7 +207,7 @@ impl Priorities {
                 .tasks
                 .get(&leader)
                 .is_none_or(|own| own.set != raised.set)
-            && look(leader) == Ok(raised.set)
+            && attributes::of(leader) == Ok(raised.set)
             && !task::is_alive(task)
         {
             let _ = with_kept_nice(raised.before, &raised.set, leader.tid)
@@ -224,7 +215,7 @@ impl Priorities {
         }
         if self.given.remove(&task).is_some() {
             // Restoring finds out by itself.
-            let _ = self.state_file.done(task);
+            let _ = self.state_file.write(StateRecord::Done { task });
         }
     }
 
@@ -232,12 +223,10 @@ impl Priorities {
         self.tasks.keys().copied()
     }
 
-    /// The request for each task, also those whose priority is withheld or still to come.
     pub fn given(&self) -> impl Iterator<Item = (TaskId, Given)> {
         self.given.iter().map(|(task, given)| (*task, *given))
     }
 
-    /// Puts every task back; which could not be, and why.
     pub fn put_all_back(&mut self) -> Vec<(TaskId, Refusal)> {
         let mut tasks: Vec<TaskId> = self.given.keys().copied().collect();
         tasks.sort_unstable();
@@ -256,7 +245,6 @@ impl Drop for Priorities {
     }
 }
 
-/// The scheduling of a task that has `before`, with `priority`.
 fn wanted(before: Attributes, priority: Priority) -> Attributes {
     match priority {
         Priority::RealTime(priority) => Attributes {
@@ -267,13 +255,5 @@ fn wanted(before: Attributes, priority: Priority) -> Attributes {
             reset_on_fork: true,
             ..before.with_nice(nice)
         },
-    }
-}
-
-fn look(task: TaskId) -> Result<Attributes, Refusal> {
-    match Attributes::get(task.tid) {
-        Ok(now) if task::is_alive(task) => Ok(now),
-        Ok(_) => Err(Refusal::Gone),
-        Err(error) => Err(task::refused(task.tid, &error)),
     }
 }

@@ -16,19 +16,24 @@ use crate::attributes::Attributes;
 use crate::limits::may_reserve;
 use onbeat_kernel::clock;
 
-/// The longest tick: a running task gets over its runtime unseen for as long. `CONFIG_HZ` is 100 at
-/// least.
+/// The longest tick, of 100 Hz: a running task gets over its runtime unseen for as long.
 const TICK: Span = Span::from_ms(10);
-/// A throttled task whose runtime should have been replenished this long ago never will be. The
-/// kernel replenishes by a timer, milliseconds late at most; a look after a second mistakes no
-/// period.
+/// A throttled task whose runtime should have been replenished this long ago never will be: the
+/// kernel's timer is milliseconds late at most.
 const OVERDUE: Span = Span::from_secs(1);
-/// The share by which two clocks of the kernel may drift apart. `CLOCK_MONOTONIC` is slewed by 500
-/// ppm at most (adjtimex(2)).
+/// The share by which two clocks of the kernel may drift apart (adjtimex(2)).
 const DRIFT: f64 = 500e-6;
-/// How long a comparison of these clocks is used. 500 ppm of it are 0.3 s, less than the longest
-/// period.
+/// How long a comparison of these clocks is used.
 const GOOD_FOR: Span = Span::from_secs(600);
+/// By this it is measured how exactly the kernel ends a reserved task's turn: with the scheduler
+/// feature HRTICK_DL within some 10 us, without at the next tick, 1 to 10 ms later. The switch
+/// cannot be read on a locked-down kernel.
+const PROBED_RUNTIME: Span = Span::from_us(200);
+/// And in this time. A pause of `PROBED_PERIOD` - `PROBED_RUNTIME` is far longer than `GAP`.
+const PROBED_PERIOD: Span = Span::from_ms(50);
+/// A thread that does not run for this long was throttled. Above the 10 ms for which an interrupt
+/// or another thread stops it, and below `PROBED_PERIOD`.
+const GAP: Span = Span::from_ms(20);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
@@ -57,7 +62,6 @@ impl Server {
         (server.deadline_ns > 0).then_some(server)
     }
 
-    /// Whether the runtime is used up, and the task waits for the next.
     pub(crate) fn is_throttled(&self) -> bool {
         self.runtime_ns <= 0
     }
@@ -170,6 +174,31 @@ impl SchedulerClock {
         let instant = Instant::from_ns(u64::try_from(ns).unwrap_or(0));
         instant + clock::now().since(self.measured).scale(DRIFT)
     }
+}
+
+/// What a thread that always wants to run got of a runtime before it was stopped, and that runtime.
+pub(crate) fn measure() -> Option<(Span, Span)> {
+    let reservation = Reservation::implicit(PROBED_RUNTIME, PROBED_PERIOD).ok()?;
+    let measure = std::thread::spawn(move || used_before_stopped(reservation));
+    Some((measure.join().ok()??, PROBED_RUNTIME))
+}
+
+/// The CPU time that the calling thread, which always wants to run, gets of a `reservation` before
+/// it is stopped for the first time; none if it gets none, or is not stopped. The thread keeps the
+/// reservation until it ends.
+pub(crate) fn used_before_stopped(reservation: Reservation) -> Option<Span> {
+    Attributes::reserved(reservation, false).set(0).ok()?;
+    let begun = clock::thread_cpu_time();
+    let end = clock::now() + reservation.period() * 10;
+    let mut last: (Instant, Span) = (clock::now(), begun);
+    while last.0 < end {
+        let now = (clock::now(), clock::thread_cpu_time());
+        if now.0.since(last.0) > GAP {
+            return Some(last.1 - begun);
+        }
+        last = now;
+    }
+    None
 }
 
 #[cfg(test)]

@@ -91,7 +91,6 @@ pub(crate) fn refused(tid: u32, error: &io::Error) -> Refusal {
     }
 }
 
-/// Whether the task waits for something other than a CPU.
 pub(crate) fn is_asleep(task: TaskId) -> bool {
     stat(task.tid).is_some_and(|stat| stat.state != 'R')
 }
@@ -119,8 +118,6 @@ pub fn numbers(directory: &Path) -> impl Iterator<Item = u32> + use<> {
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
-/// The identity of the calling thread.
-/// Fails if `/proc` is not mounted.
 pub fn own() -> io::Result<TaskId> {
     // SAFETY: gettid takes nothing and always succeeds.
     identify(unsafe { libc::gettid() } as u32)

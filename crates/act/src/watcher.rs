@@ -34,7 +34,6 @@ pub struct Watcher {
     due: Arc<AtomicU64>,
 }
 
-/// Hears what tasks are given that others can inherit.
 pub trait HearsChanges: fmt::Debug {
     /// The thread was given something, or lost it, but perhaps for a reservation.
     fn changed(&self, task: TaskId, is_given: bool);
@@ -52,7 +51,6 @@ impl Watcher {
     /// Starts the thread, which calls `look` again and again, and says whether the loop stands
     /// still. While there is nothing to watch, `look` says so, and the thread sleeps. In between it
     /// is in `wait`, for so long unless something is to be looked at before, which is true.
-    /// Fails if there can be no such thread.
     pub fn start(
         wait: impl Fn(Duration) -> bool + Send + 'static,
         mut look: impl FnMut(bool) -> bool + Send + 'static,
@@ -86,7 +84,6 @@ impl Watcher {
         self.thread.unpark();
     }
 
-    /// The loop turns, and does so again by `next`.
     pub fn turned(&self, next: Instant) {
         let due = (next + LATE).as_ns();
         self.due.store(due, Ordering::Relaxed);

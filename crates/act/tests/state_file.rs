@@ -8,10 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 
 fn before(nice: i32) -> Attributes {
-    Attributes {
-        policy: Policy::Other(Fair { nice, slice_ns: 0 }),
-        reset_on_fork: false,
-    }
+    Attributes::ordinary(nice, false)
 }
 
 fn reserved(ms: u64) -> Attributes {
@@ -20,10 +17,14 @@ fn reserved(ms: u64) -> Attributes {
 }
 
 fn change(tid: u32, ms: u64) -> StateRecord {
+    change_from(3, tid, ms)
+}
+
+fn change_from(nice: i32, tid: u32, ms: u64) -> StateRecord {
     StateRecord::Change {
         task: TaskId::recorded(tid),
         leader: None,
-        before: before(3),
+        before: before(nice),
         set: reserved(ms),
     }
 }
@@ -153,17 +154,16 @@ fn a_file_that_is_written_for_hours_stays_small_and_says_the_same() {
     let directory = tempfile::tempdir().unwrap();
     let mut file = StateFile::create(directory.path()).unwrap();
     let [steady, changing, ended] = [1, 2, 3].map(TaskId::recorded);
-    file.change(steady, None, before(1), reserved(9)).unwrap();
+    let mut write = |record| file.write(record).unwrap();
+    write(change_from(1, 1, 9));
     for ms in 1..=60 {
         for _ in 0..20 {
-            file.change(changing, None, before(2), reserved(ms))
-                .unwrap();
-            file.refused(changing).unwrap();
+            write(change_from(2, 2, ms));
+            write(StateRecord::Refused { task: changing });
         }
-        file.change(changing, None, before(2), reserved(ms))
-            .unwrap();
-        file.change(ended, None, before(3), reserved(ms)).unwrap();
-        file.done(ended).unwrap();
+        write(change_from(2, 2, ms));
+        write(change(3, ms));
+        write(StateRecord::Done { task: ended });
     }
     let bytes = std::fs::read(file.path()).unwrap();
     assert!(bytes.iter().filter(|&&byte| byte == b'\n').count() < 1100);
@@ -190,14 +190,14 @@ fn a_file_with_nothing_left_to_put_back_is_removed() {
     let task = TaskId::recorded(1);
     let mut file = StateFile::create(directory.path()).unwrap();
     let path = file.path().to_owned();
-    file.change(task, None, before(0), reserved(5)).unwrap();
-    file.done(task).unwrap();
+    file.write(change(1, 5)).unwrap();
+    file.write(StateRecord::Done { task }).unwrap();
     drop(file);
     assert!(!path.exists());
 
     let mut file = StateFile::create(directory.path()).unwrap();
     let path = file.path().to_owned();
-    file.change(task, None, before(0), reserved(5)).unwrap();
+    file.write(change(1, 5)).unwrap();
     drop(file);
     assert!(path.exists());
 }

@@ -20,9 +20,8 @@ use onbeat_sense::ptrace::Filter;
 
 use crate::signals::Signals;
 
-/// As the shell, `env` and `nice` have it: found, but not executable.
+/// As the shell, `env` and `nice` have it.
 const CANNOT_EXECUTE: u8 = 126;
-/// Not found.
 const NOT_FOUND: u8 = 127;
 
 /// A process that waits before its `exec`.
@@ -33,7 +32,6 @@ pub struct Gated {
     program: OsString,
 }
 
-/// A started program.
 #[derive(Debug)]
 pub struct Child {
     pid: libc::pid_t,
@@ -42,17 +40,13 @@ pub struct Child {
     ends: Option<ExitStatuses>,
 }
 
-/// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramEnd {
-    /// By itself, with this status.
     Exited(u8),
-    /// By this signal.
     Killed(u8),
 }
 
 impl ProgramEnd {
-    /// The status that `waitpid` gives.
     fn of(status: i32) -> Self {
         if libc::WIFEXITED(status) {
             Self::Exited(libc::WEXITSTATUS(status) as u8)
@@ -71,7 +65,6 @@ impl ProgramEnd {
     }
 }
 
-/// The program could not be executed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot execute {program}: {error}")]
 pub struct CannotExecute {
@@ -96,7 +89,6 @@ impl Gated {
         Self::prepared(command, Preparation::default())
     }
 
-    /// The same, and does for it what its tracer asks for.
     pub fn prepared(command: &[OsString], preparation: Preparation) -> io::Result<Self> {
         Self::fork_with(command, preparation, None)
     }
@@ -156,7 +148,6 @@ impl Gated {
         self.child.pid()
     }
 
-    /// The file that it will execute.
     pub fn executable(&self) -> Option<PathBuf> {
         executable(&self.program)
     }
@@ -177,7 +168,6 @@ impl Gated {
         }
     }
 
-    /// Ends it, and waits for that.
     pub fn abandon(mut self) {
         drop(self.gate);
         self.child.wait();
@@ -305,7 +295,6 @@ impl Child {
         self.ends.is_none()
     }
 
-    /// Sends it a signal, unless it has ended.
     pub fn signal(&mut self, signal: i32) {
         // A tracer may have reaped it since it was last asked for, and its number be another's.
         if self.ended().is_none() {
@@ -314,12 +303,10 @@ impl Child {
         }
     }
 
-    /// How it ended, if it has.
     pub fn ended(&mut self) -> Option<ProgramEnd> {
         self.reap(libc::WNOHANG)
     }
 
-    /// Waits for its end.
     pub fn wait(&mut self) -> Option<ProgramEnd> {
         self.reap(0)
     }

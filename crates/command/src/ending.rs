@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use crate::child::CannotExecute;
 
-/// A command failed: said why.
 pub const FAILURE: u8 = 1;
 /// It failed before or beside the program it was to run, whose own statuses must stay apart: as
 /// `env` and `timeout` have it.

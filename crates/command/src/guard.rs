@@ -26,15 +26,11 @@ pub const THIS: &str = "/proc/self/exe";
 const NAME: &str = "onbeat-guard";
 /// The signals that would end it by chance, before its time.
 const IGNORED: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
-/// How often it is looked whether the process is stopped.
 const LOOK: Span = Span::from_ms(100);
 
 /// Opens this process's state file in the folder `state`, after it has started the guard: a kill
 /// between the two would leave a file that no process removes. Where the guard cannot be started,
 /// says so: a kill then leaves what `onbeat restore` has to put back.
-///
-/// # Errors
-/// If the state file cannot be written.
 pub fn state_file(onbeat: &Path, state: &Path) -> anyhow::Result<StateFile> {
     start(onbeat, state);
     StateFile::create(state).with_context(|| format!("cannot write to {}", state.display()))
@@ -65,9 +61,6 @@ fn try_start(onbeat: &Path, state: &Path) -> io::Result<()> {
 
 /// In the guard: waits for the end of the process that started it, whose state files are in the
 /// folder `state`.
-///
-/// # Errors
-/// If standard input is nothing that can be waited for.
 pub fn wait(state: &Path) -> io::Result<()> {
     // Hogs must not hold it up when it is needed. Without the right, nothing was changed that a
     // guard could put back late.

@@ -20,7 +20,6 @@ impl Output {
         Ok(Self { path, file })
     }
 
-    /// That of an option.
     pub fn of(path: Option<&Path>) -> anyhow::Result<Option<Self>> {
         path.map(Self::create).transpose()
     }

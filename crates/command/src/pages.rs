@@ -9,16 +9,13 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-/// Terms, and what they mean.
 pub type Entries = &'static [(&'static str, &'static str)];
 
-/// One section of a man page.
 pub struct Section {
     pub title: &'static str,
     pub entries: Entries,
 }
 
-/// Completions of a program for each shell.
 pub fn completions(mut program: Command, directory: &Path) -> io::Result<()> {
     let name = program.get_name().to_owned();
     for &shell in Shell::value_variants() {
@@ -87,7 +84,6 @@ fn synopsis(usage: &str, page: &mut Vec<u8>) -> io::Result<()> {
     roff.to_writer(page)
 }
 
-/// The exit statuses of a command.
 pub const EXIT_STATUS: Entries = &[
     ("0", "Done."),
     (

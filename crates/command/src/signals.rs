@@ -20,16 +20,13 @@ const HEARD: [i32; 8] = [
     libc::SIGCHLD,
 ];
 
-/// A signal that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedSignal {
-    /// Its number.
     pub number: i32,
     /// The terminal sent it: to the whole foreground process group, so our child has it, too.
     pub from_terminal: bool,
 }
 
-/// Blocks the signals and reads them.
 pub struct Signals(OwnedFd);
 
 impl Signals {
@@ -50,18 +47,15 @@ impl Signals {
         })
     }
 
-    /// Waits until one comes.
     pub fn wait(&self) {
         let _ = wait::readable(&[self.0.as_fd()], None);
     }
 
-    /// Waits until one comes, or for this time.
     pub fn wait_at_most(&self, time: Duration) {
         let time = Span::from_us(time.as_micros().try_into().unwrap_or(u64::MAX));
         let _ = wait::readable(&[self.0.as_fd()], Some(time));
     }
 
-    /// The next signal that came, if one did.
     pub fn next(&self) -> Option<ReceivedSignal> {
         let size = size_of::<libc::signalfd_siginfo>();
         // SAFETY: the structure is plain data for which zeros are valid, lives on this stack, and

@@ -7,7 +7,6 @@ use anyhow::Context;
 use clap::Args;
 use onbeat_act::restore::StateFile;
 
-/// The folder of the state file.
 #[derive(Debug, Args)]
 pub struct StateDirectory {
     /// Folder for the former scheduling of each changed thread, which `restore` reads
@@ -22,12 +21,10 @@ pub struct StateDirectory {
 }
 
 impl StateDirectory {
-    /// The folder.
     pub fn path(&self) -> anyhow::Result<PathBuf> {
         or_default(self.given.clone())
     }
 
-    /// The folder for commands without the flag.
     pub fn of_environment() -> anyhow::Result<PathBuf> {
         or_default(env::var_os(VARIABLE).map(PathBuf::from))
     }

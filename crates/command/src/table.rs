@@ -4,7 +4,6 @@ use std::fmt;
 
 use onbeat_top::{Align, harmless};
 
-/// Rows of cells under a heading.
 #[derive(Debug)]
 pub struct TextTable {
     columns: Vec<(&'static str, Align)>,
@@ -12,7 +11,6 @@ pub struct TextTable {
 }
 
 impl TextTable {
-    /// An empty table with these columns.
     pub fn new(columns: &[(&'static str, Align)]) -> Self {
         Self {
             columns: columns.to_vec(),

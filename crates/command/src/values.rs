@@ -31,7 +31,6 @@ pub fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A length of time that is not zero.
 pub fn positive_span(text: &str) -> Result<Span, String> {
     let span: Span = text
         .parse()

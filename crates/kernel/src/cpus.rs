@@ -2,7 +2,6 @@
 
 use std::fs;
 
-/// Their numbers; none if the kernel does not tell.
 #[must_use]
 pub fn online() -> Option<Vec<u32>> {
     list(&fs::read_to_string("/sys/devices/system/cpu/online").ok()?)

@@ -64,7 +64,6 @@ pub fn ready_tasks() -> u64 {
     task_counts().map_or(0, |(ready, _)| ready)
 }
 
-/// The tasks that run, and all.
 fn task_counts() -> Option<(u64, u64)> {
     let load = fs::read_to_string("/proc/loadavg").ok()?;
     // 0.20 0.18 0.12 1/80 11206

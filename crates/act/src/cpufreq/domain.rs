@@ -12,12 +12,11 @@ use std::path::{Path, PathBuf};
 use onbeat_model::{Ladder, Speed};
 use serde::{Deserialize, Serialize};
 
-/// Between speeds that a driver does not list, in kHz. powernowd's step.
+/// Between speeds that a driver does not list, in kHz: powernowd's.
 const STEP_KHZ: u64 = 100_000;
-/// But no more speeds than this. No processor runs at more than 6.4 GHz, 64 of `STEP_KHZ`.
 const MOST_STEPS: u64 = 64;
 
-/// A governor of the kernel has a name of at most 15 characters.
+/// Of a governor of the kernel.
 const NAME_BYTES: usize = 15;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +59,6 @@ impl Tree {
 pub enum DomainError {
     #[error("cannot read {path}: {error}")]
     Read { path: PathBuf, error: io::Error },
-    /// A file says something that is not understood.
     #[error("{path} says '{text}', which is no {wanted}: the speed of these CPUs is left alone")]
     Odd {
         path: PathBuf,
@@ -147,7 +145,6 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// The domain `number` of the tree at `root`.
     pub(super) fn new(root: &Path, number: u32) -> Self {
         let folder = root.join(format!("policy{number}"));
         Self { number, folder }
@@ -194,21 +191,16 @@ impl Domain {
         self.read("scaling_driver").unwrap_or_default()
     }
 
-    /// The speed that its CPUs have now.
-    /// Fails if the kernel does not tell.
     pub fn present(&self) -> Result<Speed, DomainError> {
         self.speed("scaling_cur_freq")
     }
 
-    /// Whether this process may write to its files.
     #[must_use]
     pub fn may_be_set(&self) -> bool {
         let open = |file| fs::OpenOptions::new().write(true).open(self.path(file));
         open("scaling_min_freq").is_ok() && open("scaling_max_freq").is_ok()
     }
 
-    /// The present setting.
-    /// Fails if its files are not as the kernel's documentation says.
     pub fn settings(&self) -> Result<DomainSettings, DomainError> {
         let governor = self.read("scaling_governor")?;
         let is_name = !governor.is_empty() && governor.len() <= NAME_BYTES;
@@ -225,7 +217,6 @@ impl Domain {
     }
 
     /// The speeds between its present limits: those that the driver lists, or steps of 100 MHz.
-    /// Fails if its files are not as the kernel's documentation says.
     pub fn ladder(&self) -> Result<Ladder, DomainError> {
         let settings = self.settings()?;
         let allowed = settings.min..=settings.max;

@@ -7,10 +7,9 @@
 
 use onbeat_model::{Reservation, Span};
 
-use crate::enforcement::used_before_stopped;
+use crate::server::used_before_stopped;
 
-/// By how much the two answers differ. Ten ticks of a slow kernel (HZ=250), and four of the
-/// slowest, by which a thread may be stopped late.
+/// By how much the two answers differ: more ticks than a thread may be stopped late.
 const DIFFERENCE: Span = Span::from_ms(40);
 /// Below this ratio of speeds the measurement would take too long, and the answer hardly matters.
 const LEAST_RATIO: f64 = 1.1;

@@ -20,28 +20,24 @@ use onbeat_model::{Instant, Ladder, Refusal, Speed, Speeds};
 pub use domain::{Domain, DomainError, DomainSettings, Tree};
 pub use probe::probe;
 
-use crate::restore::StateFile;
+use crate::restore::{StateFile, StateRecord};
 use onbeat_kernel::clock;
 
-/// The time after a change in which the kernel may tell the settings before it: it puts limits in
-/// force by a worker of its own, which waits for a CPU as others do. Real-time threads have 95% of
-/// each second, so a worker gets its turn within a few.
+/// For how long after a change the kernel may tell the settings before it: a worker of its own puts
+/// limits in force, which waits for a CPU as others do.
 const ON_THE_WAY: onbeat_model::Span = onbeat_model::Span::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
 pub enum CpufreqError {
-    /// There is nothing to manage.
     #[error(
         "this kernel cannot set the CPUs' speed: there is no cpufreq (in a virtual machine that is the \
          rule). Leave power.rule out"
     )]
     NoCpufreq,
-    /// There is, but only one speed.
     #[error(
         "the CPUs have one speed only, {0}: see scaling_min_freq and scaling_max_freq, or leave power.rule out"
     )]
     OneSpeed(Speed),
-    /// A domain is not understood.
     #[error(transparent)]
     Domain(#[from] DomainError),
 }
@@ -69,7 +65,6 @@ struct HeldDomain {
 
 impl Cpufreq {
     /// Looks at all domains, and changes nothing yet.
-    /// Fails if there is nothing to manage, or a domain is not understood.
     pub fn new(tree: &Tree, state_file: StateFile) -> Result<Self, CpufreqError> {
         let mut domains = Vec::new();
         for domain in tree.domains() {
@@ -101,7 +96,6 @@ impl Cpufreq {
 
     /// Measures whether the scheduler counts runtimes by the speed. For a moment the CPUs have the
     /// lowest one: to be called before anything is reserved.
-    /// Fails if the speed cannot be set.
     pub fn measure_runtimes(&mut self) -> Result<(), Refusal> {
         let (lowest, highest) = (self.ladder.lowest(), self.ladder.highest());
         self.set(lowest)?;
@@ -180,12 +174,14 @@ impl HeldDomain {
         if self.set.as_ref().is_some_and(|(last, _)| *last == set) {
             return Ok(());
         }
-        let number = self.domain.number();
-        state_file
-            .domain(number, &self.before, &set)
-            .map_err(|error| {
-                Refusal::Other(format!("the state file cannot be written: {error}"))
-            })?;
+        let change = StateRecord::Speed {
+            domain: self.domain.number(),
+            before: self.before.clone(),
+            set: set.clone(),
+        };
+        state_file.write(change).map_err(|error| {
+            Refusal::Other(format!("the state file cannot be written: {error}"))
+        })?;
         let last = self.set.replace((set.clone(), clock::now()));
         self.earlier = last.map(|(settings, _)| settings);
         self.domain.set(&set, &now).map_err(|e| refusal(&e))
@@ -227,7 +223,8 @@ impl HeldDomain {
         }
         self.set = None;
         // Not worth failing for: restoring finds out by itself that nothing is to be done.
-        let _ = state_file.domain_done(self.domain.number());
+        let domain = self.domain.number();
+        let _ = state_file.write(StateRecord::SpeedDone { domain });
         Ok(())
     }
 }

@@ -4,7 +4,6 @@ use onbeat_model::{Feature, Support};
 
 use super::{Domain, Tree};
 
-/// Looks at all domains. Changes nothing.
 #[must_use]
 pub fn probe(tree: &Tree) -> Feature {
     let name = "CPU frequencies";

@@ -22,7 +22,6 @@ struct Settling {
     until: Instant,
 }
 
-/// The finding about a refusal for want of room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RoomFinding {
     /// By the books it fits now: the kernel counts something that is not there.

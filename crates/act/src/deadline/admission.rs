@@ -1,12 +1,14 @@
-//! Asking the kernel for a reservation, and finding out why it said no.
+//! Asking the kernel for a reservation, and finding out why it said no: it only has numbers, and
+//! one of them, EPERM, means three different things.
 
 use onbeat_model::{Instant, Refusal, Reservation, TaskId};
 
 use super::account::RoomFinding;
 use super::recount::LeakReaction;
-use super::{DeadlineActuator, TaskOwnership, diagnosis};
+use super::{DeadlineActuator, TaskOwnership};
 use crate::attributes::Attributes;
-use crate::limits::{KernelLimits, may_reserve};
+use crate::limits::{KernelLimits, allowed_cpus, may_reserve};
+use crate::restore::StateRecord;
 use crate::task;
 use onbeat_kernel::clock;
 
@@ -48,14 +50,14 @@ impl DeadlineActuator {
             return Ok(set);
         };
         // A record that stays says that the task may have one setting more than it can have.
-        let _ = self.state_file.refused(wish.task);
+        let _ = self
+            .state_file
+            .write(StateRecord::Refused { task: wish.task });
         Err(match no {
             No::Refused(why) => why,
             No::Kernel(error) => match error.raw_os_error() {
                 Some(libc::EBUSY) => self.no_room(wish),
-                Some(libc::EPERM) if may_reserve() => {
-                    diagnosis::not_permitted(wish.task.tid, &self.limits)
-                }
+                Some(libc::EPERM) if may_reserve() => not_permitted(wish.task.tid, &self.limits),
                 _ => task::refused(wish.task.tid, &error),
             },
         })
@@ -129,11 +131,41 @@ impl DeadlineActuator {
     }
 
     fn no_room(&self, wish: &Wish) -> Refusal {
-        diagnosis::no_room(
-            wish.reservation.bandwidth(),
-            self.limits.admissible(),
-            self.account.held_but(wish.task),
-            self.others.foreign(),
-        )
+        let (ours, foreign) = (self.account.held_but(wish.task), self.others.foreign());
+        let admissible = self.limits.admissible();
+        let free = admissible - ours - foreign;
+        Refusal::NoRoom {
+            wanted: wish.reservation.bandwidth(),
+            advice: format!(
+                "of the {admissible} that the kernel admits, other tasks of onbeat hold {ours} and \
+                 others' reservations {foreign}, which leaves {free}: ask for less, or end another \
+                 reservation"
+            ),
+        }
+    }
+}
+
+/// Why `sched_setattr` answered EPERM to a reservation for the task `tid`, though this process may
+/// change scheduling.
+fn not_permitted(tid: u32, limits: &KernelLimits) -> Refusal {
+    match allowed_cpus(tid) {
+        Some((list, count)) if count < limits.cpus => Refusal::NarrowAffinity {
+            advice: format!(
+                "task {tid} may run on CPU {list} alone, and the kernel reserves only on all {} \
+                 CPUs together: widen it with 'taskset -pc 0-{} {tid}', or give these CPUs a \
+                 cpuset of their own (cpuset.cpus.partition=root in cgroup v2) and move the task \
+                 there",
+                limits.cpus,
+                limits.cpus.saturating_sub(1)
+            ),
+        },
+        Some(_) => Refusal::NotPermitted {
+            advice: format!(
+                "the kernel refused task {tid} though the privilege is there and its affinity is \
+                 whole: see 'onbeat doctor' whether reservations are switched off; inside a \
+                 container, give it CAP_SYS_NICE outside of a user namespace"
+            ),
+        },
+        None => Refusal::Gone,
     }
 }

@@ -11,21 +11,10 @@ use crate::server::{SchedulerClock, Server};
 use crate::task;
 use onbeat_kernel::{clock, wait};
 
-/// Between two looks at a throttled task. A twentieth of that film's period, and one file is read
-/// each time.
+/// Between two looks at a throttled task: one file is read each time.
 const LOOK_EVERY: Span = Span::from_ms(2);
-/// For this number of periods a throttled task is waited for. It waits for the next period, or,
-/// beyond its runtime, the one after.
+/// How long a throttled task is waited for: until the next one, or, after an overrun, the second.
 const PERIODS_OF_PATIENCE: u64 = 2;
-
-/// The next step for a task that is better waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Patience {
-    /// Answer when to ask again.
-    Wait,
-    /// Give it back all the same.
-    Over,
-}
 
 impl DeadlineActuator {
     /// Gives every task back, waiting up to `patience` for those that are better waited for.
@@ -33,29 +22,30 @@ impl DeadlineActuator {
     pub fn release_all(&mut self, patience: Span) -> Vec<(TaskId, Refusal)> {
         let end = clock::now() + patience;
         while clock::now() < end {
-            let refused = self.give_all_back(Patience::Wait);
+            let refused = self.give_all_back(true);
             if !refused.iter().any(|(_, why)| why.retry_at().is_some()) {
                 return refused;
             }
             wait::sleep(LOOK_EVERY);
         }
-        self.give_all_back(Patience::Over)
+        self.give_all_back(false)
     }
 
-    fn give_all_back(&mut self, patience: Patience) -> Vec<(TaskId, Refusal)> {
+    fn give_all_back(&mut self, waits: bool) -> Vec<(TaskId, Refusal)> {
         let held = |entry: &TaskOwnership| matches!(entry, TaskOwnership::Held(_));
         let tasks = self.tasks.iter().filter(|(_, entry)| held(entry));
         let mut tasks: Vec<TaskId> = tasks.map(|(&task, _)| task).collect();
         tasks.sort_unstable();
         let refusals = tasks
             .into_iter()
-            .filter_map(|task| Some((task, self.give_back(task, patience).err()?)))
+            .filter_map(|task| Some((task, self.give_back(task, waits).err()?)))
             .filter(|(_, refusal)| *refusal != Refusal::Gone);
         refusals.collect()
     }
 
-    /// A task that has ended with its reservation is [`Refusal::Gone`], once.
-    pub(super) fn give_back(&mut self, task: TaskId, patience: Patience) -> Result<(), Refusal> {
+    /// A task that has ended with its reservation is [`Refusal::Gone`], once. One that is better
+    /// waited for is refused with the time to ask again, if the caller `waits`.
+    pub(super) fn give_back(&mut self, task: TaskId, waits: bool) -> Result<(), Refusal> {
         let is_held = matches!(self.tasks.get(&task), Some(TaskOwnership::Held(_)));
         let held = match self.look_at_held(task) {
             Ok((_, Some(held))) => held,
@@ -65,7 +55,7 @@ impl DeadlineActuator {
         };
         let server = Server::read(task);
         let asleep = task::is_asleep(task);
-        if patience == Patience::Wait
+        if waits
             && server.is_some_and(|server| server.is_throttled())
             && let Some(until) = self.wait_for(task, held, clock::now())
         {
@@ -118,7 +108,7 @@ impl DeadlineActuator {
         };
         let now = clock::now();
         if server.pays_for_another(held.reservation, &clock, now) {
-            return self.give_back(task, Patience::Over).is_err();
+            return self.give_back(task, false).is_err();
         }
         if task::is_asleep(task) || !server.is_stuck(held.reservation, &clock, now) {
             return true;

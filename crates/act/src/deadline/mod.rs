@@ -15,7 +15,6 @@ use onbeat_model::{
 
 mod account;
 mod admission;
-mod diagnosis;
 mod give_back;
 mod recount;
 
@@ -25,7 +24,7 @@ use crate::cpufreq::Cpufreq;
 use crate::kernel;
 use crate::leave::leave;
 use crate::limits::{self, KernelLimits};
-use crate::restore::StateFile;
+use crate::restore::{StateFile, StateRecord};
 use crate::server::{SchedulerClock, Server};
 use crate::task;
 use crate::watcher::HearsChanges;
@@ -34,11 +33,9 @@ use admission::Wish;
 use onbeat_kernel::clock;
 use recount::Others;
 
-/// The most that a timer of the kernel is late before its task counts as settled. A tick at 100 Hz,
-/// and two at 250 Hz are 8 ms.
+/// The most that a timer of the kernel is late before its task counts as settled: a tick at 100 Hz.
 pub(crate) const MARGIN: onbeat_model::Span = onbeat_model::Span::from_ms(10);
-/// How long dropping the actuator waits for tasks that are better waited for. Five periods of a
-/// film at 25 frames a second.
+/// How long dropping the actuator waits for tasks that are better waited for.
 const LAST_PATIENCE: onbeat_model::Span = onbeat_model::Span::from_ms(200);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +53,6 @@ pub struct DeadlineActuator {
     state_file: StateFile,
     /// Reservations are ceilings, too: chosen, or this kernel has no reclaiming.
     is_hard: bool,
-    /// Tasks whose reservations are ceilings all the same.
     hard: HashSet<TaskId>,
     limits: KernelLimits,
     tasks: HashMap<TaskId, TaskOwnership>,
@@ -87,7 +83,6 @@ struct ReservedTask {
 }
 
 impl DeadlineActuator {
-    /// An actuator that writes to `state_file` before it changes anything.
     #[must_use]
     pub fn new(state_file: StateFile, options: DeadlineOptions) -> Self {
         Self {
@@ -105,7 +100,6 @@ impl DeadlineActuator {
         }
     }
 
-    /// The same, of whose changes `hears` hears at once.
     #[must_use]
     pub fn watched_by(mut self, hears: impl HearsChanges + 'static) -> Self {
         self.hears = Some(Box::new(hears));
@@ -124,7 +118,6 @@ impl DeadlineActuator {
         answer
     }
 
-    /// The same, with the CPUs' speed in its hands.
     #[must_use]
     pub fn with_cpufreq(mut self, cpufreq: Cpufreq) -> Self {
         self.cpufreq = Some(cpufreq);
@@ -139,18 +132,13 @@ impl DeadlineActuator {
 
     /// The task's scheduling now, if it is still the one that is meant.
     fn look(&mut self, task: TaskId) -> Result<Attributes, Refusal> {
-        let found = match Attributes::get(task.tid) {
-            Ok(now) if task::is_alive(task) => return Ok(now),
-            Ok(_) => Refusal::Gone,
-            Err(error) => task::refused(task.tid, &error),
-        };
-        if found == Refusal::Gone {
-            self.forget(task);
-        }
-        Err(found)
+        attributes::of(task).inspect_err(|refusal| {
+            if *refusal == Refusal::Gone {
+                self.forget(task);
+            }
+        })
     }
 
-    /// The task's present scheduling, and its reservation by this actuator.
     fn look_at_held(
         &mut self,
         task: TaskId,
@@ -285,13 +273,7 @@ impl DeadlineActuator {
         };
         self.account.hold(task, reservation.bandwidth());
         self.tasks.insert(task, TaskOwnership::Held(held));
-        if task::is_alive(task) {
-            Ok(())
-        } else {
-            attributes::undo_for_another(task, &set);
-            self.forget(task);
-            Err(Refusal::Gone)
-        }
+        attributes::reached(task, &set).inspect_err(|_| self.forget(task))
     }
 
     /// The kernel counts `reservation`, which `task` no longer has, until the given time.
@@ -302,7 +284,7 @@ impl DeadlineActuator {
 
     /// Not worth failing for: restoring finds out by itself that nothing is to be done.
     fn note_done(&mut self, task: TaskId) {
-        let _ = self.state_file.done(task);
+        let _ = self.state_file.write(StateRecord::Done { task });
     }
 }
 
@@ -321,7 +303,7 @@ impl Actuator for DeadlineActuator {
     }
 
     fn release(&mut self, task: TaskId) -> Result<(), Refusal> {
-        let answer = self.give_back(task, give_back::Patience::Wait);
+        let answer = self.give_back(task, true);
         self.tell(task, false, answer)
     }
 

@@ -12,17 +12,14 @@ use std::io;
 
 use onbeat_model::{Bandwidth, Instant};
 
-use crate::reserved::reserved_tasks;
+use crate::kernel::reserved_tasks;
 
-/// The time between two looks at every task of the machine, and between two recounts. A look reads
-/// a file for each task of the machine; at 10 us for each (`FILES_OF` of the daemon), 10,000
-/// tasks take 2% of a CPU.
+/// The time between two looks at every task of the machine, and between two recounts: of 10,000
+/// tasks, a look takes 2% of a CPU.
 const EVERY: onbeat_model::Span = onbeat_model::Span::from_secs(5);
-/// For how long a leak must show: another program's task that has just left settles within its
-/// period, and is no leak. The periods of real programs are shorter.
+/// For how long a leak must show: what another program's task has just left settles in a period.
 const SUSPECT_FOR: onbeat_model::Span = onbeat_model::Span::from_secs(1);
-/// For how long the kernel is taken at its word after a recount that did not help. Twelve of
-/// `EVERY`; a leak that a recount does not mend stays until the next boot.
+/// For how long the kernel is taken at its word after a recount that did not help.
 const FRUITLESS_FOR: onbeat_model::Span = onbeat_model::Span::from_secs(60);
 
 const LIMIT: &str = "/proc/sys/kernel/sched_rt_runtime_us";
@@ -42,13 +39,10 @@ pub(super) struct Others {
     helped: bool,
 }
 
-/// The reaction to a refusal that the account does not explain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeakReaction {
-    /// See whether it settles by then.
     WaitUntil(Instant),
     Recount,
-    /// A recount has not helped: take the kernel's word.
     Unexplained,
 }
 
@@ -85,13 +79,11 @@ impl Others {
         }
     }
 
-    /// The kernel has recounted and still says no: it knows of something that is not known here,
-    /// and asking it again at once will not help.
+    /// The kernel still says no: it knows of something that is not known here.
     pub(super) fn recount_was_fruitless(&mut self, now: Instant) {
         self.fruitless_until = Some(now + FRUITLESS_FOR);
     }
 
-    /// After a recount there was the room that there is by the books.
     pub(super) fn recount_helped(&mut self) {
         (self.helps, self.helped) = (true, true);
     }
@@ -100,7 +92,6 @@ impl Others {
         std::mem::take(&mut self.helped)
     }
 
-    /// Whether another one would help, and is not too early.
     pub(super) fn may_recount(&self, now: Instant) -> bool {
         self.helps && self.recounted_at.is_none_or(|at| now.since(at) >= EVERY)
     }

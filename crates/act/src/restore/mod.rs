@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 
 use onbeat_model::{Instant, Span, TaskId};
 
-mod speeds;
 mod state;
 mod state_file;
 
@@ -23,7 +22,7 @@ pub use state_file::StateFile;
 pub(crate) use state_file::owner_by_name;
 
 use crate::attributes::{self, Attributes, Policy};
-use crate::cpufreq::domain::{DomainSettings, Tree};
+use crate::cpufreq::domain::{Domain, DomainError, DomainSettings, Tree};
 use crate::leave::{Leaving, leave};
 use crate::server::Server;
 use crate::task;
@@ -37,7 +36,6 @@ const PATIENCE: Span = Span::from_secs(2);
 /// The outcome for one task, or one domain of cpufreq, whose settings are of the type `S`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome<S = Attributes> {
-    /// It has again what it had before onbeat touched it.
     Restored,
     AlreadyBack,
     Gone,
@@ -140,13 +138,11 @@ impl RestoreReport {
 
 /// Undoes what the state files in `directory` say, and removes those that are done with. Files of
 /// living onbeat processes are passed over, unless `force`. No directory is nothing to do.
-/// Fails if the directory cannot be read.
 pub fn restore(directory: &Path, force: bool) -> io::Result<RestoreReport> {
     restore_in(directory, &Tree::default(), force)
 }
 
 /// The same, with cpufreq's files in another place.
-/// Fails if the directory cannot be read.
 pub fn restore_in(directory: &Path, tree: &Tree, force: bool) -> io::Result<RestoreReport> {
     restore_but(
         directory,
@@ -157,7 +153,6 @@ pub fn restore_in(directory: &Path, tree: &Tree, force: bool) -> io::Result<Rest
 }
 
 /// The same, but for files that tell of priorities of RealtimeKit's clients.
-/// Fails if the directory cannot be read.
 pub fn restore_but_given(directory: &Path) -> io::Result<RestoreReport> {
     restore_but(directory, &Tree::default(), Files::OfDeadButGiven, |_| {
         false
@@ -254,7 +249,7 @@ fn restore_file(
             report.tasks.push((task, outcome));
         }
         for (number, change) in state.speeds {
-            let outcome = speeds::put_back(&tree.domain(number), &change);
+            let outcome = put_domain_back(&tree.domain(number), &change);
             complete &= !outcome.failed();
             report.domains.push((number, outcome));
         }
@@ -320,8 +315,8 @@ fn put_back(task: TaskId, change: &TaskChange, is_over: bool) -> Option<Outcome>
             return Ok(Some(Outcome::AlreadyBack));
         }
         if !change.can_have_left(&now) {
-            for set in [change.in_force, change.pending].into_iter().flatten() {
-                attributes::put_nice_back(task.tid, &set, &change.before);
+            for set in change.given() {
+                attributes::put_nice_back(task.tid, set, &change.before);
             }
             return Ok(Some(Outcome::LeftAlone {
                 now: Attributes::get(task.tid)?,
@@ -348,4 +343,28 @@ fn put_back(task: TaskId, change: &TaskChange, is_over: bool) -> Option<Outcome>
             error: error.to_string(),
         }),
     }
+}
+
+/// Puts back what the domain had, if it still has what onbeat can have left it with.
+fn put_domain_back(domain: &Domain, change: &SpeedChange) -> Outcome<DomainSettings> {
+    if !domain.exists() {
+        return Outcome::Gone;
+    }
+    let attempt = || -> Result<Outcome<DomainSettings>, DomainError> {
+        let now = domain.settings()?;
+        if !change.can_have_left(&now) {
+            return Ok(Outcome::LeftAlone { now });
+        }
+        // Also if it tells what it had before: a change just before the crash may be on its way
+        // yet.
+        domain.set(&change.before, &now)?;
+        Ok(if now == change.before {
+            Outcome::AlreadyBack
+        } else {
+            Outcome::Restored
+        })
+    };
+    attempt().unwrap_or_else(|error| Outcome::Failed {
+        error: error.to_string(),
+    })
 }

@@ -69,7 +69,6 @@ pub enum StateRecord {
         before: DomainSettings,
         set: DomainSettings,
     },
-    /// The domain needs nothing any more.
     SpeedDone {
         domain: u32,
     },
@@ -82,17 +81,42 @@ pub struct Owner {
     pub boot_id: String,
 }
 
-/// The settings of one task that a state file still has to put back.
+/// The settings of a task, or of a domain of cpufreq, that a state file still has to put back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TaskChange {
+pub struct SavedChange<S> {
     pub leader: Option<TaskId>,
-    pub before: Attributes,
+    pub before: S,
     /// The last settings that it is known to have been given; none if the first change may not have
     /// happened.
-    pub in_force: Option<Attributes>,
+    pub in_force: Option<S>,
     /// The settings that it was about to be given; none if the kernel is known to have refused
     /// that.
-    pub pending: Option<Attributes>,
+    pub pending: Option<S>,
+}
+
+pub type TaskChange = SavedChange<Attributes>;
+pub type SpeedChange = SavedChange<DomainSettings>;
+
+impl<S> SavedChange<S> {
+    const fn new(leader: Option<TaskId>, before: S) -> Self {
+        Self {
+            leader,
+            before,
+            in_force: None,
+            pending: None,
+        }
+    }
+
+    /// That another change follows, and was not preceded by a refusal, says that the last one
+    /// happened.
+    fn announce(&mut self, set: S) {
+        self.in_force = self.pending.take().or(self.in_force.take());
+        self.pending = Some(set);
+    }
+
+    pub(crate) fn given(&self) -> impl Iterator<Item = &S> + Clone {
+        [&self.in_force, &self.pending].into_iter().flatten()
+    }
 }
 
 impl TaskChange {
@@ -100,27 +124,16 @@ impl TaskChange {
     /// settings, or in the middle of giving it back.
     #[must_use]
     pub fn can_have_left(&self, now: &Attributes) -> bool {
-        let mut given = [self.in_force, self.pending].into_iter().flatten();
-        given.any(|set| set == *now || shrunk(&set).as_ref() == Some(now))
+        self.given()
+            .any(|set| set == now || shrunk(set).as_ref() == Some(now))
     }
-}
-
-/// The settings of one domain of cpufreq that a state file still has to put back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SpeedChange {
-    pub before: DomainSettings,
-    /// The last settings that it is known to have been given; none if the first change may not have
-    /// happened.
-    pub in_force: Option<DomainSettings>,
-    pub pending: Option<DomainSettings>,
 }
 
 impl SpeedChange {
     /// Whether onbeat, by this record, can have left the domain with `now`.
     #[must_use]
     pub fn can_have_left(&self, now: &DomainSettings) -> bool {
-        let given = [&self.in_force, &self.pending].into_iter().flatten();
-        now.are_on_the_way(given.chain([&self.before]))
+        now.are_on_the_way(self.given().chain([&self.before]))
     }
 }
 
@@ -146,16 +159,9 @@ impl SavedState {
                 before,
                 set,
             } => {
-                let change = self.changes.entry(task).or_insert(TaskChange {
-                    leader,
-                    before,
-                    in_force: None,
-                    pending: None,
-                });
-                // That another change followed, and was not preceded by a refusal, says that the
-                // last one happened.
-                change.in_force = change.pending.or(change.in_force);
-                change.pending = Some(set);
+                let change = self.changes.entry(task);
+                let change = change.or_insert(SavedChange::new(leader, before));
+                change.announce(set);
             }
             StateRecord::Given { task, given } => {
                 self.given.insert(task, given);
@@ -177,13 +183,9 @@ impl SavedState {
                 before,
                 set,
             } => {
-                let change = self.speeds.entry(domain).or_insert(SpeedChange {
-                    before,
-                    in_force: None,
-                    pending: None,
-                });
-                change.in_force = change.pending.take().or(change.in_force.take());
-                change.pending = Some(set);
+                let change = self.speeds.entry(domain);
+                let change = change.or_insert(SavedChange::new(None, before));
+                change.announce(set);
             }
             StateRecord::SpeedDone { domain } => {
                 self.speeds.remove(&domain);
@@ -202,32 +204,25 @@ impl SavedState {
         let given = given.map(|(&task, &given)| StateRecord::Given { task, given });
         let changes = self.changes.iter().flat_map(|(&task, change)| {
             let TaskChange { leader, before, .. } = *change;
-            [change.in_force, change.pending]
-                .into_iter()
-                .flatten()
-                .map(move |set| StateRecord::Change {
-                    task,
-                    leader,
-                    before,
-                    set,
-                })
+            change.given().map(move |&set| StateRecord::Change {
+                task,
+                leader,
+                before,
+                set,
+            })
         });
         let speeds = self.speeds.iter().flat_map(|(&domain, change)| {
-            [&change.in_force, &change.pending]
-                .into_iter()
-                .flatten()
-                .map(move |set| StateRecord::Speed {
-                    domain,
-                    before: change.before.clone(),
-                    set: set.clone(),
-                })
+            change.given().map(move |set| StateRecord::Speed {
+                domain,
+                before: change.before.clone(),
+                set: set.clone(),
+            })
         });
         let tasks = owner.chain(given).chain(changes);
         tasks.chain(speeds).collect()
     }
 }
 
-/// Reads a state file, however damaged.
 #[must_use]
 pub fn parse_state(bytes: &[u8]) -> SavedState {
     let mut state = SavedState::default();

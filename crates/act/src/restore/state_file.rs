@@ -12,13 +12,11 @@ use std::path::{Path, PathBuf};
 
 use onbeat_model::{Refusal, TaskId};
 
-use super::state::{Given, Owner, SavedState, StateRecord};
+use super::state::{Owner, SavedState, StateRecord};
 use crate::attributes::Attributes;
-use crate::cpufreq::domain::DomainSettings;
 use crate::task;
 
-/// Records beyond what is needed, after which the file is written anew. As many changes as the 64
-/// tasks of a user make at sixteen each; a file of so few lines is read in one piece.
+/// Records beyond what is needed, after which the file is written anew.
 const SLACK: usize = 1000;
 
 /// This process's state file. Removed when it is dropped and nothing is left to put back.
@@ -45,7 +43,6 @@ impl StateFile {
     }
 
     /// Opens a new state file of this process in `directory`, which is made if need be.
-    /// Fails if the directory cannot be made, or the file not written.
     pub fn create(directory: &Path) -> io::Result<Self> {
         DirBuilder::new()
             .recursive(true)
@@ -82,23 +79,6 @@ impl StateFile {
 
     /// To be called before `task`, which had `before` when it was first touched, is given `set`;
     /// with the `leader` of its process if that is another task.
-    /// Fails if it could not be written: the change must not be made.
-    pub fn change(
-        &mut self,
-        task: TaskId,
-        leader: Option<TaskId>,
-        before: Attributes,
-        set: Attributes,
-    ) -> io::Result<()> {
-        self.write(StateRecord::Change {
-            task,
-            leader,
-            before,
-            set,
-        })
-    }
-
-    /// As [`change`](Self::change), with a refusal as the error.
     pub(crate) fn announce(
         &mut self,
         task: TaskId,
@@ -106,7 +86,13 @@ impl StateFile {
         before: Attributes,
         set: Attributes,
     ) -> Result<(), Refusal> {
-        self.change(task, leader, before, set)
+        let change = StateRecord::Change {
+            task,
+            leader,
+            before,
+            set,
+        };
+        self.write(change)
             .map_err(|error| self.unwritten(task, &error))
     }
 
@@ -119,47 +105,10 @@ impl StateFile {
         ))
     }
 
-    /// `task` was asked for a priority: to be called before it is given one.
-    /// Fails if it could not be written: the next service does not take the task over.
-    pub fn given(&mut self, task: TaskId, given: Given) -> io::Result<()> {
-        self.write(StateRecord::Given { task, given })
-    }
-
-    /// The change last announced for `task` was refused.
-    /// Fails if it could not be written; restoring is then a little less exact.
-    pub fn refused(&mut self, task: TaskId) -> io::Result<()> {
-        self.write(StateRecord::Refused { task })
-    }
-
-    /// `task` needs nothing any more.
-    /// Fails if it could not be written; restoring finds out by itself.
-    pub fn done(&mut self, task: TaskId) -> io::Result<()> {
-        self.write(StateRecord::Done { task })
-    }
-
-    /// To be called before the domain of cpufreq with this `number`, which had `before` when it was
-    /// first touched, is given `set`.
-    /// Fails if it could not be written: the change must not be made.
-    pub fn domain(
-        &mut self,
-        number: u32,
-        before: &DomainSettings,
-        set: &DomainSettings,
-    ) -> io::Result<()> {
-        self.write(StateRecord::Speed {
-            domain: number,
-            before: before.clone(),
-            set: set.clone(),
-        })
-    }
-
-    /// The domain with this `number` needs nothing any more.
-    /// Fails if it could not be written; restoring finds out by itself.
-    pub fn domain_done(&mut self, number: u32) -> io::Result<()> {
-        self.write(StateRecord::SpeedDone { domain: number })
-    }
-
-    fn write(&mut self, record: StateRecord) -> io::Result<()> {
+    /// To be called before what the record tells of is done.
+    /// Fails if it could not be written: a change must not be made then. Without the record of its
+    /// end, restoring finds out by itself.
+    pub fn write(&mut self, record: StateRecord) -> io::Result<()> {
         let state = &self.state;
         let needed = 2 * (state.changes.len() + state.speeds.len()) + state.given.len() + 1;
         if self.records > needed + SLACK {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use onbeat_act::attributes::{Attributes, Fair, Policy};
+use onbeat_act::attributes::{Attributes, Policy};
 use onbeat_act::restore::StateFile;
 use onbeat_act::{DeadlineActuator, DeadlineOptions, may_reserve, task};
 use onbeat_model::{Actuator, Refusal, Reservation, Span, TaskId};
@@ -160,13 +160,7 @@ fn tie_to_this_thread(command: &mut Command) -> &mut Command {
 impl Drop for Process {
     fn drop(&mut self) {
         // It has to run to die, and under SCHED_IDLE that may take seconds.
-        let ordinary = Attributes {
-            policy: Policy::Other(Fair {
-                nice: 0,
-                slice_ns: 0,
-            }),
-            reset_on_fork: false,
-        };
+        let ordinary = Attributes::ordinary(0, false);
         let now = Attributes::get(self.pid());
         if now.is_ok_and(|now| matches!(now.policy, Policy::Idle(_))) {
             let _ = ordinary.set(self.pid());

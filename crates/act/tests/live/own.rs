@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime};
+use onbeat_act::attributes::{Attributes, Policy, RealTime};
 use onbeat_act::own::{Precedence, go_first, load_first, start_ahead};
 
 use crate::common::{Process, eventually, needs_root, scheduling};
@@ -130,14 +130,7 @@ struct Rescue(u32);
 
 impl Drop for Rescue {
     fn drop(&mut self) {
-        let ordinary = Attributes {
-            policy: Policy::Other(Fair {
-                nice: 0,
-                slice_ns: 0,
-            }),
-            reset_on_fork: true,
-        };
-        let _ = ordinary.set(self.0);
+        let _ = Attributes::ordinary(0, true).set(self.0);
     }
 }
 

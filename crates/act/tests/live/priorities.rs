@@ -1,6 +1,6 @@
 //! Priorities below reservations: neither outlives its giver.
 
-use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime};
+use onbeat_act::attributes::{Attributes, Policy, RealTime};
 use onbeat_act::restore::StateFile;
 use onbeat_act::{Effect, Given, Priorities, Priority};
 use onbeat_model::Refusal;
@@ -10,13 +10,7 @@ use crate::common::{
 };
 use crate::many::{about_to_become, become_it};
 
-const DEFAULT: Attributes = Attributes {
-    policy: Policy::Other(Fair {
-        nice: 0,
-        slice_ns: 0,
-    }),
-    reset_on_fork: false,
-};
+const DEFAULT: Attributes = Attributes::ordinary(0, false);
 
 fn real_time(priority: u32) -> Given {
     given(Priority::RealTime(priority))

@@ -4,32 +4,10 @@ use crate::common::{
     Bandwidth, Process, actuator, needs_root, release, reserve, scheduling, small,
 };
 use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime};
-use onbeat_act::restore::StateFile;
-use onbeat_act::{DeadlineActuator, DeadlineOptions};
 use onbeat_model::{Actuator, Standing};
 
 const fn fair(nice: i32, slice_ns: u64) -> Fair {
     Fair { nice, slice_ns }
-}
-
-#[test]
-fn a_soft_reservation_is_known_for_ones_own_and_given_back() {
-    needs_root!();
-    let _bandwidth = Bandwidth::a_little();
-    let directory = tempfile::tempdir().unwrap();
-    let state_file = StateFile::create(directory.path()).unwrap();
-    let mut actuator = DeadlineActuator::new(state_file, DeadlineOptions::default());
-    let process = Process::asleep();
-    let task = process.task();
-    let before = scheduling(task);
-    reserve(&mut actuator, task, small());
-    let Policy::Deadline(deadline) = scheduling(task).policy else {
-        panic!("{}", scheduling(task));
-    };
-    assert!(deadline.reclaim && !deadline.overrun_signal);
-    assert_eq!(actuator.standing(task), Standing::Held(small()));
-    release(&mut actuator, task);
-    assert_eq!(scheduling(task), before);
 }
 
 #[test]

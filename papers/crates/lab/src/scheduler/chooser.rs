@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 
 use onbeat_act::attributes::{Attributes, Fair, Policy, SCHED_EXT, kept_nice};
-use onbeat_act::restore::StateFile;
+use onbeat_act::restore::{StateFile, StateRecord};
 use onbeat_act::task::{self, numbers};
 use onbeat_act::tasks_of_policy;
 use onbeat_model::TaskId;
@@ -128,16 +128,20 @@ impl Chooser {
                 _ => {}
             }
             // A record too many is looked at once more by a restore, and found to be done.
-            let _ = self.state_file.done(task);
+            let _ = self.state_file.write(StateRecord::Done { task });
         }
         failed
     }
 
     fn put_under(&mut self, task: TaskId, before: Attributes, set: Attributes) -> io::Result<()> {
-        self.state_file
-            .change(task, task::leader(task), before, set)?;
+        self.state_file.write(StateRecord::Change {
+            task,
+            leader: task::leader(task),
+            before,
+            set,
+        })?;
         if let Err(error) = set.set(task.tid) {
-            self.state_file.refused(task)?;
+            self.state_file.write(StateRecord::Refused { task })?;
             return Err(error);
         }
         self.chosen.insert(task, Chosen { before, set });
