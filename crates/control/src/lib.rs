@@ -3,7 +3,7 @@
 //! ```text
 //!  Sensor ─events─▶ estimation ─period, demand─▶ allocation ─adjustments─▶ enforcement ─▶ Actuator
 //!                       ▲                            ▲                          │
-//!                       └───── run_loop: threads, timers, log, Effects ◀────────┘
+//!                       └───── run_loop: threads, timers, log ◀─────────────────┘
 //! ```
 //!
 //! Arrows go one way: each part takes what it needs, and returns what follows; the run loop alone
@@ -40,18 +40,14 @@ pub use dry_run::DryRun;
 pub use journal::Decision;
 pub use pipeline::Partner;
 pub use protection::RAISED;
-pub use protection::boost::{BoostEntry, BoostWhat};
-pub use report::account::MarkFigures;
+pub use report::account::{DoneJob, JobCounts, MarkFigures};
 pub use report::application::{Application, Means};
-pub use report::decision::{Entry, What};
+pub use report::decision::{BoostEntry, BoostWhat, Entry, What};
 pub use report::exited::Sums;
 pub use report::histogram::TimeHistogram;
-pub use report::jobs::{DoneJob, JobCounts};
 pub use report::reason::Why;
-pub use report::stage::Stage;
-pub use report::state::State;
 pub use report::{
-    Present, Progress, Report, ReservationFigures, ResponseTimes, ServedBy, ThreadReport,
+    Present, Progress, Report, ReservationFigures, ServedBy, Stage, State, ThreadReport,
 };
 pub use run_loop::Controller;
 pub use settings::{

@@ -8,7 +8,7 @@
 
 use onbeat_model::{Instant, Span};
 
-/// See the file's head. Time in ns, because a debt is below zero.
+/// Time is in ns, because a debt is below zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Account {
     left: f64,
@@ -41,7 +41,6 @@ impl Account {
         }
     }
 
-    /// The application has more processes than ever before.
     pub fn add_process(&mut self) {
         self.left += Self::START.as_ns() as f64;
         self.depth += Self::START;
@@ -63,21 +62,18 @@ impl Account {
         self.left = self.left.min(runtime.as_ns() as f64);
     }
 
-    /// Charges CPU time above ordinary priority.
     pub fn spend(&mut self, used: Span, now: Instant) {
         self.fill(now);
         self.left -= used.as_ns() as f64;
         self.is_open &= self.left > 0.0;
     }
 
-    /// Nothing would be lost if it were forgotten.
     #[must_use]
     pub fn is_full(&mut self, now: Instant) -> bool {
         self.fill(now);
         self.left >= self.depth.as_ns() as f64
     }
 
-    /// The CPU time until it is used up.
     #[must_use]
     pub fn left(&self) -> Span {
         Span::from_ns(self.left.max(0.0) as u64)
@@ -132,7 +128,6 @@ impl Grant {
     /// CPUs: a beat that begins is not to wait until it has grown.
     const LEAST: f64 = 0.1;
 
-    /// The application used so many CPUs in the last period.
     pub fn add(&mut self, cpus: f64) {
         self.used[self.next] = cpus;
         self.next = (self.next + 1) % Self::PERIODS;

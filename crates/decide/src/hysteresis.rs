@@ -37,7 +37,6 @@ impl Default for Thresholds {
     }
 }
 
-/// Decides for one task, job by job.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hysteresis {
     thresholds: Thresholds,
@@ -73,7 +72,6 @@ impl Hysteresis {
         worth_it
     }
 
-    /// Whether it is a raise that is made at once.
     #[must_use]
     pub fn is_raise(&self, held: Option<Reservation>, granted: Option<Reservation>) -> bool {
         let bandwidth = |it: Option<Reservation>| it.map_or(0.0, |it| it.bandwidth().as_cpus());

@@ -16,7 +16,6 @@ use onbeat_model::{Boost, Span};
 pub struct ApplicationFacts {
     /// Its members wait for CPUs that others use.
     pub needs: bool,
-    /// Its account is not used up.
     pub may_spend: bool,
     pub guard: Option<(Rung, RungWhy)>,
 }
@@ -25,9 +24,7 @@ pub struct ApplicationFacts {
 pub struct MemberFacts {
     /// It has a priority, a nice value or a policy of its own, or lost onbeat's to another program.
     pub is_others: bool,
-    /// A client asked for its reservation.
     pub is_granted: bool,
-    /// A reservation can be computed for it.
     pub is_regular: bool,
 }
 
@@ -38,7 +35,6 @@ pub enum Rung {
     /// Before ordinary tasks, within its application's account: a real-time priority, or a nice
     /// value and a slice where the kernel refuses that.
     Raised,
-    /// `SCHED_DEADLINE`.
     Reserved,
 }
 
@@ -54,18 +50,14 @@ impl Rung {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RungWhy {
-    /// Another program, a person or it itself decides about it.
     DecidedByOthers,
     Granted,
-    /// Nobody else wants the CPUs.
     NoNeed,
     UsedUp,
     /// Its application waits all the same, and is without its means for a moment, to compare.
     Compares,
-    /// It waits no longer without.
     NoBetter,
     Regular,
-    /// Its application waits for CPUs that others use.
     Waits,
 }
 

@@ -2,10 +2,8 @@
 
 use crate::{Bandwidth, Boost, Instant, Ladder, Reservation, Span, Speed, TaskId};
 
-/// How much an actuator can hand out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Capacity {
-    /// The CPUs that reservations can be placed on.
     pub cpus: u32,
     /// The most bandwidth its own admission test lets all reservations together have, others'
     /// included.
@@ -20,7 +18,6 @@ pub struct Capacity {
 pub enum Standing {
     /// Never touched, or given back.
     Own,
-    /// The reservation that was set is in force.
     Held(Reservation),
     /// Another program changed the task since: theirs stays.
     TakenOver,
@@ -93,7 +90,6 @@ pub trait Actuator {
     fn reserve(&mut self, task: TaskId, reservation: Reservation) -> Result<(), Refusal>;
 
     /// Whether the owner of `task` may have the reservation for it, whatever room there is.
-    /// Fails if it is more than that: [`Refusal::OverQuota`].
     fn admits(&self, _task: TaskId, _reservation: Reservation) -> Result<(), Refusal> {
         Ok(())
     }

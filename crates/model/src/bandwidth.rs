@@ -45,7 +45,6 @@ impl Bandwidth {
         self.0 as f64 / ONE_CPU as f64
     }
 
-    /// The runtime this share gives in each `period`, rounded down.
     #[must_use]
     pub fn runtime_in(self, period: Span) -> Span {
         let ns = u128::from(self.0) * u128::from(period.as_ns()) / u128::from(ONE_CPU);

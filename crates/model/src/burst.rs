@@ -13,7 +13,6 @@ use crate::{Instant, Span, TaskId};
 pub struct Burst {
     #[serde(flatten)]
     pub task: TaskId,
-    /// When it became ready.
     #[serde(rename = "woke_ns")]
     pub woke: Instant,
     /// When it first got a CPU.
@@ -55,7 +54,6 @@ impl Burst {
         }
     }
 
-    /// A burst that nothing disturbs: the thread runs from its wakeup on.
     #[must_use]
     pub fn alone(task: TaskId, woke: Instant, executed: Span) -> Self {
         Self {
@@ -70,7 +68,6 @@ impl Burst {
         self.blocked.since(self.woke)
     }
 
-    /// How long it was ready and had no CPU.
     #[must_use]
     pub fn waited(&self) -> Span {
         self.response() - self.executed

@@ -89,7 +89,6 @@ impl Demand {
         self.recent.iter().copied()
     }
 
-    /// The execution times in ascending order.
     #[must_use]
     pub fn sorted(&self) -> &[Span] {
         &self.sorted

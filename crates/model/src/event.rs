@@ -20,11 +20,9 @@ pub enum Event {
     Renamed {
         #[serde(rename = "at_ns")]
         at: Instant,
-        /// The task, with its new name.
         #[serde(flatten)]
         task: Task,
     },
-    /// A task ran and blocked.
     Burst(Burst),
     /// A task's budget ran out just now, in the middle of a burst; the burst's own record follows
     /// when the task blocks.
@@ -43,7 +41,6 @@ pub enum Event {
     },
     /// A task was ready and did not run, while a thread of another process had the CPU.
     Waited {
-        /// When it got a CPU.
         #[serde(rename = "at_ns")]
         at: Instant,
         #[serde(flatten)]
@@ -100,7 +97,6 @@ pub enum Event {
 }
 
 impl Event {
-    /// When it happened: for a burst, when it ended.
     #[must_use]
     pub const fn at(&self) -> Instant {
         match self {

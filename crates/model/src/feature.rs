@@ -19,7 +19,6 @@ pub struct Feature {
     pub name: String,
     pub standing: Support,
     pub detail: String,
-    /// Empty if there is nothing to do.
     pub advice: String,
 }
 

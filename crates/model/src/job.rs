@@ -11,16 +11,12 @@ pub struct Job {
     /// When it was due to begin: its beat.
     #[serde(rename = "release_ns")]
     pub release: Instant,
-    /// When its first burst woke.
     #[serde(rename = "woke_ns")]
     pub woke: Instant,
-    /// When it first got a CPU.
     #[serde(rename = "started_ns")]
     pub started: Instant,
-    /// When its last burst blocked.
     #[serde(rename = "ended_ns")]
     pub ended: Instant,
-    /// The CPU time of all its bursts.
     #[serde(rename = "executed_ns")]
     pub executed: Span,
     /// How long its bursts were ready and had no CPU; zero if that is not known.
@@ -30,7 +26,6 @@ pub struct Job {
     #[serde(rename = "deadline_ns")]
     pub deadline: Instant,
     pub bursts: u32,
-    /// A burst of it ran out of budget.
     pub exhausted: bool,
 }
 

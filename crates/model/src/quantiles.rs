@@ -1,11 +1,11 @@
 //! How long jobs took, in four numbers.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Span;
 
 /// Quantiles; of a simulation to within 1%, but the longest is exact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Quantiles {
     pub p50_ns: Span,
     pub p95_ns: Span,

@@ -6,13 +6,11 @@ use crate::{Event, Follow, Instant, Name, Span, TaskId};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// Poll again.
     Open,
     /// Nothing will ever come again: the recording is over, or every tracked task is gone.
     Ended,
 }
 
-/// A process and its program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningProgram {
     /// The first thread of the process.
@@ -39,7 +37,6 @@ pub trait Sensor {
 
     /// Tracks the thread `tid`; with it, from now on, what [`Follow`] says. An event
     /// [`Event::Tracked`] follows for each task that comes to be tracked.
-    /// Fails if there is no such thread, or no room for one more.
     fn track(&mut self, tid: u32, follow: Follow) -> Result<(), Self::Error>;
 
     /// Tracks the thread `tid` alone, which may work for the tracked task `partner`; none of the
@@ -50,7 +47,6 @@ pub trait Sensor {
         self.track(tid, Follow::Alone)
     }
 
-    /// No longer reports `tasks`. An unknown task is left alone.
     fn untrack(&mut self, tasks: &[TaskId]) -> Result<(), Self::Error>;
 
     /// Waits at most `timeout` for events and appends them to `events`. Returns early when a budget

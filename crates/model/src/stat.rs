@@ -5,7 +5,6 @@ use crate::Name;
 /// The kernel's flag of its own threads, which is part of its interface with `ps`.
 const PF_KTHREAD: u32 = 0x0020_0000;
 
-/// The fields of `/proc/TID/stat` that onbeat uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
     pub comm: Name,

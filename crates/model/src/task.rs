@@ -116,7 +116,6 @@ pub enum Follow {
 }
 
 impl Follow {
-    /// Beside a process whose children are wanted, or not.
     #[must_use]
     pub const fn with(children: bool) -> Self {
         if children {

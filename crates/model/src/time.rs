@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Instant(u64);
 
-/// A length of time, in nanoseconds.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use onbeat_control::{Application, AtSpeed, Means, Report, ResponseTimes, State, ThreadReport};
-use onbeat_model::{Bandwidth, Instant, Span};
+use onbeat_control::{Application, AtSpeed, Means, Report, State, ThreadReport};
+use onbeat_model::{Bandwidth, Instant, Quantiles, Span};
 
 use onbeat_command::table::TextTable;
 use onbeat_top::Align;
@@ -124,7 +124,7 @@ fn application_row(application: &Application) -> [String; 14] {
 }
 
 fn thread_row(thread: &ThreadReport, began: Instant) -> [String; 14] {
-    let time = |of: fn(&ResponseTimes) -> Span| {
+    let time = |of: fn(&Quantiles) -> Span| {
         thread
             .response_time
             .as_ref()
@@ -136,10 +136,10 @@ fn thread_row(thread: &ThreadReport, began: Instant) -> [String; 14] {
         thread.period.unwrap_or_default().to_string(),
         thread.counted.jobs.to_string(),
         from(thread.counted.counted_from, began),
-        time(|t| t.p50),
-        time(|t| t.p95),
-        time(|t| t.p99),
-        time(|t| t.max),
+        time(|t| t.p50_ns),
+        time(|t| t.p95_ns),
+        time(|t| t.p99_ns),
+        time(|t| t.max_ns),
         thread.counted.missed.to_string(),
         share(thread, thread.reservations.bandwidth_used),
         share(thread, thread.reservations.bandwidth_reserved),

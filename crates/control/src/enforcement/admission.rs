@@ -3,7 +3,7 @@
 
 use onbeat_model::{Actuator, Bandwidth, Refusal, Reservation};
 
-use super::{Context, Effects, Enforcer, FIRST_RETRY, LONGEST_RETRY, as_counted};
+use super::{Enforcer, Enforcing, FIRST_RETRY, LONGEST_RETRY, as_counted};
 use crate::Why;
 use crate::allocation::{self, bandwidth};
 use crate::report::decision::What;
@@ -39,123 +39,99 @@ impl<A: Actuator> Enforcer<A> {
             self.admission.tries = 0;
         }
     }
+}
 
+impl<A: Actuator> Enforcing<'_, A> {
     /// The kernel has no room for `target`: takes as much as it admits, and from then on shares out
     /// no more than that, until there may be room again.
-    pub(super) fn step_down(
-        &mut self,
-        context: &mut Context<'_>,
-        slot: Slot,
-        target: Reservation,
-        why: Why,
-    ) {
-        let Some(task) = context.task(slot) else {
-            return;
-        };
-        let held = self.held(slot);
+    pub(super) fn step_down(&mut self, slot: Slot, target: Reservation, why: Why) {
+        let held = self.enforcer.held(slot);
+        let shortest = self.enforcer.capacity.shortest_runtime;
         for step in STEPS_DOWN {
-            let runtime = target
-                .runtime()
-                .scale(step)
-                .max(self.capacity.shortest_runtime);
+            let runtime = target.runtime().scale(step).max(shortest);
             let Ok(less) = Reservation::new(runtime, target.deadline(), target.period()) else {
                 break;
             };
             if less.bandwidth() <= bandwidth(held) {
                 break;
             }
-            let counted = as_counted(less, context.scale, &self.capacity);
-            if self.actuator.reserve(task.id, counted).is_ok() {
-                self.reserved(context, slot, less, why);
+            if self.put_in_force(slot, less).is_ok() {
+                self.reserved(slot, less, why);
                 break;
             }
         }
-        self.admission.total = Some(self.in_force);
-        context.arbiter.look_at_all();
-        let pause = FIRST_RETRY.doubled(self.admission.tries, LONGEST_RETRY);
-        self.admission.tries += 1;
-        context
-            .timers
-            .set(context.now + pause, TimerEvent::RetryAdmission);
+        let admission = &mut self.enforcer.admission;
+        admission.total = Some(self.enforcer.in_force);
+        let pause = FIRST_RETRY.doubled(admission.tries, LONGEST_RETRY);
+        admission.tries += 1;
+        self.arbiter.look_at_all();
+        self.timers
+            .set(self.now + pause, TimerEvent::RetryAdmission);
     }
 
     /// Holds the requests that changed against what their threads' owners may have, before other
-    /// requests are compressed for them. Returns what that means for threads whose requests were
-    /// taken back.
-    pub(crate) fn keep_within_quotas(&mut self, context: &mut Context<'_>) -> Vec<(Slot, Effects)> {
-        let mut withdrawn = Vec::new();
-        for slot in context.arbiter.changed().to_vec() {
-            let server = self.servers.get(slot);
+    /// requests are compressed for them.
+    pub(crate) fn keep_within_quotas(&mut self) {
+        for slot in self.arbiter.changed().to_vec() {
+            let server = self.enforcer.servers.get(slot);
             let (held, is_first) = (server.held(), server.ceiling.is_none());
-            let wanted = context.arbiter.wanted(slot);
+            let wanted = self.arbiter.wanted(slot);
             let wanted = wanted.filter(|_| server.fixed.is_none());
-            let Some((wanted, task)) = wanted.zip(context.task(slot)) else {
+            let Some((wanted, task)) = wanted.zip(self.task(slot)) else {
                 continue;
             };
-            let counted = as_counted(wanted, context.scale, &self.capacity);
-            let Err(refusal) = self.actuator.admits(task.id, counted) else {
-                continue;
-            };
-            let Refusal::OverQuota { left, .. } = refusal else {
+            let counted = as_counted(wanted, self.scale, &self.enforcer.capacity);
+            let Err(refusal @ Refusal::OverQuota { left, .. }) =
+                self.enforcer.actuator.admits(task.id, counted)
+            else {
                 continue;
             };
             if is_first {
-                let decision = (What::Refused, Why::Refused(refusal));
-                context.enter(slot, decision, (held, Some(wanted)));
+                self.enter(
+                    slot,
+                    (What::Refused, Why::Refused(refusal)),
+                    (held, Some(wanted)),
+                );
             }
-            let (_, effects) = self.ask_for_less(context, slot, (wanted, left));
-            withdrawn.push((slot, effects));
+            self.ask_for_less(slot, (wanted, left));
         }
-        withdrawn
     }
 
     /// The thread's owner may have no more than `left` for it: the thread asks for that much, until
     /// it is time to ask for more again. No other thread gets less for it.
-    pub(super) fn cap(
-        &mut self,
-        context: &mut Context<'_>,
-        slot: Slot,
-        target: (Reservation, Bandwidth),
-        why: Why,
-    ) -> Effects {
-        let (less, effects) = self.ask_for_less(context, slot, target);
-        let Some(less) = less else {
-            return effects;
+    pub(super) fn cap(&mut self, slot: Slot, target: (Reservation, Bandwidth), why: Why) {
+        let Some(less) = self.ask_for_less(slot, target) else {
+            return;
         };
-        let refusals = self.servers.get(slot).refusals;
-        let raises = less.bandwidth() > bandwidth(self.held(slot));
-        if raises && self.put_in_force(context, slot, less).is_ok() {
-            self.reserved(context, slot, less, why);
+        let refusals = self.enforcer.servers.get(slot).refusals;
+        let raises = less.bandwidth() > bandwidth(self.enforcer.held(slot));
+        if raises && self.put_in_force(slot, less).is_ok() {
+            self.reserved(slot, less, why);
             // It is refused more than that.
-            self.servers.get_mut(slot).refusals = refusals;
+            self.enforcer.servers.get_mut(slot).refusals = refusals;
         }
-        effects
     }
 
     /// The thread asks for what is within `left` from now on, or else for what it has. Returns that
     /// reservation; the request of a thread that may have none is taken back.
     fn ask_for_less(
         &mut self,
-        context: &mut Context<'_>,
         slot: Slot,
         (target, left): (Reservation, Bandwidth),
-    ) -> (Option<Reservation>, Effects) {
-        let Some(thread) = context.tasks.get(slot) else {
-            return (None, Effects::default());
-        };
-        let server = self.servers.get_mut(slot);
+    ) -> Option<Reservation> {
+        let thread = self.tasks.get(slot)?;
+        let server = self.enforcer.servers.get_mut(slot);
         server.ceiling = Some(left);
-        let until = context.now + FIRST_RETRY.doubled(server.refusals, LONGEST_RETRY);
+        let until = self.now + FIRST_RETRY.doubled(server.refusals, LONGEST_RETRY);
         server.refusals += 1;
-        context.timers.set(until, TimerEvent::Retry(thread.task.id));
+        self.timers.set(until, TimerEvent::Retry(thread.task.id));
         let ceiling = thread.ceiling(server.ceiling);
-        let less = allocation::within(target, ceiling, &self.capacity).or(server.held());
-        if less.is_none() {
+        let less = allocation::within(target, ceiling, &self.enforcer.capacity);
+        let Some(less) = less.or(server.held()) else {
             server.state.back_off(until, None);
-            context.arbiter.withdraw(slot);
-            return (None, Effects::default());
-        }
-        let less = less.filter(|&less| context.arbiter.lower(slot, less));
-        (less, Effects::default())
+            self.arbiter.withdraw(slot);
+            return None;
+        };
+        self.arbiter.lower(slot, less).then_some(less)
     }
 }

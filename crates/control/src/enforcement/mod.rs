@@ -1,10 +1,9 @@
 //! Puts adjustments in force through the actuator, and handles its refusals.
 //!
-//! During a turn no other folder calls the actuator. The effects on requests, timers and the log go
-//! into [`Context`]. The [`Effects`] on the rest of the loop are returned.
+//! During a turn no other folder calls the actuator. [`Enforcing`] has what else an enforcement
+//! changes.
 
 mod admission;
-mod release;
 mod state;
 
 use onbeat_model::{
@@ -39,12 +38,12 @@ pub(crate) struct Enforcer<A> {
 /// The reservation in force for a thread, and the state of its enforcement.
 #[derive(Debug, Default)]
 pub(crate) struct EnforcedThread {
-    state: Enforcement,
+    pub(crate) state: Enforcement,
     refusals: u32,
     /// The most that the thread's owner may have for it, for now.
-    ceiling: Option<Bandwidth>,
+    pub(crate) ceiling: Option<Bandwidth>,
     /// A requested reservation, whatever the thread's rhythm.
-    fixed: Option<Reservation>,
+    pub(crate) fixed: Option<Reservation>,
     checked: Instant,
 }
 
@@ -52,22 +51,11 @@ impl EnforcedThread {
     pub(crate) const fn held(&self) -> Option<Reservation> {
         self.state.held()
     }
-
-    pub(crate) const fn fixed(&self) -> Option<Reservation> {
-        self.fixed
-    }
-
-    pub(crate) const fn ceiling(&self) -> Option<Bandwidth> {
-        self.ceiling
-    }
-
-    pub(crate) const fn state(&self) -> &Enforcement {
-        &self.state
-    }
 }
 
-/// The parts of the loop that an enforcement writes to.
-pub(crate) struct Context<'a> {
+/// The enforcer, with the parts of the loop that an enforcement writes to.
+pub(crate) struct Enforcing<'a, A> {
+    pub(crate) enforcer: &'a mut Enforcer<A>,
     pub(crate) tasks: &'a mut TaskTable,
     pub(crate) arbiter: &'a mut Arbiter,
     pub(crate) timers: &'a mut TimerQueue,
@@ -75,41 +63,10 @@ pub(crate) struct Context<'a> {
     /// The factor by which the scheduler counts runtimes.
     pub(crate) scale: Option<f64>,
     pub(crate) now: Instant,
-}
-
-/// The effects of an enforcement on the rest of the loop.
-#[derive(Clone, Copy, Debug, Default)]
-#[must_use]
-pub(crate) struct Effects {
     /// The actuator was asked for a reservation, which may have ended a boost.
     pub(crate) is_asked: bool,
     /// An untracked thread without a reservation may be forgotten.
     pub(crate) may_end: bool,
-}
-
-impl Context<'_> {
-    fn task(&self, slot: Slot) -> Option<Task> {
-        self.tasks.get(slot).map(|thread| thread.task)
-    }
-
-    fn enter(
-        &mut self,
-        slot: Slot,
-        (what, why): (What, Why),
-        (old, new): (Option<Reservation>, Option<Reservation>),
-    ) {
-        if let Some(thread) = self.tasks.get_mut(slot) {
-            let entry = Entry {
-                at: self.now,
-                task: thread.task,
-                what,
-                why,
-                old,
-                new,
-            };
-            self.log.enter(&mut thread.account, entry);
-        }
-    }
 }
 
 impl<A: Actuator> Enforcer<A> {
@@ -198,48 +155,61 @@ impl<A: Actuator> Enforcer<A> {
     pub(crate) fn release_speed(&mut self) -> Result<(), Refusal> {
         self.actuator.release_speed()
     }
+}
 
-    pub(crate) fn ended(&mut self, context: &mut Context<'_>, slot: Slot) {
-        self.change(context, slot, Enforcement::released);
-        if let Some(thread) = context.tasks.get(slot) {
-            self.actuator.ended(thread.task.id);
+impl<A: Actuator> Enforcing<'_, A> {
+    fn task(&self, slot: Slot) -> Option<Task> {
+        self.tasks.get(slot).map(|thread| thread.task)
+    }
+
+    pub(crate) fn enter(
+        &mut self,
+        slot: Slot,
+        (what, why): (What, Why),
+        (old, new): (Option<Reservation>, Option<Reservation>),
+    ) {
+        if let Some(thread) = self.tasks.get_mut(slot) {
+            let entry = Entry {
+                at: self.now,
+                task: thread.task,
+                what,
+                why,
+                old,
+                new,
+            };
+            self.log.enter(&mut thread.account, entry);
         }
     }
 
-    pub(crate) fn apply(&mut self, context: &mut Context<'_>, adjustment: Adjustment) -> Effects {
+    pub(crate) fn ended(&mut self, slot: Slot) {
+        self.change(slot, Enforcement::released);
+        if let Some(thread) = self.tasks.get(slot) {
+            self.enforcer.actuator.ended(thread.task.id);
+        }
+    }
+
+    pub(crate) fn apply(&mut self, adjustment: Adjustment) {
         let Adjustment { slot, target, why } = adjustment;
-        let server = self.servers.get(slot);
+        let server = self.enforcer.servers.get(slot);
         if server.held() == target || !server.state.is_open() {
-            return Effects::default();
+            return;
         }
         let Some(target) = target else {
-            return self.release(context, slot, why);
+            return self.release(slot, why);
         };
-        let effects = match self.put_in_force(context, slot, target) {
-            Ok(()) => {
-                self.reserved(context, slot, target, why);
-                Effects::default()
-            }
-            Err(refusal) => self.refused(context, slot, target, (why, refusal)),
-        };
-        Effects {
-            is_asked: true,
-            ..effects
+        self.is_asked = true;
+        match self.put_in_force(slot, target) {
+            Ok(()) => self.reserved(slot, target, why),
+            Err(refusal) => self.refused(slot, target, (why, refusal)),
         }
     }
 
     /// Notes that `target` is in force for the thread.
-    pub(crate) fn reserved(
-        &mut self,
-        context: &mut Context<'_>,
-        slot: Slot,
-        target: Reservation,
-        why: Why,
-    ) {
-        let server = self.servers.get_mut(slot);
+    pub(crate) fn reserved(&mut self, slot: Slot, target: Reservation, why: Why) {
+        let server = self.enforcer.servers.get_mut(slot);
         let old = server.held();
         server.refusals = 0;
-        if let Some(thread) = context.tasks.get_mut(slot) {
+        if let Some(thread) = self.tasks.get_mut(slot) {
             thread.account.holding.changes += 1;
         }
         let what = if old.is_some() {
@@ -247,145 +217,160 @@ impl<A: Actuator> Enforcer<A> {
         } else {
             What::Reserved
         };
-        self.change(context, slot, |state| state.reserve(target));
-        context.enter(slot, (what, why), (old, Some(target)));
+        self.change(slot, |state| state.reserve(target));
+        self.enter(slot, (what, why), (old, Some(target)));
     }
 
-    fn refused(
-        &mut self,
-        context: &mut Context<'_>,
-        slot: Slot,
-        target: Reservation,
-        (why, refusal): (Why, Refusal),
-    ) -> Effects {
-        let Some(task) = context.task(slot) else {
-            return Effects::default();
+    fn refused(&mut self, slot: Slot, target: Reservation, (why, refusal): (Why, Refusal)) {
+        let Some(task) = self.task(slot) else {
+            return;
         };
-        let server = self.servers.get_mut(slot);
+        let server = self.enforcer.servers.get_mut(slot);
         let held = server.held();
-        let change = (held, Some(target));
+        let is_news = match refusal {
+            Refusal::Settling { .. } | Refusal::TakenOver { .. } | Refusal::Gone => false,
+            Refusal::NoRoom { .. } => self.enforcer.admission.tries == 0,
+            Refusal::OverQuota { .. } => server.ceiling.is_none(),
+            _ => server.refusals == 0,
+        };
+        if is_news {
+            let decision = (What::Refused, Why::Refused(refusal.clone()));
+            self.enter(slot, decision, (held, Some(target)));
+        }
+        let server = self.enforcer.servers.get_mut(slot);
         match refusal {
             Refusal::Settling { until } => {
                 server.state.back_off(until, Some(why));
-                context.timers.set(until, TimerEvent::Retry(task.id));
-                Effects::default()
+                self.timers.set(until, TimerEvent::Retry(task.id));
             }
-            Refusal::NoRoom { .. } => {
-                if self.admission.tries == 0 {
-                    let decision = (What::Refused, Why::Refused(refusal));
-                    context.enter(slot, decision, change);
-                }
-                self.step_down(context, slot, target, why);
-                Effects::default()
-            }
-            Refusal::OverQuota { left, .. } => {
-                if server.ceiling.is_none() {
-                    let decision = (What::Refused, Why::Refused(refusal));
-                    context.enter(slot, decision, change);
-                }
-                self.cap(context, slot, (target, left), why)
-            }
-            Refusal::TakenOver { .. } => self.yield_to_other(context, slot, Some(refusal)),
-            Refusal::Gone => self.let_go(context, slot),
+            Refusal::NoRoom { .. } => self.step_down(slot, target, why),
+            Refusal::OverQuota { left, .. } => self.cap(slot, (target, left), why),
+            Refusal::TakenOver { .. } => self.yield_to_other(slot, Some(refusal)),
+            Refusal::Gone => self.let_go(slot),
             _ => {
-                let first = server.refusals == 0;
-                let until = context.now + FIRST_RETRY.doubled(server.refusals, LONGEST_RETRY);
+                let until = self.now + FIRST_RETRY.doubled(server.refusals, LONGEST_RETRY);
                 server.refusals += 1;
                 server.state.back_off(until, None);
                 if held.is_none() {
-                    context.arbiter.withdraw(slot);
+                    self.arbiter.withdraw(slot);
                 }
-                context.timers.set(until, TimerEvent::Retry(task.id));
-                if first {
-                    let decision = (What::Refused, Why::Refused(refusal));
-                    context.enter(slot, decision, change);
-                }
-                Effects::default()
+                self.timers.set(until, TimerEvent::Retry(task.id));
             }
         }
     }
 
     /// Notes that the thread is gone. The sensor tells of its end later.
-    pub(crate) fn let_go(&mut self, context: &mut Context<'_>, slot: Slot) -> Effects {
-        context.arbiter.withdraw(slot);
-        self.change(context, slot, Enforcement::gone);
-        Effects {
-            may_end: true,
-            ..Effects::default()
+    pub(crate) fn let_go(&mut self, slot: Slot) {
+        self.arbiter.withdraw(slot);
+        self.change(slot, Enforcement::gone);
+        self.may_end = true;
+    }
+
+    pub(crate) fn withdraw(&mut self, slot: Slot, why: Why) {
+        let server = self.enforcer.servers.get(slot);
+        if server.fixed.is_some() && why != Why::Finished {
+            return;
+        }
+        let is_held = server.held().is_some();
+        self.arbiter.withdraw(slot);
+        if is_held {
+            self.release(slot, why);
         }
     }
 
-    pub(crate) fn yield_to_other(
-        &mut self,
-        context: &mut Context<'_>,
-        slot: Slot,
-        refusal: Option<Refusal>,
-    ) -> Effects {
-        context.arbiter.withdraw(slot);
-        let old = self.held(slot);
-        self.change(context, slot, Enforcement::yield_to_other);
+    /// Gives a thread its former scheduling back. One that must settle, or that fails, is in a
+    /// back-off with what it holds, and is released again when that is over, until it succeeds or
+    /// the thread is gone or taken over.
+    pub(crate) fn release(&mut self, slot: Slot, why: Why) {
+        let Some(task) = self.task(slot) else {
+            return;
+        };
+        self.arbiter.forget_changes(slot);
+        let server = self.enforcer.servers.get_mut(slot);
+        let (old, refusals) = (server.held(), server.refusals);
+        let until = match self.enforcer.actuator.release(task.id) {
+            Ok(()) | Err(Refusal::Gone) => {
+                self.may_end = true;
+                return self.gave_back(slot, why, old);
+            }
+            // The actuator does it when it is dropped, unless it hears that the thread has ended.
+            Err(Refusal::Settling { .. }) if why == Why::Finished => {
+                return self.gave_back(slot, why, old);
+            }
+            Err(refusal @ Refusal::TakenOver { .. }) => {
+                self.may_end = true;
+                return self.yield_to_other(slot, Some(refusal));
+            }
+            Err(Refusal::Settling { until }) => until,
+            Err(refusal) => {
+                server.refusals += 1;
+                if refusals == 0 {
+                    let decision = (What::Refused, Why::Refused(refusal));
+                    self.enter(slot, decision, (old, None));
+                }
+                self.now + FIRST_RETRY.doubled(refusals, LONGEST_RETRY)
+            }
+        };
+        let server = self.enforcer.servers.get_mut(slot);
+        server.state.back_off(until, Some(why));
+        self.timers.set(until, TimerEvent::Retry(task.id));
+    }
+
+    fn gave_back(&mut self, slot: Slot, why: Why, old: Option<Reservation>) {
+        self.enforcer.servers.get_mut(slot).refusals = 0;
+        self.change(slot, Enforcement::released);
+        self.enter(slot, (What::Released, why), (old, None));
+    }
+
+    pub(crate) fn yield_to_other(&mut self, slot: Slot, refusal: Option<Refusal>) {
+        self.arbiter.withdraw(slot);
+        let old = self.enforcer.held(slot);
+        self.change(slot, Enforcement::yield_to_other);
         let refusal = refusal.unwrap_or(Refusal::TakenOver {
             now: "it no longer has its reservation".to_owned(),
         });
         let decision = (What::TakenOver, Why::Refused(refusal));
-        context.enter(slot, decision, (old, None));
-        Effects::default()
+        self.enter(slot, decision, (old, None));
     }
 
     /// Checks whether the thread still has its reservation: the kernel may have left it without
     /// effect, and an administrator may have changed it. `runs` tells whether the thread runs now.
-    pub(crate) fn reconcile(
-        &mut self,
-        context: &mut Context<'_>,
-        slot: Slot,
-        (task, runs): (TaskId, bool),
-    ) -> Effects {
+    pub(crate) fn reconcile(&mut self, slot: Slot, (task, runs): (TaskId, bool)) {
+        let actuator = &mut self.enforcer.actuator;
         let standing = if runs {
-            self.actuator.standing_of_running(task)
+            actuator.standing_of_running(task)
         } else {
-            self.actuator.standing(task)
+            actuator.standing(task)
         };
         match standing {
-            Standing::Held(_) => Effects::default(),
-            Standing::TakenOver => self.yield_to_other(context, slot, None),
-            Standing::Gone => self.let_go(context, slot),
+            Standing::Held(_) => {}
+            Standing::TakenOver => self.yield_to_other(slot, None),
+            Standing::Gone => self.let_go(slot),
             Standing::Own => {
-                self.change(context, slot, Enforcement::released);
-                context.arbiter.ask(slot, Why::GivenBackByKernel);
-                Effects::default()
+                self.change(slot, Enforcement::released);
+                self.arbiter.ask(slot, Why::GivenBackByKernel);
             }
         }
     }
 
-    fn change(
-        &mut self,
-        context: &mut Context<'_>,
-        slot: Slot,
-        change: impl FnOnce(&mut Enforcement),
-    ) {
-        let server = self.servers.get_mut(slot);
+    fn change(&mut self, slot: Slot, change: impl FnOnce(&mut Enforcement)) {
+        let enforcer = &mut *self.enforcer;
+        let server = enforcer.servers.get_mut(slot);
         let before = server.held();
         change(&mut server.state);
         let held = server.held();
-        self.in_force = self.in_force - bandwidth(before) + bandwidth(held);
-        if let Some(thread) = context.tasks.get_mut(slot) {
+        enforcer.in_force = enforcer.in_force - bandwidth(before) + bandwidth(held);
+        if let Some(thread) = self.tasks.get_mut(slot) {
             let held = held.map(|held| held.bandwidth());
-            thread.account.holding.holds(held, context.now);
+            thread.account.holding.holds(held, self.now);
         }
     }
 
     /// Refused, the thread keeps its former reservation.
-    pub(crate) fn put_in_force(
-        &mut self,
-        context: &Context<'_>,
-        slot: Slot,
-        target: Reservation,
-    ) -> Result<(), Refusal> {
-        let Some(task) = context.task(slot) else {
-            return Err(Refusal::Gone);
-        };
-        let counted = as_counted(target, context.scale, &self.capacity);
-        self.actuator.reserve(task.id, counted)
+    pub(crate) fn put_in_force(&mut self, slot: Slot, target: Reservation) -> Result<(), Refusal> {
+        let task = self.task(slot).ok_or(Refusal::Gone)?;
+        let counted = as_counted(target, self.scale, &self.enforcer.capacity);
+        self.enforcer.actuator.reserve(task.id, counted)
     }
 }
 

@@ -1,14 +1,31 @@
 //! Which rhythm is in a thread's bursts, by the expiries of its timers and the default analyser, or
 //! by another one; and when the next analysis is due.
+//!
+//! An analysis costs as much as hundreds of events, so it waits for new bursts. A young thread is
+//! analysed soon, because the lock is to come within ten jobs. The distances grow while it shows no
+//! rhythm, and again while its rhythm is verified.
+
+use std::collections::VecDeque;
 
 use onbeat_infer::period::{Analyser, AnalyserConfig, armed};
-use onbeat_model::{Burst, Instant, Rhythm, Span};
+use onbeat_model::{Burst, Instant, Rhythm, Span, TaskId};
 
-use super::schedule::{Attempts, FEWEST};
-use crate::Settings;
+use crate::EstimationSettings;
+use crate::timer::QUARTER;
 
 /// The last periods whose bursts are analysed after a thread went astray.
 const NEWS_PERIODS: u64 = 4;
+
+/// The fewest new bursts that are worth an analysis: as many as show a period.
+pub(super) const FEWEST: u32 = 6;
+/// The time between two analyses of a young thread, which is to be locked within ten jobs.
+const FIRST_PAUSE: Span = Span::from_ms(15);
+/// The longest time between two analyses in vain.
+const LONGEST_PAUSE: Span = Span::from_ms(500);
+/// The longest time between two verifications: the tracker notices a change of rate.
+const LONGEST_VERIFICATION: Span = Span::from_secs(64);
+/// The lowest false-alarm rate of one analysis, which every true period passes after a few jobs.
+const LEAST_RATE: f64 = 1e-4;
 
 /// The bursts of the last seconds, and when they are to be analysed.
 pub(super) struct Analysis {
@@ -38,7 +55,7 @@ impl Analysis {
     pub(super) fn burst(
         &mut self,
         burst: &Burst,
-        settings: &Settings,
+        settings: &EstimationSettings,
         has_rhythm: bool,
         follows_others: bool,
     ) {
@@ -81,9 +98,9 @@ impl Analysis {
     }
 
     /// The rhythm of the timers' expiries, if it is beyond doubt.
-    pub(super) fn armed(&self, settings: &Settings) -> Option<Rhythm> {
+    pub(super) fn armed(&self, settings: &EstimationSettings) -> Option<Rhythm> {
         let rate = self.false_alarm_rate();
-        let asked = settings.estimation.analyse.is_none();
+        let asked = settings.analyse.is_none();
         let found = asked.then(|| armed::rhythm(self.analyser.bursts()))?;
         found.filter(|rhythm| rhythm.confidence >= 1.0 - rate)
     }
@@ -95,13 +112,126 @@ impl Analysis {
     }
 
     /// The strongest rhythm in the bursts up to `now`, if one is beyond doubt.
-    pub(super) fn strongest(&mut self, now: Instant, settings: &Settings) -> Option<Rhythm> {
-        if let Some(analyse) = settings.estimation.analyse {
+    pub(super) fn strongest(
+        &mut self,
+        now: Instant,
+        settings: &EstimationSettings,
+    ) -> Option<Rhythm> {
+        if let Some(analyse) = settings.analyse {
             return analyse(&mut self.analyser.bursts());
         }
         self.armed(settings).or_else(|| {
             let rate = self.false_alarm_rate();
             self.analyser.analyse_at(now, rate).into_iter().next()
         })
+    }
+}
+
+/// The analyses that wait for their turn. Those of threads without a rhythm come first.
+#[derive(Debug, Default)]
+pub(crate) struct AnalysisQueue {
+    first: VecDeque<TaskId>,
+    verifications: VecDeque<TaskId>,
+}
+
+impl AnalysisQueue {
+    pub(crate) fn put(&mut self, task: TaskId, verifies: bool) {
+        let queue = if verifies {
+            &mut self.verifications
+        } else {
+            &mut self.first
+        };
+        queue.push_back(task);
+    }
+
+    pub(crate) fn next(&mut self) -> Option<TaskId> {
+        let first = self.first.pop_front();
+        first.or_else(|| self.verifications.pop_front())
+    }
+}
+
+/// A thread's state since its last analysis.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attempts {
+    fresh: u32,
+    needed: u32,
+    not_before: Instant,
+    failed: u32,
+}
+
+impl Attempts {
+    pub(crate) const fn new() -> Self {
+        Self {
+            fresh: 0,
+            needed: FEWEST,
+            not_before: Instant::ZERO,
+            failed: 0,
+        }
+    }
+
+    /// For a thread whose last bursts are known already.
+    pub(crate) const fn at_once() -> Self {
+        Self {
+            needed: 1,
+            ..Self::new()
+        }
+    }
+
+    /// The false-alarm rate this time if one thread in `1 / rate` may be called periodic by chance,
+    /// however often it is analysed: the n-th analysis in vain leaves the next one
+    /// 1/(n+1)^2 of that (alpha spending, as in sequential trials; the sum of all is 1.6 times the
+    /// rate). Stops falling at a ten-thousandth, which every true rhythm passes after a few beats.
+    pub(crate) fn false_alarm_rate(&self, rate: f64) -> f64 {
+        let analyses = f64::from(self.failed.saturating_add(1));
+        (rate / (analyses * analyses)).max(rate.min(LEAST_RATE))
+    }
+
+    /// Counts a burst that ended at `at`. True if it is time for an analysis.
+    pub(crate) fn heard(&mut self, at: Instant) -> bool {
+        self.fresh = self.fresh.saturating_add(1);
+        self.fresh >= self.needed && at >= self.not_before
+    }
+
+    /// Notes an analysis at `now` that showed no rhythm.
+    pub(crate) fn failed(&mut self, now: Instant) {
+        self.failed = self.failed.saturating_add(1);
+        self.fresh = 0;
+        self.needed = 1 + self.failed / 4;
+        self.not_before = now + FIRST_PAUSE.doubled(self.failed / 4, LONGEST_PAUSE);
+    }
+
+    /// Notes an undecided analysis at `now`. The next one comes soon.
+    pub(crate) fn again(&mut self, now: Instant) {
+        self.fresh = 0;
+        self.needed = FEWEST / 2;
+        self.not_before = now + FIRST_PAUSE * 4;
+    }
+
+    /// Schedules the next verification of a rhythm that was found in `bursts` bursts and verified
+    /// `passed` times: after half as many bursts again, and twice the last pause.
+    pub(crate) fn verify(&mut self, now: Instant, passed: u32, bursts: usize) {
+        self.failed = 0;
+        self.fresh = 0;
+        self.needed = FEWEST.max(u32::try_from(bursts / 2).unwrap_or(u32::MAX));
+        self.not_before = now + QUARTER.doubled(passed, LONGEST_VERIFICATION);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_without_rhythm_is_analysed_at_most_twice_a_second_in_the_end() {
+        let mut attempts = Attempts::new();
+        let mut analyses = 0;
+        for ms in 0..60_000 {
+            let now = Instant::ZERO + Span::from_ms(ms);
+            if attempts.heard(now) {
+                attempts.failed(now);
+                analyses += 1;
+            }
+        }
+        assert!((60..=150).contains(&analyses), "{analyses}");
     }
 }

@@ -1,15 +1,13 @@
 //! A thread's marks of its own work: its jobs replace those that were guessed, and its missed
 //! deadlines are judged.
 
-use onbeat_decide::predictor::PredictorKind;
 use onbeat_infer::jobs::MarkedJobs;
 use onbeat_model::{Burst, Instant, Job, Mark, Rhythm, Said};
 
 use super::lock::Lock;
-use super::timeouts::patience;
-use super::{Estimator, News};
+use super::{Estimator, News, patience};
 use crate::report::account::ThreadAccount;
-use crate::{Settings, Why};
+use crate::{EstimationSettings, Why};
 
 #[derive(Debug, Default)]
 pub(super) struct Declared {
@@ -26,13 +24,12 @@ impl Declared {
 }
 
 impl Estimator {
-    /// Takes in what the thread says. `kind` tells how its demand is to be predicted.
+    /// Takes in what the thread says.
     pub(crate) fn marked(
         &mut self,
         mark: &Mark,
         account: &mut ThreadAccount,
-        settings: &Settings,
-        kind: PredictorKind,
+        settings: &EstimationSettings,
     ) -> News {
         self.heard.last = self.heard.last.max(mark.at);
         account.marks.marks += 1;
@@ -50,18 +47,12 @@ impl Estimator {
                     return News::None;
                 };
                 account.job(&job);
-                self.job_declared(&job, rhythm, settings, kind)
+                self.job_declared(&job, rhythm, settings)
             }
         }
     }
 
-    fn job_declared(
-        &mut self,
-        job: &Job,
-        rhythm: Rhythm,
-        settings: &Settings,
-        kind: PredictorKind,
-    ) -> News {
+    fn job_declared(&mut self, job: &Job, rhythm: Rhythm, settings: &EstimationSettings) -> News {
         if let Some(lock) = self.state.lock_mut().filter(|lock| lock.is_declared()) {
             if let Some(planned) = lock.runtime() {
                 self.notification.job(job.ended, job.executed, planned);
@@ -78,9 +69,7 @@ impl Estimator {
         self.state.lock_on(|dormant| {
             let mut lock = dormant
                 .filter(|lock| lock.is_declared())
-                .unwrap_or_else(|| {
-                    Box::new(Lock::declared(rhythm, overruns, job.ended, kind, settings))
-                });
+                .unwrap_or_else(|| Box::new(Lock::declared(rhythm, overruns, job.ended, settings)));
             lock.job_declared(job, rhythm);
             lock
         });

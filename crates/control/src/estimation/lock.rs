@@ -1,12 +1,12 @@
 //! A thread whose rhythm is known: its beats are tracked, its jobs cut out, their demand kept, and
 //! the runtime that its next jobs need predicted.
 
-use onbeat_decide::predictor::{self, Parameters, Predictor, PredictorKind};
+use onbeat_decide::predictor::{self, Parameters, Predictor};
 use onbeat_infer::jobs::{self, Separator, Substitutes};
 use onbeat_infer::period::{Beat, Tracker};
 use onbeat_model::{Burst, Demand, Instant, Job, Reservation, Rhythm, Span};
 
-use crate::Settings;
+use crate::EstimationSettings;
 
 /// Periods that differ by less than one part in this number are the same rate.
 const SAME_RATE: u64 = 20;
@@ -31,29 +31,21 @@ enum RhythmSource {
     Derived(Rhythm),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct BurstMeaning {
-    pub(super) job: Option<Job>,
-    /// From this burst on the thread no longer keeps its beat: look for another one.
-    pub(super) went_astray: bool,
-}
-
 impl Lock {
     /// Starts from the bursts in which `rhythm` was found, for the jobs in them say what it needs.
     pub(super) fn new(
         rhythm: Rhythm,
         bursts: impl Iterator<Item = Burst>,
         now: Instant,
-        kind: PredictorKind,
-        settings: &Settings,
+        settings: &EstimationSettings,
     ) -> Self {
         let mut kept = Self {
             tracker: Tracker::new(rhythm),
             separator: Separator::new(rhythm),
             substitutes: Substitutes::default(),
             from: None,
-            demand: Demand::new(settings.estimation.parameters.window),
-            predictor: predictor::build(kind, settings.estimation.parameters),
+            demand: Demand::new(settings.parameters.window),
+            predictor: predictor::build(settings.predictor, settings.parameters),
             since: now,
             astray: None,
             lost: false,
@@ -79,19 +71,21 @@ impl Lock {
         rhythm: Rhythm,
         overruns: Option<f64>,
         now: Instant,
-        kind: PredictorKind,
-        settings: &Settings,
+        settings: &EstimationSettings,
     ) -> Self {
         let parameters = Parameters {
-            overruns: overruns.unwrap_or(settings.estimation.parameters.overruns),
+            overruns: overruns.unwrap_or(settings.parameters.overruns),
             // It says at once that a job has ended.
             ahead: 1,
-            ..settings.estimation.parameters
+            ..settings.parameters
+        };
+        let settings = EstimationSettings {
+            parameters,
+            ..*settings
         };
         Self {
             from: Some(RhythmSource::Declared(rhythm)),
-            predictor: predictor::build(kind, parameters),
-            ..Self::new(rhythm, std::iter::empty(), now, kind, settings)
+            ..Self::new(rhythm, std::iter::empty(), now, &settings)
         }
     }
 
@@ -100,12 +94,11 @@ impl Lock {
         rhythm: Rhythm,
         bursts: impl Iterator<Item = Burst>,
         now: Instant,
-        kind: PredictorKind,
-        settings: &Settings,
+        settings: &EstimationSettings,
     ) -> Self {
         Self {
             from: Some(RhythmSource::Derived(rhythm)),
-            ..Self::new(rhythm, bursts, now, kind, settings)
+            ..Self::new(rhythm, bursts, now, settings)
         }
     }
 
@@ -119,13 +112,20 @@ impl Lock {
 
     /// Follows the pipeline's period; the demand at another one is cleared.
     pub(super) fn derive(&mut self, rhythm: Rhythm) {
-        let former = self.rhythm();
+        let former = self.rhythm().period;
         self.from = Some(RhythmSource::Derived(rhythm));
         self.separator.retune(rhythm);
-        if !same_period(former.period, rhythm.period) {
+        self.change_rate(former, rhythm.period);
+    }
+
+    /// At another period than before, the demand is cleared. True if it is.
+    fn change_rate(&mut self, former: Span, period: Span) -> bool {
+        let is_other = !same_period(former, period);
+        if is_other {
             self.demand.clear();
-            self.predictor.rate_changed(rhythm.period);
+            self.predictor.rate_changed(period);
         }
+        is_other
     }
 
     /// Takes in a job that the thread marked. Returns true if its period is another one; the demand
@@ -133,11 +133,7 @@ impl Lock {
     pub(super) fn job_declared(&mut self, job: &Job, rhythm: Rhythm) -> bool {
         let former = self.rhythm().period;
         self.from = Some(RhythmSource::Declared(rhythm));
-        let is_other = !same_period(former, rhythm.period);
-        if is_other {
-            self.demand.clear();
-            self.predictor.rate_changed(rhythm.period);
-        }
+        let is_other = self.change_rate(former, rhythm.period);
         self.learn(job);
         is_other
     }
@@ -171,7 +167,9 @@ impl Lock {
         }
     }
 
-    pub(super) fn burst(&mut self, burst: &Burst) -> BurstMeaning {
+    /// The job that it ends, if any; and whether from this burst on the thread no longer keeps its
+    /// beat.
+    pub(super) fn burst(&mut self, burst: &Burst) -> (Option<Job>, bool) {
         let went_astray = !self.is_derived() && {
             let beat = self.tracker.hear(burst);
             self.follow(beat, burst.woke)
@@ -183,10 +181,7 @@ impl Lock {
             self.learn(job);
             self.separator.retune(self.rhythm());
         }
-        BurstMeaning {
-            job: job.filter(|job| job.woke >= self.since),
-            went_astray,
-        }
+        (job.filter(|job| job.woke >= self.since), went_astray)
     }
 
     /// True if the thread goes astray now. An analysis decides whether it really did.
@@ -226,15 +221,12 @@ impl Lock {
 
     /// Follows this rhythm from now on; the demand at another period is cleared.
     pub(super) fn adopt(&mut self, rhythm: Rhythm) {
-        let former = self.rhythm();
+        let former = self.rhythm().period;
         self.tracker = Tracker::new(rhythm);
         self.separator.retune(rhythm);
         self.astray = None;
         self.lost = false;
-        if !same_period(former.period, rhythm.period) {
-            self.demand.clear();
-            self.predictor.rate_changed(rhythm.period);
-        }
+        self.change_rate(former, rhythm.period);
     }
 
     /// The thread rested and goes on: its demand is remembered.

@@ -7,26 +7,29 @@
 mod analysis;
 mod declared;
 mod lock;
-mod schedule;
 mod state;
-mod timeouts;
 mod verification;
 
 use onbeat_decide::notification::Notification;
-use onbeat_decide::predictor::PredictorKind;
 use onbeat_infer::pipeline;
 use onbeat_model::{Burst, Instant, Reservation, Rhythm, Span};
 
 use crate::report::account::ThreadAccount;
-use crate::{Settings, Why};
+use crate::{EstimationSettings, Why};
 use analysis::Analysis;
+pub(crate) use analysis::AnalysisQueue;
 use declared::Declared;
 use lock::Lock;
 pub(crate) use lock::same_period;
-pub(crate) use schedule::AnalysisQueue;
 use state::Estimation;
-use timeouts::{longest_job, patience};
 use verification::Verification;
+
+/// A thread that has not blocked for this many periods computes all the time, and one without an
+/// event, or off its beat, has lost it.
+const PERIODS: u64 = 10;
+/// The same as a time, for short periods.
+const LONGEST_JOB: Span = Span::from_ms(400);
+const SILENCE: Span = Span::from_ms(1500);
 
 pub(crate) struct Estimator {
     state: Estimation,
@@ -133,7 +136,7 @@ impl Estimator {
         &mut self,
         burst: &Burst,
         account: &mut ThreadAccount,
-        settings: &Settings,
+        settings: &EstimationSettings,
         follows_others: bool,
     ) -> News {
         if let Some(blocked) = self.heard.blocked.replace(burst.blocked) {
@@ -168,12 +171,12 @@ impl Estimator {
             return News::None;
         };
         let planned = self.notification.is_in_appeal().then(|| lock.runtime());
-        let heard = lock.burst(burst);
-        if heard.went_astray {
+        let (job, went_astray) = lock.burst(burst);
+        if went_astray {
             let period = lock.rhythm().period;
             self.analysis.listen_to_news(self.heard.last, period);
         }
-        let Some(job) = &heard.job else {
+        let Some(job) = &job else {
             return News::None;
         };
         if let Some(planned) = planned.flatten() {
@@ -237,7 +240,7 @@ impl Estimator {
     pub(crate) fn analyse(
         &mut self,
         now: Instant,
-        settings: &Settings,
+        settings: &EstimationSettings,
         follows_others: bool,
     ) -> Option<Option<Rhythm>> {
         self.analysis.begin();
@@ -252,20 +255,19 @@ impl Estimator {
     }
 
     /// True if its timers tell its rhythm.
-    pub(crate) fn is_armed(&self, settings: &Settings) -> bool {
+    pub(crate) fn is_armed(&self, settings: &EstimationSettings) -> bool {
         self.analysis.armed(settings).is_some()
     }
 
-    /// Acts on the result of an analysis. `kind` tells how the thread's demand is to be predicted.
+    /// Acts on the result of an analysis.
     pub(crate) fn conclude(
         &mut self,
         found: Option<Rhythm>,
         now: Instant,
-        settings: &Settings,
-        kind: PredictorKind,
+        settings: &EstimationSettings,
     ) -> News {
         match (self.is_locked(), found) {
-            (false, Some(rhythm)) => self.believe(rhythm, now, settings, kind),
+            (false, Some(rhythm)) => self.believe(rhythm, now, settings),
             (false, None) => {
                 self.analysis.attempts.failed(now);
                 News::None
@@ -359,8 +361,7 @@ impl Estimator {
         &mut self,
         head: Rhythm,
         now: Instant,
-        settings: &Settings,
-        kind: PredictorKind,
+        settings: &EstimationSettings,
     ) -> bool {
         let wakeups = self.bursts().map(|burst| burst.woke);
         let begin = pipeline::begin_of_work(wakeups, head.period);
@@ -376,7 +377,7 @@ impl Estimator {
             lock.derive(rhythm);
             return false;
         }
-        let lock = Lock::derived(rhythm, self.bursts(), now, kind, settings);
+        let lock = Lock::derived(rhythm, self.bursts(), now, settings);
         self.state.lock_on(|_| Box::new(lock));
         true
     }
@@ -386,4 +387,14 @@ impl Estimator {
         self.last_rhythm = self.rhythm();
         self.state.forget();
     }
+}
+
+/// The longest time that a thread may compute without a pause.
+pub(super) fn longest_job(period: Span) -> Span {
+    (period * PERIODS).max(LONGEST_JOB)
+}
+
+/// The longest time that a thread may be off its beat, or without an event.
+pub(super) fn patience(period: Span) -> Span {
+    (period * PERIODS).max(SILENCE)
 }

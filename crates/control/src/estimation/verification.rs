@@ -5,14 +5,12 @@
 //! that was a chance, or has changed. After a chance, the thread must show the same rhythm several
 //! times before it is locked again.
 
-use onbeat_decide::predictor::PredictorKind;
 use onbeat_model::{Instant, Rhythm};
 
+use super::analysis::Attempts;
 use super::lock::{Lock, same_period};
-use super::schedule::Attempts;
-use super::timeouts::patience;
-use super::{Estimator, News};
-use crate::{Settings, Why};
+use super::{Estimator, News, patience};
+use crate::{EstimationSettings, Why};
 
 /// The analyses in a row that must disagree with a verified period, because one in a hundred is a
 /// chance; and the most that must agree after a period that was one.
@@ -28,6 +26,15 @@ pub(super) struct Verification {
     suspect: Option<Rhythm>,
 }
 
+impl Verification {
+    fn anew(needed: u32) -> Self {
+        Self {
+            needed,
+            ..Self::default()
+        }
+    }
+}
+
 impl Estimator {
     /// True if the next analysis verifies the rhythm of a thread that keeps its beat.
     pub(crate) fn is_to_be_verified(&self) -> bool {
@@ -39,8 +46,7 @@ impl Estimator {
         &mut self,
         rhythm: Rhythm,
         now: Instant,
-        settings: &Settings,
-        kind: PredictorKind,
+        settings: &EstimationSettings,
     ) -> News {
         let agrees = |other: Rhythm| same_period(other.period, rhythm.period);
         self.verification.confirmations = if self.verification.suspect.is_some_and(agrees) {
@@ -59,15 +65,12 @@ impl Estimator {
         let heard = self.analysis.analyser.bursts();
         self.state.lock_on(|dormant| {
             let Some(mut lock) = dormant.filter(|lock| !lock.is_declared()) else {
-                return Box::new(Lock::new(rhythm, heard, now, kind, settings));
+                return Box::new(Lock::new(rhythm, heard, now, settings));
             };
             lock.resume(rhythm, now);
             lock
         });
-        self.verification = Verification {
-            needed: self.verification.needed,
-            ..Verification::default()
-        };
+        self.verification = Verification::anew(self.verification.needed);
         self.analysis.attempts.verify(now, 0, bursts);
         News::Locked(Why::Found {
             period: rhythm.period,
@@ -108,10 +111,7 @@ impl Estimator {
                     return News::None;
                 }
                 lock.adopt(rhythm);
-                self.verification = Verification {
-                    needed: self.verification.needed,
-                    ..Verification::default()
-                };
+                self.verification = Verification::anew(self.verification.needed);
                 self.analysis.attempts.verify(now, 0, bursts);
                 News::Locked(Why::RateChanged {
                     from: former.period,
@@ -145,15 +145,11 @@ impl Estimator {
     pub(super) fn forget_rhythm(&mut self) {
         self.last_rhythm = self.rhythm();
         self.state.lose();
-        let needed = if self.verification.passed == 0 {
-            (self.verification.needed + 1).min(REJECTIONS)
-        } else {
-            self.verification.needed
-        };
-        self.verification = Verification {
-            needed,
-            ..Verification::default()
-        };
+        let mut needed = self.verification.needed;
+        if self.verification.passed == 0 {
+            needed = (needed + 1).min(REJECTIONS);
+        }
+        self.verification = Verification::anew(needed);
         self.analysis.attempts = Attempts::new();
     }
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use onbeat_model::{Instant, TaskId};
 
 use super::partners::WATCHED;
-use super::shares::{Counts, ShareLimits, SharedThreads};
+use super::shares::{ShareLimits, SharedThreads};
 
 /// The most threads that are counted, and rejected: 100 bytes each.
 const KNOWN: ShareLimits = ShareLimits {
@@ -24,7 +24,8 @@ const KEPT: f64 = 0.875;
 pub(super) struct Candidates {
     is_worth_a_look: bool,
     exchanges: SharedThreads<ExchangedWakeups>,
-    requested: HashMap<u32, Requested>,
+    /// Why the threads with these numbers are to be watched.
+    pub(super) requested: HashMap<u32, Requested>,
     rejected: SharedThreads<Rejection>,
 }
 
@@ -104,20 +105,6 @@ impl Candidates {
         worth
     }
 
-    pub(super) fn count_requested(&self, counts: &mut Counts) {
-        let payers = self.requested.values().map(|requested| requested.payer);
-        payers.for_each(|payer| counts.add(payer));
-    }
-
-    pub(super) fn request(&mut self, tid: u32, requested: Requested) {
-        self.requested.insert(tid, requested);
-    }
-
-    /// The thread with this number is to be watched: why.
-    pub(super) fn requested(&self, tid: u32) -> Option<&Requested> {
-        self.requested.get(&tid)
-    }
-
     /// The thread is tracked from now on: why, if it was to be watched.
     pub(super) fn take_request(&mut self, tid: u32) -> Option<Requested> {
         let requested = self.requested.remove(&tid)?;
@@ -141,11 +128,6 @@ impl Candidates {
         for (payer, tid) in overdue {
             self.reject(payer, tid, now);
         }
-    }
-
-    /// Another part decides about the thread.
-    pub(super) fn forget(&mut self, tid: u32) {
-        self.requested.remove(&tid);
     }
 
     /// Forgets the rejections whose time is over, of payers that have too many.

@@ -30,7 +30,6 @@ use crate::task::TrackedThread;
 use crate::task::table::TaskTable;
 use crate::{Party, PipelineSettings};
 use candidates::Candidates;
-pub(crate) use partners::Fate;
 pub(crate) use review::Review;
 pub(crate) use role::Role;
 use role::{HEADS, Watched};

@@ -7,7 +7,7 @@
 
 use onbeat_model::{Instant, Span, TaskId};
 
-use super::candidates::{ExchangedWakeups, Requested};
+use super::candidates::Requested;
 use super::role::Watched;
 use super::shares::{Counts, Room, ShareLimits};
 use super::{Partner, PipelineFinder, party};
@@ -18,19 +18,6 @@ use crate::task::table::TaskTable;
 const WATCHED_AT_A_TIME: ShareLimits = ShareLimits { each: 16, all: 64 };
 /// A watched thread that has become no stage is let go after this time.
 pub(super) const WATCHED: Span = Span::from_secs(10);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    LetGo,
-    /// It stays, and its request counts as much as those of the threads that it works for.
-    Stays,
-}
-
-pub(crate) struct PartnerSearch {
-    counts: Counts,
-    worth: std::vec::IntoIter<((u32, u32), ExchangedWakeups)>,
-    found: Vec<u32>,
-}
 
 impl PipelineFinder {
     /// The threads that the sensor is to track alone since this was last asked; it may refuse.
@@ -47,7 +34,7 @@ impl PipelineFinder {
     /// for it if it is not to be watched any more.
     pub(crate) fn refused(&mut self, partner: Partner, payer: impl FnOnce() -> u32, now: Instant) {
         // The thread that it was to work for may be gone by now.
-        let requested = self.candidates.requested(partner.tid);
+        let requested = self.candidates.requested.get(&partner.tid);
         let payer = requested.map_or_else(payer, |requested| requested.payer);
         self.candidates.reject(payer, partner.tid, now);
     }
@@ -76,7 +63,7 @@ impl PipelineFinder {
 
     /// Another part decides about the thread with this number.
     pub(crate) fn forget_number(&mut self, tid: u32) {
-        self.candidates.forget(tid);
+        self.candidates.requested.remove(&tid);
         self.to_track.retain(|partner| partner.tid != tid);
     }
 
@@ -89,14 +76,14 @@ impl PipelineFinder {
         self.to_untrack.push(task);
     }
 
-    /// A watched thread is let go if all that it was watched for are gone, or it has not become a
-    /// stage. None of a thread that is not watched.
+    /// A watched thread is let go, which is false, if all that it was watched for are gone, or it
+    /// has not become a stage. None of a thread that is not watched.
     pub(crate) fn look_at_partner(
         &mut self,
         tasks: &TaskTable,
         slot: Slot,
         now: Instant,
-    ) -> Option<Fate> {
+    ) -> Option<bool> {
         let partner = self.roles.get_mut(slot).partner_mut()?;
         let before = std::mem::take(&mut partner.of);
         let (since, beat) = (partner.since, partner.beats);
@@ -128,68 +115,50 @@ impl PipelineFinder {
                 partner.beats = beats;
             }
         }
-        if is_alone || (is_over && !is_stage) {
-            Some(Fate::LetGo)
-        } else {
-            Some(Fate::Stays)
-        }
+        Some(!is_alone && (is_stage || !is_over))
     }
 
-    /// Begins to look for the threads that exchange most wakeups with the paths.
-    pub(crate) fn search(&mut self, tasks: &TaskTable, now: Instant) -> PartnerSearch {
+    /// Has the threads that exchange most wakeups with the paths watched from now on, as far as
+    /// there is room. Returns those that are to be let go in their places.
+    pub(crate) fn search(&mut self, tasks: &TaskTable, now: Instant) -> Vec<Slot> {
         let watched = tasks.iter().filter(|(slot, _)| self.is_watched(*slot));
         let mut counts: Counts = watched.map(|(_, thread)| thread.party.payer).collect();
         self.candidates.give_up_requests(now - WATCHED, now);
         self.candidates.expire_rejections(now);
-        self.candidates.count_requested(&mut counts);
-        PartnerSearch {
-            counts,
-            worth: self.candidates.worth_watching(now).into_iter(),
-            found: Vec::new(),
-        }
-    }
-
-    /// Has those threads watched from now on, as far as there is room. Returns a thread to let go
-    /// in place of the last one, and is to be called again then.
-    pub(crate) fn go_on(
-        &mut self,
-        search: &mut PartnerSearch,
-        tasks: &TaskTable,
-        now: Instant,
-    ) -> Option<Slot> {
-        for ((payer, tid), exchange) in search.worth.by_ref() {
+        let requested = self.candidates.requested.values();
+        requested.for_each(|requested| counts.add(requested.payer));
+        let (mut found, mut let_go) = (Vec::new(), Vec::new());
+        for ((payer, tid), exchange) in self.candidates.worth_watching(now) {
             // Two payers' threads may wait for the same one: one of them asks first.
-            if search.found.contains(&tid) || tasks.find_number(tid).is_some() {
+            if found.contains(&tid) || tasks.find_number(tid).is_some() {
                 continue;
             }
-            let in_place_of = match search.counts.room(payer, WATCHED_AT_A_TIME) {
+            match counts.room(payer, WATCHED_AT_A_TIME) {
                 Room::None => continue,
-                Room::Free => None,
+                Room::Free => {}
                 Room::InPlaceOf(other) => {
-                    let Some(longest) = self.longest_watched(tasks, other) else {
+                    let Some(longest) = self.longest_watched(tasks, other, &let_go) else {
                         continue;
                     };
-                    search.counts.take(other);
-                    Some(longest)
+                    counts.take(other);
+                    let_go.push(longest);
                 }
-            };
-            search.counts.add(payer);
-            search.found.push(tid);
+            }
+            counts.add(payer);
+            found.push(tid);
             let (of, since) = (exchange.with, now);
             self.to_track.push(Partner { tid, of });
-            self.candidates.request(tid, Requested { of, payer, since });
-            if in_place_of.is_some() {
-                return in_place_of;
-            }
+            let requested = Requested { of, payer, since };
+            self.candidates.requested.insert(tid, requested);
         }
-        None
+        let_go
     }
 
-    fn longest_watched(&self, tasks: &TaskTable, payer: u32) -> Option<Slot> {
+    fn longest_watched(&self, tasks: &TaskTable, payer: u32, but: &[Slot]) -> Option<Slot> {
         let watched = tasks.iter().filter_map(|(slot, _)| {
             let since = self.role(slot).partner()?.since;
             let is_theirs = party(tasks, slot).payer == payer && self.is_watched(slot);
-            is_theirs.then_some((since, slot))
+            (is_theirs && !but.contains(&slot)).then_some((since, slot))
         });
         watched.min().map(|(_, slot)| slot)
     }

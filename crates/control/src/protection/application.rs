@@ -19,20 +19,12 @@ const KEEPS: Span = Span::from_secs(2);
 /// All applications, by their first process.
 #[derive(Debug, Default)]
 pub(super) struct ProtectedApplications {
-    all: HashMap<u32, ProtectedApplication>,
+    pub(super) all: HashMap<u32, ProtectedApplication>,
     /// That of an application that begins, at least.
-    at_start: Need,
+    pub(super) at_start: Need,
 }
 
 impl ProtectedApplications {
-    pub(super) fn begins_in_need(&mut self, now: Instant) {
-        self.at_start.begin(now);
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-
     /// The application has one more thread, and one more process if it is that one's first.
     pub(super) fn enter(&mut self, application: u32, is_process: bool, now: Instant) {
         // A machine that is busy for others is busy for it.
@@ -93,14 +85,6 @@ impl ProtectedApplications {
             left.size.processes -= u32::from(is_process);
             left.size.threads -= 1;
         }
-    }
-
-    pub(super) fn get(&self, application: u32) -> Option<&ProtectedApplication> {
-        self.all.get(&application)
-    }
-
-    pub(super) fn get_mut(&mut self, application: u32) -> Option<&mut ProtectedApplication> {
-        self.all.get_mut(&application)
     }
 
     pub(super) fn any_needs(&self, now: Instant) -> bool {

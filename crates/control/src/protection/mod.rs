@@ -21,7 +21,6 @@
 //! (`onbeat_decide::guard`) ends it.
 
 mod application;
-pub(crate) mod boost;
 
 use onbeat_decide::ladder::{self, MemberFacts, Rung, RungWhy};
 use onbeat_model::{Actuator, Boost, Burst, Instant, Refusal, Sensor, Span, Task, TaskId};
@@ -30,12 +29,12 @@ use crate::Why;
 use crate::enforcement::Enforcer;
 use crate::need::Sign;
 use crate::pipeline::PipelineFinder;
+use crate::report::decision::{BoostEntry, BoostWhat};
 use crate::settings::AllowedMeans;
 use crate::slots::{BySlot, Slot};
 use crate::task::table::TaskTable;
 use crate::timer::{QUARTER, TimerEvent, TimerQueue};
 use application::{ProtectedApplication, ProtectedApplications};
-use boost::{BoostEntry, BoostWhat};
 
 /// What raises a thread whose application keeps no period. A priority where the kernel permits it:
 /// of three threads that decode a film's first frame beside hogs with nice -20, all were on one
@@ -75,7 +74,9 @@ pub(crate) struct Protector {
     log: Vec<BoostEntry>,
 }
 
-pub(crate) struct LoopParts<'a, A> {
+/// The protector, with the parts of the loop that it reads and changes.
+pub(crate) struct Protecting<'a, A> {
+    pub(crate) protector: &'a mut Protector,
     pub(crate) tasks: &'a TaskTable,
     pub(crate) enforcer: &'a mut Enforcer<A>,
     pub(crate) pipelines: &'a PipelineFinder,
@@ -148,90 +149,22 @@ impl Protector {
 
     /// The application of the thread in `slot`.
     fn application(&self, slot: Slot) -> Option<&ProtectedApplication> {
-        let application = self.of(slot).application?;
-        self.applications.get(application)
+        self.applications.all.get(&self.of(slot).application?)
     }
 
-    /// Takes in a thread that is tracked from now on, and raises it if its application needs that.
-    pub(crate) fn enter<A: Actuator>(&mut self, around: &mut LoopParts<'_, A>, slot: Slot) {
-        let now = around.now;
-        let Some(thread) = around.tasks.get(slot) else {
-            return;
-        };
-        let application = thread.application();
-        let is_process = thread.task.id.tid == thread.task.pid;
-        let protection = self.threads.get_mut(slot);
-        let before = protection.application.replace(application);
-        let was_process = std::mem::replace(&mut protection.is_process, is_process);
-        if self.applications.is_empty() {
-            self.looked = now;
-            self.glanced = now;
-            self.review_at(around, now + QUARTER);
-        }
-        self.applications.enter(application, is_process, now);
-        self.unassigned.push((thread.task.id, application));
-        // It was tracked before.
-        if let Some(before) = before {
-            self.applications.leave(before, was_process);
-        }
-        self.put(around, slot);
-    }
-
-    /// Moves a thread to its application, which is another one since it was taken in.
-    pub(crate) fn moved<A: Actuator>(&mut self, around: &mut LoopParts<'_, A>, slot: Slot) {
-        let now = around.tasks.get(slot).map(|thread| thread.application());
-        if self.of(slot).application.is_some_and(|of| Some(of) != now) {
-            self.changed.extend(now);
-            self.enter(around, slot);
-        }
-    }
-
-    /// See [`ProtectedApplications::fix`].
-    pub(crate) fn fix<A: Actuator>(
-        &mut self,
-        around: &mut LoopParts<'_, A>,
-        application: u32,
-        times: Option<(Span, Span)>,
-    ) -> bool {
-        let (total, now) = (around.total, around.now);
-        self.applications.fix(application, times, total, now) && {
-            self.review_at(around, now);
-            true
-        }
+    fn application_mut(&mut self, slot: Slot) -> Option<&mut ProtectedApplication> {
+        let application = self.threads.get(slot).application?;
+        self.applications.all.get_mut(&application)
     }
 
     /// What the application has spent, and what is left of its account.
     pub(crate) fn balance(&mut self, application: u32, now: Instant) -> Option<(Span, Span)> {
-        Some(self.applications.get_mut(application)?.balance(now))
-    }
-
-    fn review_at<A>(&mut self, around: &mut LoopParts<'_, A>, at: Instant) {
-        self.next = at;
-        around.timers.set(at, TimerEvent::Protection);
+        let application = self.applications.all.get_mut(&application)?;
+        Some(application.balance(now))
     }
 
     pub(crate) fn begins_in_need(&mut self, now: Instant) {
-        self.applications.begins_in_need(now);
-    }
-
-    /// A thread waited for another program's, or says that it missed a deadline. Returns its
-    /// application if that is need, which begins.
-    pub(crate) fn sign<A: Actuator>(
-        &mut self,
-        around: &mut LoopParts<'_, A>,
-        slot: Slot,
-        sign: Sign,
-    ) -> Option<u32> {
-        let number = self.of(slot).application?;
-        let application = self.applications.get_mut(number)?;
-        if !application.need().sign(sign, around.now) {
-            return None;
-        }
-        self.idle.0 = None;
-        self.looked = around.now;
-        self.review_at(around, around.now + COUNTED_EVERY);
-        self.put_all(around);
-        Some(number)
+        self.applications.at_start.begin(now);
     }
 
     /// Whether the application of the thread in `slot` may have reservations, or why not. Where
@@ -269,21 +202,15 @@ impl Protector {
 
     /// Charges a burst to its application, and counts a wakeup by an interrupt.
     pub(crate) fn burst(&mut self, slot: Slot, burst: &Burst) {
-        if self.applications.is_empty() {
-            return;
-        }
-        let thread = self.threads.get(slot);
-        let application = thread.application;
-        let application = application.and_then(|it| self.applications.get_mut(it));
-        if let Some(application) = application {
-            application.burst(burst, thread.is_in_force());
+        let is_raised = self.of(slot).is_in_force();
+        if let Some(application) = self.application_mut(slot) {
+            application.burst(burst, is_raised);
         }
     }
 
     /// Takes in a job of the thread in `slot`, which was late after it had waited so long.
     pub(crate) fn job(&mut self, slot: Slot, late: Span) {
-        let application = self.threads.get_mut(slot).application;
-        if let Some(application) = application.and_then(|it| self.applications.get_mut(it)) {
+        if let Some(application) = self.application_mut(slot) {
             application.job(late);
         }
     }
@@ -291,171 +218,18 @@ impl Protector {
     /// The thread in `slot` kept a period, and computes now: what its application was granted for
     /// the one is not for the other, unless another thread keeps one.
     pub(crate) fn computes(&mut self, slot: Slot, now: Instant) {
-        let application = self.threads.get(slot).application;
-        if let Some(application) = application.and_then(|it| self.applications.get_mut(it)) {
+        if let Some(application) = self.application_mut(slot) {
             application.lose_beat(now);
         }
-    }
-
-    /// Charges the raised threads, reviews all applications, and puts each thread on its rung. In a
-    /// `crowd` that is done more rarely, because each thread costs some system calls.
-    pub(crate) fn review<A: Actuator>(
-        &mut self,
-        around: &mut LoopParts<'_, A>,
-        sensor: &mut impl Sensor,
-    ) {
-        let now = around.now;
-        if now < self.next || self.applications.is_empty() {
-            return;
-        }
-        self.count(around, sensor);
-        self.changed.extend(self.applications.guard(now));
-        let over = now.since(self.looked);
-        if over >= QUARTER {
-            self.look(around, over);
-        }
-        if now.since(self.glanced) >= GLANCE {
-            self.glanced = now;
-            self.glance(around);
-        }
-        self.put_all(around);
-        let pause = if self.has_raised {
-            // By then it cannot be used up, if it has all CPUs.
-            let left = self.applications.least_left(now).unwrap_or_default();
-            let cpus = u64::from(around.enforcer.capacity().cpus).max(1);
-            (left / cpus).max(COUNTED_EVERY).min(GLANCE)
-        } else if self.applications.any_compares() {
-            GLANCE
-        } else {
-            QUARTER
-        };
-        let opens = self.applications.opens_in().unwrap_or(pause);
-        let pause = pause.min(opens.max(COUNTED_EVERY));
-        self.review_at(around, now + pause);
-    }
-
-    /// Reviews all applications by what they did in the last `over`.
-    fn look<A: Actuator>(&mut self, around: &LoopParts<'_, A>, over: Span) {
-        let now = around.now;
-        self.looked = now;
-        for (slot, thread) in around.tasks.iter() {
-            let application = self.threads.get(slot).application;
-            let application = application.and_then(|it| self.applications.get_mut(it));
-            let rhythm = thread.estimator.rhythm();
-            if let Some(application) = application
-                && let Some(rhythm) = rhythm.filter(|_| thread.estimator.is_locked())
-                && !around.pipelines.role(slot).is_partner()
-            {
-                application.prove(rhythm.period, now);
-            }
-        }
-        let cpus = f64::from(around.enforcer.capacity().cpus);
-        let idle = self.idle.1.take();
-        let before = std::mem::replace(&mut self.idle.0, idle);
-        let idle = idle
-            .zip(before)
-            .map(|(idle, before)| (idle - before).ratio(over) / cpus);
-        self.applications
-            .review(now, over, (cpus, idle, around.total));
-        self.changed.extend(self.applications.take_satisfied(now));
     }
 
     /// Has the meter charge new threads to their applications.
     pub(crate) fn assign(&mut self, sensor: &mut impl Sensor) {
         for (task, application) in self.unassigned.drain(..) {
             sensor.assign(task, application);
-            if let Some(it) = self.applications.get_mut(application) {
+            if let Some(it) = self.applications.all.get_mut(&application) {
                 it.meter(sensor.spent(application));
             }
-        }
-    }
-
-    /// Charges what the sensor's meter says, and looks on which rung each application is.
-    fn count<A: Actuator>(&mut self, around: &LoopParts<'_, A>, sensor: &mut impl Sensor) {
-        self.applications.charge_metered(around.now, sensor);
-        self.has_raised = false;
-        for (slot, _) in around.tasks.iter() {
-            let protection = self.threads.get(slot);
-            self.has_raised |= protection.is_in_force();
-            let application = protection.application;
-            let Some(application) = application.and_then(|it| self.applications.get_mut(it)) else {
-                continue;
-            };
-            let server = around.enforcer.server(slot);
-            if server.held().is_some() && server.fixed().is_none() {
-                application.is_on(Rung::Reserved);
-            } else if protection.is_in_force() {
-                application.is_on(Rung::Raised);
-            }
-        }
-    }
-
-    /// Looks at the scheduling of the raised threads that ran since the last glance: one may have
-    /// set a nice value, or a limit on how long it may have a priority. And its application's
-    /// shortest period may be another one.
-    fn glance<A: Actuator>(&mut self, around: &mut LoopParts<'_, A>) {
-        let tasks = around.tasks;
-        for (slot, thread) in tasks.iter() {
-            let ran = thread.estimator.last_heard() + GLANCE * 2 >= around.now;
-            let ProtectionState::InForce(boost) = self.of(slot).state else {
-                continue;
-            };
-            let new = self.boost(slot, around.means);
-            if !ran && boost.priority == 0 && new == boost {
-                continue;
-            }
-            let is_set = around.enforcer.boost(thread.task.id, Some(new)).is_ok();
-            let (state, what, why) = if is_set {
-                let state = ProtectionState::InForce(new);
-                (state, BoostWhat::BoostChanged, Why::ShortestPeriod)
-            } else {
-                let state = ProtectionState::Off(None);
-                (state, BoostWhat::BoostEnded, Why::Changed)
-            };
-            self.threads.get_mut(slot).state = state;
-            if !is_set || new != boost {
-                let change = (Some(boost), is_set.then_some(new));
-                self.enter_change(thread.task, what, why, change, around.now);
-            }
-        }
-    }
-
-    fn put_all<A: Actuator>(&mut self, around: &mut LoopParts<'_, A>) {
-        for (slot, _) in around.tasks.iter() {
-            self.put(around, slot);
-        }
-    }
-
-    /// Puts the thread on its rung, as far as that is not a reservation.
-    fn put<A: Actuator>(&mut self, around: &mut LoopParts<'_, A>, slot: Slot) {
-        let now = around.now;
-        let Some(thread) = around.tasks.get(slot) else {
-            return;
-        };
-        let protection = self.threads.get_mut(slot);
-        protection.resumes(now);
-        let server = around.enforcer.server(slot);
-        let role = around.pipelines.role(slot);
-        let member = MemberFacts {
-            is_others: matches!(protection.state, ProtectionState::Off(_))
-                || server.state().is_over()
-                || thread.unheard
-                || role.is_partner() && role.stage().is_none(),
-            is_granted: server.fixed().is_some(),
-            is_regular: server.held().is_some(),
-        };
-        let application = protection.application;
-        let application = application.and_then(|it| self.applications.get_mut(it));
-        let Some(application) = application else {
-            return;
-        };
-        let facts = application.facts(around.means.always, now);
-        match ladder::next(facts, member) {
-            (Rung::Raised, _) if around.means.raises => self.raise(around, slot),
-            (Rung::Ordinary, why) if why != RungWhy::DecidedByOthers => {
-                self.unprotect(around, slot, words(why));
-            }
-            _ => {}
         }
     }
 
@@ -470,86 +244,286 @@ impl Protector {
         Boost { priority, ..RAISED }
     }
 
-    fn raise<A: Actuator>(&mut self, around: &mut LoopParts<'_, A>, slot: Slot) {
-        let now = around.now;
-        let Some(thread) = around.tasks.get(slot) else {
+    pub(crate) fn drain(&mut self) -> std::vec::Drain<'_, BoostEntry> {
+        self.log.drain(..)
+    }
+}
+
+impl<A: Actuator> Protecting<'_, A> {
+    /// Takes in a thread that is tracked from now on, and raises it if its application needs that.
+    pub(crate) fn enter(&mut self, slot: Slot) {
+        let Some(thread) = self.tasks.get(slot) else {
             return;
         };
-        if !matches!(self.of(slot).state, ProtectionState::None) {
+        let application = thread.application();
+        let is_process = thread.task.id.tid == thread.task.pid;
+        let protection = self.protector.threads.get_mut(slot);
+        let before = protection.application.replace(application);
+        let was_process = std::mem::replace(&mut protection.is_process, is_process);
+        if self.protector.applications.all.is_empty() {
+            self.protector.looked = self.now;
+            self.protector.glanced = self.now;
+            self.review_at(self.now + QUARTER);
+        }
+        let applications = &mut self.protector.applications;
+        applications.enter(application, is_process, self.now);
+        // It was tracked before.
+        if let Some(before) = before {
+            applications.leave(before, was_process);
+        }
+        let unassigned = (thread.task.id, application);
+        self.protector.unassigned.push(unassigned);
+        self.put(slot);
+    }
+
+    /// Moves a thread to its application, which is another one since it was taken in.
+    pub(crate) fn moved(&mut self, slot: Slot) {
+        let now = self.tasks.get(slot).map(|thread| thread.application());
+        let before = self.protector.of(slot).application;
+        if before.is_some_and(|of| Some(of) != now) {
+            self.protector.changed.extend(now);
+            self.enter(slot);
+        }
+    }
+
+    /// See [`ProtectedApplications::fix`].
+    pub(crate) fn fix(&mut self, application: u32, times: Option<(Span, Span)>) -> bool {
+        let applications = &mut self.protector.applications;
+        applications.fix(application, times, self.total, self.now) && {
+            self.review_at(self.now);
+            true
+        }
+    }
+
+    fn review_at(&mut self, at: Instant) {
+        self.protector.next = at;
+        self.timers.set(at, TimerEvent::Protection);
+    }
+
+    /// A thread waited for another program's, or says that it missed a deadline. Returns its
+    /// application if that is need, which begins.
+    pub(crate) fn sign(&mut self, slot: Slot, sign: Sign) -> Option<u32> {
+        let application = self.protector.application_mut(slot)?;
+        if !application.need().sign(sign, self.now) {
+            return None;
+        }
+        self.protector.idle.0 = None;
+        self.protector.looked = self.now;
+        self.review_at(self.now + COUNTED_EVERY);
+        self.put_all();
+        self.protector.of(slot).application
+    }
+
+    /// Charges the raised threads, reviews all applications, and puts each thread on its rung.
+    pub(crate) fn review(&mut self, sensor: &mut impl Sensor) {
+        let now = self.now;
+        if now < self.protector.next || self.protector.applications.all.is_empty() {
             return;
         }
-        let boost = self.boost(slot, around.means);
-        let boosted = around.enforcer.boost(thread.task.id, Some(boost));
-        let protection = self.threads.get_mut(slot);
+        self.count(sensor);
+        let guarded = self.protector.applications.guard(now);
+        self.protector.changed.extend(guarded);
+        let over = now.since(self.protector.looked);
+        if over >= QUARTER {
+            self.look(over);
+        }
+        if now.since(self.protector.glanced) >= GLANCE {
+            self.protector.glanced = now;
+            self.glance();
+        }
+        self.put_all();
+        let applications = &self.protector.applications;
+        let pause = if self.protector.has_raised {
+            // By then it cannot be used up, if it has all CPUs.
+            let left = applications.least_left(now).unwrap_or_default();
+            let cpus = u64::from(self.enforcer.capacity().cpus).max(1);
+            (left / cpus).max(COUNTED_EVERY).min(GLANCE)
+        } else if applications.any_compares() {
+            GLANCE
+        } else {
+            QUARTER
+        };
+        let opens = applications.opens_in().unwrap_or(pause);
+        self.review_at(now + pause.min(opens.max(COUNTED_EVERY)));
+    }
+
+    /// Reviews all applications by what they did in the last `over`.
+    fn look(&mut self, over: Span) {
+        let now = self.now;
+        let protector = &mut *self.protector;
+        protector.looked = now;
+        for (slot, thread) in self.tasks.iter() {
+            let rhythm = thread.estimator.rhythm();
+            if let Some(application) = protector.application_mut(slot)
+                && let Some(rhythm) = rhythm.filter(|_| thread.estimator.is_locked())
+                && !self.pipelines.role(slot).is_partner()
+            {
+                application.prove(rhythm.period, now);
+            }
+        }
+        let cpus = f64::from(self.enforcer.capacity().cpus);
+        let idle = protector.idle.1.take();
+        let before = std::mem::replace(&mut protector.idle.0, idle);
+        let idle = idle
+            .zip(before)
+            .map(|(idle, before)| (idle - before).ratio(over) / cpus);
+        let applications = &mut protector.applications;
+        applications.review(now, over, (cpus, idle, self.total));
+        protector.changed.extend(applications.take_satisfied(now));
+    }
+
+    /// Charges what the sensor's meter says, and looks on which rung each application is.
+    fn count(&mut self, sensor: &mut impl Sensor) {
+        let protector = &mut *self.protector;
+        protector.applications.charge_metered(self.now, sensor);
+        protector.has_raised = false;
+        for (slot, _) in self.tasks.iter() {
+            let is_raised = protector.of(slot).is_in_force();
+            protector.has_raised |= is_raised;
+            let Some(application) = protector.application_mut(slot) else {
+                continue;
+            };
+            let server = self.enforcer.server(slot);
+            if server.held().is_some() && server.fixed.is_none() {
+                application.is_on(Rung::Reserved);
+            } else if is_raised {
+                application.is_on(Rung::Raised);
+            }
+        }
+    }
+
+    /// Looks at the scheduling of the raised threads that ran since the last glance: one may have
+    /// set a nice value, or a limit on how long it may have a priority. And its application's
+    /// shortest period may be another one.
+    fn glance(&mut self) {
+        for (slot, thread) in self.tasks.iter() {
+            let ran = thread.estimator.last_heard() + GLANCE * 2 >= self.now;
+            let ProtectionState::InForce(boost) = self.protector.of(slot).state else {
+                continue;
+            };
+            let new = self.protector.boost(slot, self.means);
+            if !ran && boost.priority == 0 && new == boost {
+                continue;
+            }
+            let is_set = self.enforcer.boost(thread.task.id, Some(new)).is_ok();
+            let (state, what, why) = if is_set {
+                let state = ProtectionState::InForce(new);
+                (state, BoostWhat::BoostChanged, Why::ShortestPeriod)
+            } else {
+                let state = ProtectionState::Off(None);
+                (state, BoostWhat::BoostEnded, Why::Changed)
+            };
+            self.protector.threads.get_mut(slot).state = state;
+            if !is_set || new != boost {
+                let change = (Some(boost), is_set.then_some(new));
+                self.enter_change(thread.task, what, why, change);
+            }
+        }
+    }
+
+    fn put_all(&mut self) {
+        for (slot, _) in self.tasks.iter() {
+            self.put(slot);
+        }
+    }
+
+    /// Puts the thread on its rung, as far as that is not a reservation.
+    fn put(&mut self, slot: Slot) {
+        let Some(thread) = self.tasks.get(slot) else {
+            return;
+        };
+        let protection = self.protector.threads.get_mut(slot);
+        protection.resumes(self.now);
+        let server = self.enforcer.server(slot);
+        let role = self.pipelines.role(slot);
+        let member = MemberFacts {
+            is_others: matches!(protection.state, ProtectionState::Off(_))
+                || server.state.is_over()
+                || thread.unheard
+                || role.is_partner() && role.stage().is_none(),
+            is_granted: server.fixed.is_some(),
+            is_regular: server.held().is_some(),
+        };
+        let Some(application) = self.protector.application_mut(slot) else {
+            return;
+        };
+        let facts = application.facts(self.means.always, self.now);
+        match ladder::next(facts, member) {
+            (Rung::Raised, _) if self.means.raises => self.raise(slot),
+            (Rung::Ordinary, why) if why != RungWhy::DecidedByOthers => {
+                self.unprotect(slot, words(why));
+            }
+            _ => {}
+        }
+    }
+
+    fn raise(&mut self, slot: Slot) {
+        let Some(thread) = self.tasks.get(slot) else {
+            return;
+        };
+        if !matches!(self.protector.of(slot).state, ProtectionState::None) {
+            return;
+        }
+        let boost = self.protector.boost(slot, self.means);
+        let boosted = self.enforcer.boost(thread.task.id, Some(boost));
+        let protection = self.protector.threads.get_mut(slot);
         if let Err(refusal) = boosted {
             protection.state = ProtectionState::Off(refusal.retry_at());
             if matches!(refusal, Refusal::NotOrdinary { .. }) {
                 let why = Why::Refused(refusal);
                 protection.refusal = Some(why.clone());
                 let change = (None, Some(boost));
-                self.enter_change(thread.task, BoostWhat::BoostRefused, why, change, now);
+                self.enter_change(thread.task, BoostWhat::BoostRefused, why, change);
             }
             return;
         }
         protection.state = ProtectionState::InForce(boost);
-        if !std::mem::replace(&mut self.has_raised, true) {
-            self.review_at(around, now + COUNTED_EVERY);
-        }
-        let protection = self.threads.get_mut(slot);
         let before = std::mem::replace(&mut protection.was_in_force, true);
-        self.protected += u64::from(!before);
+        self.protector.protected += u64::from(!before);
+        if !std::mem::replace(&mut self.protector.has_raised, true) {
+            self.review_at(self.now + COUNTED_EVERY);
+        }
         let change = (None, Some(boost));
-        self.enter_change(thread.task, BoostWhat::Boosted, Why::Waits, change, now);
+        self.enter_change(thread.task, BoostWhat::Boosted, Why::Waits, change);
     }
 
     /// Ends the protection of a thread until then, or for good.
-    pub(crate) fn give_up<A: Actuator>(
-        &mut self,
-        around: &mut LoopParts<'_, A>,
-        slot: Slot,
-        (why, until): (Why, Option<Instant>),
-    ) {
-        self.unprotect(around, slot, why);
-        let state = &mut self.threads.get_mut(slot).state;
+    pub(crate) fn give_up(&mut self, slot: Slot, (why, until): (Why, Option<Instant>)) {
+        self.unprotect(slot, why);
+        let state = &mut self.protector.threads.get_mut(slot).state;
         if matches!(state, ProtectionState::None) || until.is_none() {
             *state = ProtectionState::Off(until);
         }
     }
 
     /// Ends the thread's protection.
-    pub(crate) fn unprotect<A: Actuator>(
-        &mut self,
-        around: &mut LoopParts<'_, A>,
-        slot: Slot,
-        why: Why,
-    ) {
-        let ProtectionState::InForce(old) = self.of(slot).state else {
+    pub(crate) fn unprotect(&mut self, slot: Slot, why: Why) {
+        let ProtectionState::InForce(old) = self.protector.of(slot).state else {
             return;
         };
-        let Some(thread) = around.tasks.get(slot) else {
+        let Some(thread) = self.tasks.get(slot) else {
             return;
         };
-        let given_back = around.enforcer.boost(thread.task.id, None);
-        self.threads.get_mut(slot).state = match given_back {
+        let given_back = self.enforcer.boost(thread.task.id, None);
+        self.protector.threads.get_mut(slot).state = match given_back {
             Ok(()) => ProtectionState::None,
             Err(_) => ProtectionState::Off(None),
         };
-        let change = (Some(old), None);
-        self.enter_change(thread.task, BoostWhat::BoostEnded, why, change, around.now);
+        self.enter_change(thread.task, BoostWhat::BoostEnded, why, (Some(old), None));
     }
 
     /// Notes that a reservation has taken the boost's place, or boosts again if it was refused.
-    pub(crate) fn replaced<A: Actuator>(&mut self, around: &mut LoopParts<'_, A>, slot: Slot) {
-        let protection = self.threads.get_mut(slot);
+    pub(crate) fn replaced(&mut self, slot: Slot) {
+        let protection = self.protector.threads.get_mut(slot);
         let ProtectionState::InForce(boost) = protection.state else {
             return;
         };
         protection.state = ProtectionState::None;
-        if around.enforcer.held(slot).is_none() {
-            self.put(around, slot);
-        } else if let Some(thread) = around.tasks.get(slot) {
+        if self.enforcer.held(slot).is_none() {
+            self.put(slot);
+        } else if let Some(thread) = self.tasks.get(slot) {
             let (what, why) = (BoostWhat::BoostEnded, Why::ReservedInstead);
-            self.enter_change(thread.task, what, why, (Some(boost), None), around.now);
+            self.enter_change(thread.task, what, why, (Some(boost), None));
         }
     }
 
@@ -559,20 +533,15 @@ impl Protector {
         what: BoostWhat,
         why: Why,
         (old_boost, new_boost): (Option<Boost>, Option<Boost>),
-        at: Instant,
     ) {
-        self.log.push(BoostEntry {
-            at,
+        self.protector.log.push(BoostEntry {
+            at: self.now,
             task,
             what,
             why,
             old_boost,
             new_boost,
         });
-    }
-
-    pub(crate) fn drain(&mut self) -> std::vec::Drain<'_, BoostEntry> {
-        self.log.drain(..)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The log of decisions, with thread, time, reason, old and new values: one entry for each change,
 //! so that every one can be explained afterwards.
 
-use onbeat_model::{Instant, Reservation, Task};
+use onbeat_model::{Boost, Instant, Reservation, Task};
 use serde::{Deserialize, Serialize};
 
 use super::account::ThreadAccount;
@@ -41,6 +41,29 @@ pub struct Entry {
     pub why: Why,
     pub old: Option<Reservation>,
     pub new: Option<Reservation>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BoostWhat {
+    Boosted,
+    BoostRefused,
+    BoostChanged,
+    /// It has its former scheduling again.
+    BoostEnded,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BoostEntry {
+    #[serde(rename = "at_ns")]
+    pub at: Instant,
+    #[serde(flatten)]
+    pub task: Task,
+    pub what: BoostWhat,
+    #[serde(serialize_with = "in_words")]
+    pub why: Why,
+    pub old_boost: Option<Boost>,
+    pub new_boost: Option<Boost>,
 }
 
 #[derive(Debug, Default)]

@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
     use crate::report::ReservationFigures;
-    use crate::report::jobs::JobCounts;
+    use crate::report::account::JobCounts;
 
     fn report(tid: u32) -> ThreadReport {
         ThreadReport {

@@ -6,7 +6,7 @@
 //! increment. There are groups only from the shortest time recorded to the longest: those of one
 //! thread are mostly alike.
 
-use onbeat_model::Span;
+use onbeat_model::{Quantiles, Span};
 
 /// The distribution of some times, told within `1 / 2^PARTS_LOG2` of themselves.
 #[derive(Clone, Debug, Default)]
@@ -64,6 +64,16 @@ impl<const PARTS_LOG2: u32> TimeHistogram<PARTS_LOG2> {
             }
         }
         None
+    }
+
+    #[must_use]
+    pub fn quantiles(&self) -> Option<Quantiles> {
+        Some(Quantiles {
+            p50_ns: self.quantile(0.50)?,
+            p95_ns: self.quantile(0.95)?,
+            p99_ns: self.quantile(0.99)?,
+            max_ns: self.max()?,
+        })
     }
 
     fn group_of(ns: u64) -> usize {

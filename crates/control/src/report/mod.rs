@@ -6,30 +6,104 @@ pub(crate) mod application;
 pub(crate) mod decision;
 pub(crate) mod exited;
 pub(crate) mod histogram;
-pub(crate) mod jobs;
 pub(crate) mod reason;
-pub(crate) mod stage;
-pub(crate) mod state;
 
-use onbeat_model::{Bandwidth, Instant, Reservation, Rhythm, Span, Task, TaskId};
+use std::fmt;
+
+use onbeat_model::{Bandwidth, Instant, Name, Quantiles, Reservation, Rhythm, Span, Task, TaskId};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{AtSpeed, Stage, State, What};
-use account::{MarkFigures, ThreadAccount};
+use crate::{AtSpeed, What};
+use account::{DoneJob, JobCounts, MarkFigures, ThreadAccount};
 use application::{Application, Means};
 use exited::Sums;
-use jobs::{DoneJob, JobCounts};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct ResponseTimes {
-    #[serde(rename = "p50_ns")]
-    pub p50: Span,
-    #[serde(rename = "p95_ns")]
-    pub p95: Span,
-    #[serde(rename = "p99_ns")]
-    pub p99: Span,
-    #[serde(rename = "max_ns")]
-    pub max: Span,
+/// How things stand with a thread, in one word: the same in reports, on the bus, in `top` and on
+/// the page.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum State {
+    /// It has a period, and a reservation that follows it.
+    Kept,
+    /// It has a reservation that was asked for, whatever its period.
+    AskedFor,
+    /// It has a period, and nobody else wants its CPUs: it is left alone for now.
+    NoNeed,
+    /// It has a period, and its application waits no longer without reservations: it has none.
+    NoBetter,
+    /// Its application needs help, and it is raised above ordinary threads.
+    Raised,
+    /// It has a period, but no reservation: the log says why.
+    Refused,
+    /// Another program, an administrator or its own program decides about its scheduling.
+    TakenOver,
+    /// It had a period, and has lost it or stands still.
+    Released,
+    /// It never had a period: it is left alone.
+    #[default]
+    Watched,
+    Ended,
+    /// It is of a recording, in which nothing was decided.
+    Recorded,
+}
+
+impl State {
+    /// The word for it in JSON and on the bus.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// One thread's place on the path of another one's jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// The thread with whose rhythm the path works: the first stage.
+    pub head_tid: u32,
+    pub head: Name,
+    /// Its period, which is that of the whole path; of several paths, the shortest.
+    #[serde(rename = "path_period_ns")]
+    pub period: Span,
+    /// It works in every so many-th job of the path: 1 for each. The ratio of its own period to the
+    /// path's.
+    #[serde(default)]
+    pub every: u32,
+    /// Which stage this is, from 2 in the order in which they were found.
+    pub number: u32,
+    pub paths: usize,
+    pub confidence: f64,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hz = (1e10 / self.period.as_ns().max(1) as f64).round() / 10.0;
+        let Self { number, head, .. } = self;
+        write!(f, "stage {number} of {head}'s {hz} Hz pipeline")?;
+        match self.every {
+            0 | 1 => {}
+            2 => f.write_str(" in every second job")?,
+            3 => f.write_str(" in every third job")?,
+            more => write!(f, " in every {more}th job")?,
+        }
+        match self.paths.saturating_sub(1) {
+            0 => Ok(()),
+            1 => f.write_str(" and of one more"),
+            more => write!(f, " and of {more} more"),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -89,7 +163,7 @@ pub struct ThreadReport {
     pub confidence: f64,
     #[serde(flatten)]
     pub counted: JobCounts,
-    pub response_time: Option<ResponseTimes>,
+    pub response_time: Option<Quantiles>,
     #[serde(flatten)]
     pub reservations: ReservationFigures,
     #[serde(flatten)]
@@ -116,15 +190,6 @@ impl ThreadReport {
         account: &ThreadAccount,
         now: Instant,
     ) -> Self {
-        let times = &account.response_times;
-        let response_time = || {
-            Some(ResponseTimes {
-                p50: times.quantile(0.50)?,
-                p95: times.quantile(0.95)?,
-                p99: times.quantile(0.99)?,
-                max: times.max()?,
-            })
-        };
         let holding = &account.holding;
         Self {
             task,
@@ -133,7 +198,7 @@ impl ThreadReport {
             period: rhythm.map(|rhythm| rhythm.period),
             confidence: rhythm.map_or(0.0, |rhythm| rhythm.confidence),
             counted: account.counted,
-            response_time: response_time(),
+            response_time: account.response_times.quantiles(),
             reservations: ReservationFigures {
                 reserved_after: holding.first.map(|at| at.since(first_heard)),
                 held: holding.held(now),
@@ -187,7 +252,7 @@ pub struct Report {
 }
 
 pub(crate) fn in_words<S: Serializer>(
-    why: &impl std::fmt::Display,
+    why: &impl fmt::Display,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     serializer.collect_str(why)

@@ -15,11 +15,11 @@ use onbeat_model::{
 
 use crate::allocation;
 use crate::allocation::arbiter::Arbiter;
-use crate::enforcement::{Context, Effects, Enforcer};
+use crate::enforcement::{Enforcer, Enforcing};
 use crate::estimation::{AnalysisQueue, News, Part};
 use crate::need::Sign;
 use crate::pipeline::PipelineFinder;
-use crate::protection::{LoopParts, Protector};
+use crate::protection::{Protecting, Protector};
 use crate::report::exited::RunRecords;
 use crate::slots::Slot;
 use crate::speed::{Renewal, SpeedGovernor};
@@ -27,7 +27,7 @@ use crate::task::TrackedThread;
 use crate::task::clock::has_clock;
 use crate::task::table::TaskTable;
 use crate::timer::{TimerEvent, TimerQueue};
-use crate::{Entry, Settings, What, Why};
+use crate::{Settings, What, Why};
 
 /// The most analyses of one turn. One of 1,000 bursts takes 0.4 ms (`experiments/period-bench`), so
 /// 16 take a third of the loop's pause.
@@ -111,8 +111,7 @@ impl<A: Actuator> Controller<A> {
                 }
                 self.join_application(slot);
                 if is_new {
-                    let (protector, mut around) = self.protecting(at);
-                    protector.enter(&mut around, slot);
+                    self.protecting(at).enter(slot);
                 }
             }
             Event::Burst(burst) => {
@@ -162,7 +161,7 @@ impl<A: Actuator> Controller<A> {
         if let Some(thread) = self.tasks.get_mut(slot) {
             thread.yields = true;
         }
-        if self.enforcer.server(slot).fixed().is_none() {
+        if self.enforcer.server(slot).fixed.is_none() {
             self.withdraw(slot, Why::Yields, at);
         }
     }
@@ -175,7 +174,7 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         let (estimator, account) = (&mut thread.estimator, &mut thread.account);
-        let heard = estimator.burst(burst, account, &self.settings, follows);
+        let heard = estimator.burst(burst, account, &self.settings.estimation, follows);
         if thread.estimator.take_analysis_due() {
             let verifies = thread.estimator.is_to_be_verified();
             self.analyses.put(burst.task, verifies);
@@ -198,23 +197,16 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
         };
-        let kind = thread.predictor(&self.settings);
+        let settings = thread.estimation(&self.settings);
         let (estimator, account) = (&mut thread.estimator, &mut thread.account);
-        let news = estimator.marked(mark, account, &self.settings, kind);
+        let news = estimator.marked(mark, account, &settings);
         self.follow(slot, news, mark.at);
         if let Some(thread) = self.tasks.get_mut(slot)
             && let Some(why) = thread.estimator.take_contradiction()
         {
             let held = self.enforcer.held(slot);
-            let entry = Entry {
-                at: mark.at,
-                task: thread.task,
-                what: What::Doubted,
-                why,
-                old: held,
-                new: held,
-            };
-            self.records.log.enter(&mut thread.account, entry);
+            let decision = (What::Doubted, why);
+            self.enforcing(mark.at).enter(slot, decision, (held, held));
         }
         if mark.said == Said::MissedDeadline {
             self.sign(slot, Sign::MissedDeadline, mark.at);
@@ -238,7 +230,7 @@ impl<A: Actuator> Controller<A> {
                 if let Some(at) = thread.look_due(now) {
                     self.timers.set(at, TimerEvent::Check(task));
                 }
-                let samples = thread.predictor(&self.settings) == PredictorKind::Rate;
+                let samples = thread.estimation(&self.settings).predictor == PredictorKind::Rate;
                 if samples && thread.estimator.begin_sampling() {
                     self.timers.set(now, TimerEvent::Sample(task));
                 }
@@ -267,21 +259,21 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         let estimator = &mut thread.estimator;
-        let Some(mut found) = estimator.analyse(now, &self.settings, follows) else {
+        let Some(mut found) = estimator.analyse(now, &self.settings.estimation, follows) else {
             return;
         };
         // A thread whose timers tell its period needs no other clock.
         if !estimator.is_locked()
             && self.settings.estimation.analyse.is_none()
-            && !estimator.is_armed(&self.settings)
+            && !estimator.is_armed(&self.settings.estimation)
         {
             found = found.filter(|rhythm| has_clock(&self.tasks, slot, rhythm.period, now));
         }
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
         };
-        let kind = thread.predictor(&self.settings);
-        let news = thread.estimator.conclude(found, now, &self.settings, kind);
+        let settings = thread.estimation(&self.settings);
+        let news = thread.estimator.conclude(found, now, &settings);
         self.follow(slot, news, now);
     }
 
@@ -294,12 +286,12 @@ impl<A: Actuator> Controller<A> {
     /// provides for.
     fn wanted(&self, slot: Slot, part: Part) -> Option<(Reservation, Span)> {
         let server = self.enforcer.server(slot);
-        if let Some(fixed) = server.fixed() {
+        if let Some(fixed) = server.fixed {
             return Some((fixed, fixed.runtime()));
         }
         let thread = self.tasks.get(slot).filter(|thread| !thread.yields)?;
         let demand = thread.estimator.demand(part, self.stretch())?;
-        let ceiling = thread.ceiling(server.ceiling());
+        let ceiling = thread.ceiling(server.ceiling);
         let capacity = self.enforcer.capacity();
         let wanted = allocation::wanted(&demand, ceiling, capacity)?;
         Some((wanted, demand.job))
@@ -308,8 +300,8 @@ impl<A: Actuator> Controller<A> {
     /// Reconsiders the thread's request, because its demand may have changed.
     fn consider(&mut self, slot: Slot, why: Option<Why>) {
         let server = self.enforcer.server(slot);
-        let waits = server.state().is_backed_off() && !self.arbiter.has_request(slot);
-        if server.state().is_over() || waits || !self.may_reserve(slot) {
+        let waits = server.state.is_backed_off() && !self.arbiter.has_request(slot);
+        if server.state.is_over() || waits || !self.may_reserve(slot) {
             return;
         }
         if let Some(thread) = self.tasks.get_mut(slot) {
@@ -324,7 +316,7 @@ impl<A: Actuator> Controller<A> {
 
     fn may_reserve(&self, slot: Slot) -> bool {
         let means = self.settings.means;
-        let is_fixed = self.enforcer.server(slot).fixed().is_some();
+        let is_fixed = self.enforcer.server(slot).fixed.is_some();
         is_fixed || means.reserves && self.allows(slot).is_ok()
     }
 
@@ -348,8 +340,7 @@ impl<A: Actuator> Controller<A> {
     }
 
     fn sign(&mut self, slot: Slot, sign: Sign, at: Instant) {
-        let (protector, mut around) = self.protecting(at);
-        let needing = protector.sign(&mut around, slot, sign);
+        let needing = self.protecting(at).sign(slot, sign);
         for slot in self.members(needing) {
             self.consider(slot, Some(Why::Waits));
         }
@@ -371,7 +362,7 @@ impl<A: Actuator> Controller<A> {
         for application in self.protector.take_changed() {
             for slot in self.members(Some(application)) {
                 match self.allows(slot) {
-                    _ if self.enforcer.server(slot).fixed().is_some() => {}
+                    _ if self.enforcer.server(slot).fixed.is_some() => {}
                     Err(why) => self.withdraw(slot, why, now),
                     Ok(()) => self.consider(slot, None),
                 }
@@ -385,7 +376,7 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.tasks.get(slot) else {
             return;
         };
-        if self.enforcer.server(slot).fixed().is_some() {
+        if self.enforcer.server(slot).fixed.is_some() {
             self.arbiter.put_fixed(slot, thread.task.id, wanted);
             self.arbiter.ask(slot, why);
             return;
@@ -428,20 +419,23 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    fn enforcing(&mut self, now: Instant) -> (&mut Enforcer<A>, Context<'_>) {
-        let context = Context {
+    fn enforcing(&mut self, now: Instant) -> Enforcing<'_, A> {
+        Enforcing {
+            enforcer: &mut self.enforcer,
             tasks: &mut self.tasks,
             arbiter: &mut self.arbiter,
             timers: &mut self.timers,
             log: &mut self.records.log,
             scale: self.governor.as_ref().and_then(SpeedGovernor::scale),
             now,
-        };
-        (&mut self.enforcer, context)
+            is_asked: false,
+            may_end: false,
+        }
     }
 
-    fn protecting(&mut self, now: Instant) -> (&mut Protector, LoopParts<'_, A>) {
-        let around = LoopParts {
+    fn protecting(&mut self, now: Instant) -> Protecting<'_, A> {
+        Protecting {
+            protector: &mut self.protector,
             tasks: &self.tasks,
             pipelines: &self.pipelines,
             timers: &mut self.timers,
@@ -449,32 +443,25 @@ impl<A: Actuator> Controller<A> {
             total: f64::from(self.enforcer.capacity().cpus) * self.settings.allocation.total,
             enforcer: &mut self.enforcer,
             now,
-        };
-        (&mut self.protector, around)
+        }
     }
 
-    fn unprotect(&mut self, slot: Slot, why: Why, now: Instant) {
-        let (protector, mut around) = self.protecting(now);
-        protector.unprotect(&mut around, slot, why);
-    }
-
-    /// Tells the other parts about an enforcement.
-    fn follow_up(&mut self, slot: Slot, effects: Effects, now: Instant) {
-        if effects.may_end {
+    /// Has the enforcer do something, and tells the other parts.
+    fn enforce(&mut self, slot: Slot, now: Instant, then: impl FnOnce(&mut Enforcing<'_, A>)) {
+        let mut enforcing = self.enforcing(now);
+        then(&mut enforcing);
+        let (may_end, is_asked) = (enforcing.may_end, enforcing.is_asked);
+        if may_end {
             self.dismiss(slot, now);
         }
-        if effects.is_asked {
-            let (protector, mut around) = self.protecting(now);
-            protector.replaced(&mut around, slot);
+        if is_asked {
+            self.protecting(now).replaced(slot);
         }
     }
 
     /// Puts the changed requests in force, except that of the thread in `passed_over`.
     fn arbitrate(&mut self, now: Instant, passed_over: Option<Slot>) {
-        let (enforcer, mut context) = self.enforcing(now);
-        for (slot, effects) in enforcer.keep_within_quotas(&mut context) {
-            self.follow_up(slot, effects, now);
-        }
+        self.enforcing(now).keep_within_quotas();
         let held = |slot| self.enforcer.held(slot);
         let adjustments = self.arbiter.arbitrate(&held, self.enforcer.admitted());
         let Some(adjustments) = adjustments else {
@@ -484,31 +471,15 @@ impl<A: Actuator> Controller<A> {
         for adjustment in adjustments {
             let slot = adjustment.slot;
             if Some(slot) != passed_over {
-                self.enforce(slot, now, |enforcer, context| {
-                    enforcer.apply(context, adjustment)
-                });
+                self.enforce(slot, now, |it| it.apply(adjustment));
             }
         }
         self.enforcer.arbitrated(tries);
     }
 
-    /// Has the enforcer do something, and tells the other parts.
-    fn enforce(
-        &mut self,
-        slot: Slot,
-        now: Instant,
-        then: impl FnOnce(&mut Enforcer<A>, &mut Context<'_>) -> Effects,
-    ) {
-        let (enforcer, mut context) = self.enforcing(now);
-        let effects = then(enforcer, &mut context);
-        self.follow_up(slot, effects, now);
-    }
-
     /// Withdraws the thread's request, and releases its reservation.
     fn withdraw(&mut self, slot: Slot, why: Why, now: Instant) {
-        self.enforce(slot, now, |enforcer, context| {
-            enforcer.withdraw(context, slot, why)
-        });
+        self.enforce(slot, now, |it| it.withdraw(slot, why));
     }
 
     fn slot_of(&mut self, task: TaskId, at: Instant) -> Slot {
@@ -546,8 +517,7 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         self.arbiter.withdraw(slot);
-        let (enforcer, mut context) = self.enforcing(now);
-        enforcer.ended(&mut context, slot);
+        self.enforcing(now).ended(slot);
         self.tasks.leave(task);
         if let Some(thread) = self.tasks.get_mut(slot) {
             thread.estimator.finish_job(&mut thread.account);
@@ -574,7 +544,7 @@ impl<A: Actuator> Controller<A> {
     /// told of its end, because it would then give nothing back.
     fn dismiss(&mut self, slot: Slot, now: Instant) {
         let server = self.enforcer.server(slot);
-        let is_free = server.fixed().is_none() && server.held().is_none();
+        let is_free = server.fixed.is_none() && server.held().is_none();
         if is_free && self.tasks.get(slot).is_some_and(|thread| thread.unheard) {
             self.end(slot, now);
         }

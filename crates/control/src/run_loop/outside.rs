@@ -13,9 +13,9 @@ use onbeat_model::{
 use super::Controller;
 use super::reviews::CHECKED_EVERY;
 use crate::pipeline::Partner;
+use crate::report::account::DoneJob;
 use crate::report::application::{Application, Means, Member};
 use crate::report::exited::Sums;
-use crate::report::jobs::DoneJob;
 use crate::report::{Present, Progress, Report, ServedBy, ThreadReport};
 use crate::slots::Slot;
 use crate::speed::SpeedGovernor;
@@ -95,15 +95,13 @@ impl<A: Actuator> Controller<A> {
                 ..party
             };
         }
-        let (protector, mut around) = self.protecting(now);
-        protector.moved(&mut around, slot);
+        self.protecting(now).moved(slot);
     }
 
     /// The application has this runtime in each period for all of its members together, by
     /// priority alone; or what others have. False if there is no room.
     pub fn fix(&mut self, application: u32, times: Option<(Span, Span)>, now: Instant) -> bool {
-        let (protector, mut around) = self.protecting(now);
-        protector.fix(&mut around, application, times)
+        self.protecting(now).fix(application, times)
     }
 
     /// What the members of an application have used above ordinary priority, and how much of its
@@ -114,9 +112,6 @@ impl<A: Actuator> Controller<A> {
 
     /// Gives `task` this reservation, until it is [taken back](Self::take_back). Its rhythm does
     /// not count meanwhile.
-    ///
-    /// # Errors
-    /// See [`Refusal`]; the task then keeps its former reservation.
     pub fn grant(&mut self, task: Task, wanted: Reservation, now: Instant) -> Result<(), Refusal> {
         let known = self.tasks.find(task.id).is_some();
         let slot = self.slot_of(task.id, now);
@@ -139,7 +134,7 @@ impl<A: Actuator> Controller<A> {
         now: Instant,
     ) -> Result<(), Refusal> {
         self.arbiter.admits(slot, wanted)?;
-        if self.enforcer.server(slot).state().is_yielded() {
+        if self.enforcer.server(slot).state.is_yielded() {
             return Err(Refusal::TakenOver {
                 now: "noticed before".to_owned(),
             });
@@ -149,35 +144,27 @@ impl<A: Actuator> Controller<A> {
         self.arbiter.put_fixed(slot, task, wanted);
         self.arbiter.look_at_all();
         self.arbitrate(now, Some(slot));
-        let (enforcer, mut context) = self.enforcing(now);
-        if let Err(refusal) = enforcer.put_in_force(&context, slot, wanted) {
+        if let Err(refusal) = self.enforcing(now).put_in_force(slot, wanted) {
             self.enforcer.fix(slot, fixed_before);
             match (fixed_before, &refusal) {
                 (_, Refusal::TakenOver { .. }) => {
                     let refusal = Some(refusal.clone());
-                    self.enforce(slot, now, |enforcer, context| {
-                        enforcer.yield_to_other(context, slot, refusal)
-                    });
+                    self.enforce(slot, now, |it| it.yield_to_other(slot, refusal));
                 }
-                (_, Refusal::Gone) => {
-                    self.enforce(slot, now, |enforcer, context| {
-                        enforcer.let_go(context, slot)
-                    });
-                }
+                (_, Refusal::Gone) => self.enforce(slot, now, |it| it.let_go(slot)),
                 (Some(before), _) => self.arbiter.put_fixed(slot, task, before),
                 (None, _) => self.back_to_rhythm(slot),
             }
             return Err(refusal);
         }
-        enforcer.reserved(&mut context, slot, wanted, Why::AskedFor);
+        self.enforcing(now).reserved(slot, wanted, Why::AskedFor);
         if let Some(thread) = self.tasks.get_mut(slot)
             && !std::mem::replace(&mut thread.looked_after, true)
         {
             self.timers
                 .set(now + CHECKED_EVERY, TimerEvent::Check(task));
         }
-        let (protector, mut around) = self.protecting(now);
-        protector.replaced(&mut around, slot);
+        self.protecting(now).replaced(slot);
         Ok(())
     }
 
@@ -217,7 +204,7 @@ impl<A: Actuator> Controller<A> {
             thread.stop_listening();
         }
         self.withdraw(slot, Why::Untracked, now);
-        self.unprotect(slot, Why::Untracked, now);
+        self.protecting(now).unprotect(slot, Why::Untracked);
         self.dismiss(slot, now);
         // It may settle and be tracked again, and then is no partner.
         if let Some(slot) = self.tasks.find(task) {
@@ -238,9 +225,7 @@ impl<A: Actuator> Controller<A> {
     pub fn check(&mut self, task: TaskId, now: Instant) {
         let slot = self.tasks.find(task);
         if let Some(slot) = slot.filter(|&slot| self.enforcer.held(slot).is_some()) {
-            self.enforce(slot, now, |enforcer, context| {
-                enforcer.reconcile(context, slot, (task, false))
-            });
+            self.enforce(slot, now, |it| it.reconcile(slot, (task, false)));
         }
     }
 
@@ -254,8 +239,7 @@ impl<A: Actuator> Controller<A> {
             Some(_) => Why::UserOverQuota,
             None => Why::AsksForPriority,
         };
-        let (protector, mut around) = self.protecting(now);
-        protector.give_up(&mut around, slot, (why, until));
+        self.protecting(now).give_up(slot, (why, until));
     }
 
     /// Reads the capacity again: CPUs may have come or gone.
@@ -290,7 +274,7 @@ impl<A: Actuator> Controller<A> {
             let report = self.report_of(slot, false, now);
             let is_partner = self.pipelines.role(slot).is_partner();
             self.withdraw(slot, Why::Finished, now);
-            self.unprotect(slot, Why::Finished, now);
+            self.protecting(now).unprotect(slot, Why::Finished);
             match report {
                 Some(report) => threads.push(report),
                 None => left_alone += u64::from(!is_partner),
@@ -328,7 +312,7 @@ impl<A: Actuator> Controller<A> {
 
     /// How things stand at `now` with the threads that have not ended.
     pub fn threads(&self, now: Instant) -> impl Iterator<Item = ThreadReport> {
-        let slots = self.tasks.iter().map(|(slot, _)| slot);
+        let slots = self.tasks.slots();
         slots.filter_map(move |slot| self.thread_in(slot, now))
     }
 
@@ -409,7 +393,7 @@ impl<A: Actuator> Controller<A> {
     /// Why the thread in `slot` has nothing, or a smaller reservation than it needs.
     fn refusal(&self, slot: Slot) -> Option<&Why> {
         let account = &self.tasks.get(slot)?.account;
-        if self.enforcer.server(slot).ceiling().is_some() {
+        if self.enforcer.server(slot).ceiling.is_some() {
             return account.last_refusal.as_ref();
         }
         match account.last_decision.as_ref() {
@@ -468,11 +452,9 @@ impl<A: Actuator> Controller<A> {
     #[must_use]
     pub fn applications(&self, now: Instant) -> Vec<Application> {
         let mut applications = self.records.applications.clone();
-        for slot in self.tasks.iter().map(|(slot, _)| slot) {
-            if let Some(member) = self.member(slot, now) {
-                applications.add(&member);
-            }
-        }
+        let members = self.tasks.slots();
+        let members = members.filter_map(|slot| self.member(slot, now));
+        members.for_each(|member| applications.add(&member));
         applications.sums(now)
     }
 
@@ -483,9 +465,9 @@ impl<A: Actuator> Controller<A> {
             return State::Ended;
         };
         let estimator = &thread.estimator;
-        if server.state().is_yielded() {
+        if server.state.is_yielded() {
             State::TakenOver
-        } else if server.fixed().is_some() {
+        } else if server.fixed.is_some() {
             State::AskedFor
         } else if server.held().is_none() && self.protector.of(slot).is_in_force() {
             State::Raised
@@ -510,7 +492,7 @@ impl<A: Actuator> Controller<A> {
     #[must_use]
     pub fn sums(&self, now: Instant) -> Sums {
         let mut sums = self.records.ended.sums();
-        let slots = self.tasks.iter().map(|(slot, _)| slot);
+        let slots = self.tasks.slots();
         let reports = slots.filter_map(|slot| self.report_of(slot, false, now));
         reports.for_each(|report| sums.add(&report));
         sums

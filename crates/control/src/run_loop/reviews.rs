@@ -7,9 +7,9 @@ use onbeat_model::{Actuator, Instant, Sensor, Span, TaskId};
 use super::Controller;
 use crate::Why;
 use crate::estimation::Part;
-use crate::pipeline::{Fate, Review};
+use crate::pipeline::Review;
 use crate::slots::Slot;
-use crate::speed::SpeedGovernor;
+use crate::speed::{Governed, Renewal, SpeedGovernor};
 use crate::timer::TimerEvent;
 
 /// The least time between two checks whether a thread still has its reservation, each a system
@@ -25,13 +25,8 @@ impl<A: Actuator> Controller<A> {
                     self.retry(slot, now);
                 }
             }
-            TimerEvent::Sample(task) => {
-                self.sample(task, now, sensor.executed(task));
-            }
-            TimerEvent::Protection => {
-                let (protector, mut around) = self.protecting(now);
-                protector.review(&mut around, sensor);
-            }
+            TimerEvent::Sample(task) => self.sample(task, now, sensor.executed(task)),
+            TimerEvent::Protection => self.protecting(now).review(sensor),
             TimerEvent::RetryAdmission => {
                 self.enforcer.forget_admitted();
                 self.arbiter.look_at_all();
@@ -45,7 +40,7 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         let server = self.enforcer.server(slot);
-        let (is_gone, is_fixed) = (server.state().is_gone(), server.fixed().is_some());
+        let (is_gone, is_fixed) = (server.state.is_gone(), server.fixed.is_some());
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
         };
@@ -71,9 +66,7 @@ impl<A: Actuator> Controller<A> {
         let runs = thread.estimator.ran_lately(now);
         self.timers.set(at, TimerEvent::Check(task));
         if self.enforcer.take_check_due(slot, CHECKED_EVERY, now) {
-            self.enforce(slot, now, |enforcer, context| {
-                enforcer.reconcile(context, slot, (task, runs))
-            });
+            self.enforce(slot, now, |it| it.reconcile(slot, (task, runs)));
         }
     }
 
@@ -90,9 +83,7 @@ impl<A: Actuator> Controller<A> {
             self.arbiter.ask(slot, why.unwrap_or(Why::RoomAgain));
         } else if self.enforcer.held(slot).is_some() {
             let why = why.unwrap_or(Why::RhythmLost);
-            self.enforce(slot, now, |enforcer, context| {
-                enforcer.release(context, slot, why)
-            });
+            self.enforce(slot, now, |it| it.release(slot, why));
         } else {
             self.consider(slot, why);
         }
@@ -119,8 +110,7 @@ impl<A: Actuator> Controller<A> {
                 self.review_role(slot, now);
             }
         }
-        let mut search = self.pipelines.search(&self.tasks, now);
-        while let Some(slot) = self.pipelines.go_on(&mut search, &self.tasks, now) {
+        for slot in self.pipelines.search(&self.tasks, now) {
             self.let_partner_go(slot, now);
         }
         if all {
@@ -144,9 +134,8 @@ impl<A: Actuator> Controller<A> {
                 let Some(thread) = self.tasks.get_mut(slot) else {
                     return;
                 };
-                let kind = thread.predictor(&self.settings);
-                let estimator = &mut thread.estimator;
-                let is_new = estimator.derive(rhythm, now, &self.settings, kind);
+                let settings = thread.estimation(&self.settings);
+                let is_new = thread.estimator.derive(rhythm, now, &settings);
                 if let Some(at) = thread.look_due(now) {
                     let look = TimerEvent::Check(thread.task.id);
                     self.timers.set(at, look);
@@ -159,10 +148,10 @@ impl<A: Actuator> Controller<A> {
             }
         }
         match self.pipelines.look_at_partner(&self.tasks, slot, now) {
-            Some(Fate::LetGo) => self.let_partner_go(slot, now),
-            Some(Fate::Stays) => {
+            Some(false) => self.let_partner_go(slot, now),
+            Some(true) => {
                 let weight = self.weight(slot);
-                if self.enforcer.server(slot).fixed().is_none() {
+                if self.enforcer.server(slot).fixed.is_none() {
                     self.arbiter.weigh(slot, weight);
                 }
             }
@@ -216,22 +205,27 @@ impl<A: Actuator> Controller<A> {
     /// [`turn`](Self::turn) puts the change of budgets in force.
     pub fn idle(&mut self, idle: Vec<Span>, now: Instant) {
         self.protector.idle(&idle);
-        let Some(governor) = self
-            .governor
-            .as_mut()
-            .filter(|governor| governor.wants_idle(now))
-        else {
-            return;
-        };
-        let renewal = governor.begin(&mut self.enforcer, now);
-        let utilisation = governor.utilisation(idle, now);
-        self.renew(renewal);
-        let promised = self.promised();
-        if let Some(governor) = &mut self.governor
-            && let Some(utilisation) = utilisation
-        {
-            let (enforcer, limits) = (&mut self.enforcer, self.arbiter.limits());
-            let renewal = governor.decide(enforcer, utilisation, &promised, limits, now);
+        let governor = self.governor.as_ref();
+        if governor.is_some_and(|governor| governor.wants_idle(now)) {
+            self.govern(now, |governor, on| governor.idle(on, idle));
+        }
+    }
+
+    /// Has the governor of the speed do something, by the present requests.
+    fn govern(
+        &mut self,
+        now: Instant,
+        then: impl FnOnce(&mut SpeedGovernor, &mut Governed<'_, A>) -> Option<Renewal>,
+    ) {
+        let requests = self.promised();
+        if let Some(governor) = &mut self.governor {
+            let mut on = Governed {
+                enforcer: &mut self.enforcer,
+                requests,
+                limits: *self.arbiter.limits(),
+                now,
+            };
+            let renewal = then(governor, &mut on);
             self.renew(renewal);
         }
     }
@@ -253,14 +247,8 @@ impl<A: Actuator> Controller<A> {
 
     /// Requests have changed: where the speed follows from them, it rises before they are settled.
     pub(super) fn press_speed(&mut self, now: Instant) {
-        if self.governor.is_none() || self.arbiter.changed().is_empty() {
-            return;
-        }
-        let promised = self.promised();
-        if let Some(governor) = &mut self.governor {
-            let limits = self.arbiter.limits();
-            let renewal = governor.press(&mut self.enforcer, &promised, limits, now);
-            self.renew(renewal);
+        if self.governor.is_some() && !self.arbiter.changed().is_empty() {
+            self.govern(now, SpeedGovernor::press);
         }
     }
 
@@ -273,14 +261,8 @@ impl<A: Actuator> Controller<A> {
                 governor.arbitrated(longest, now);
             }
         }
-        if self.governor.is_none() {
-            return;
-        }
-        let promised = self.promised();
-        if let Some(governor) = &mut self.governor {
-            let limits = self.arbiter.limits();
-            let renewal = governor.pace(&mut self.enforcer, &promised, limits, now);
-            self.renew(renewal);
+        if self.governor.is_some() {
+            self.govern(now, SpeedGovernor::pace);
         }
     }
 

@@ -78,19 +78,6 @@ impl SpeedGovernor {
         });
     }
 
-    /// The share of the time since the last look that the busiest CPU was in use; none without a
-    /// last look, or if CPUs came or went since.
-    pub(crate) fn utilisation(&mut self, idle: Vec<Span>, now: Instant) -> Option<Bandwidth> {
-        let (at, before) = self.sampled.replace((now, idle))?;
-        let (_, idle) = self.sampled.as_ref()?;
-        let over = now.since(at);
-        if idle.len() != before.len() || over.is_zero() {
-            return None;
-        }
-        let idle = idle.iter().zip(&before).map(|(&now, &then)| now - then);
-        Some(Bandwidth::ONE - Bandwidth::of(idle.min()?, over))
-    }
-
     pub(crate) const fn follows_budgets(&self) -> bool {
         matches!(self.manager.rule(), ProtocolRule::Uniform(_))
     }
@@ -101,26 +88,32 @@ impl SpeedGovernor {
         self.ours && due.is_none_or(|due| due <= now)
     }
 
-    pub(crate) fn begin<A: Actuator>(
+    /// Decides about the speed by how long each CPU has been idle; nothing if CPUs came or went
+    /// since the last look.
+    pub(crate) fn idle<A: Actuator>(
         &mut self,
-        enforcer: &mut Enforcer<A>,
-        now: Instant,
+        on: &mut Governed<'_, A>,
+        idle: Vec<Span>,
     ) -> Option<Renewal> {
-        if self.sampled.is_some() {
+        let Some((at, before)) = self.sampled.replace((on.now, idle)) else {
+            return self.set_speed(on, self.highest, SpeedWhy::Began);
+        };
+        let (_, idle) = self.sampled.as_ref()?;
+        let over = on.now.since(at);
+        if idle.len() != before.len() || over.is_zero() {
             return None;
         }
-        self.set_speed(enforcer, self.highest, SpeedWhy::Began, now)
+        let idle = idle.iter().zip(&before).map(|(&now, &then)| now - then);
+        self.decide(on, Bandwidth::ONE - Bandwidth::of(idle.min()?, over))
     }
 
-    /// Decides about the speed, if the busiest CPU was in use for this share of the time.
-    pub(crate) fn decide<A: Actuator>(
+    /// The busiest CPU was in use for this share of the time.
+    fn decide<A: Actuator>(
         &mut self,
-        enforcer: &mut Enforcer<A>,
+        on: &mut Governed<'_, A>,
         utilisation: Bandwidth,
-        requests: &[Request],
-        limits: &Limits,
-        now: Instant,
     ) -> Option<Renewal> {
+        let (requests, limits, now) = (&on.requests, &on.limits, on.now);
         let falling = self.manager.budgets_for();
         let wanted = self.manager.wants(utilisation, requests, limits);
         let falls = wanted.is_some_and(|to| to < self.manager.present());
@@ -138,7 +131,7 @@ impl SpeedGovernor {
             )
         };
         match step {
-            Some(SpeedStep::Rise(to)) => return self.set_speed(enforcer, to, busy, now),
+            Some(SpeedStep::Rise(to)) => return self.set_speed(on, to, busy),
             Some(SpeedStep::RaiseBudgets(to)) => {
                 self.enter(now, SpeedWhat::Announced, idle, Some(to));
                 let from = self.manager.present();
@@ -147,9 +140,8 @@ impl SpeedGovernor {
                     requests: Some(Why::SpeedFalls { from, to }),
                 });
             }
-            Some(SpeedStep::Dismiss(dismissed)) => {
-                let why = SpeedWhy::NoRoom(dismissed.projected);
-                self.refuse(dismissed.to, why, now);
+            Some(SpeedStep::Dismiss { to, projected }) => {
+                self.refuse(to, SpeedWhy::NoRoom(projected), now);
             }
             None if falling < self.manager.budgets_for() => {
                 self.enter(now, SpeedWhat::GivenUp, busy, Some(falling));
@@ -160,20 +152,15 @@ impl SpeedGovernor {
     }
 
     /// Requests have changed: where the speed follows from them, it rises before they are settled.
-    pub(crate) fn press<A: Actuator>(
-        &mut self,
-        enforcer: &mut Enforcer<A>,
-        requests: &[Request],
-        limits: &Limits,
-        now: Instant,
-    ) -> Option<Renewal> {
+    pub(crate) fn press<A: Actuator>(&mut self, on: &mut Governed<'_, A>) -> Option<Renewal> {
         if !self.ours {
             return None;
         }
-        let Some(SpeedStep::Rise(to)) = self.manager.pressed(requests, limits) else {
+        let Some(SpeedStep::Rise(to)) = self.manager.pressed(&on.requests, &on.limits) else {
             return None;
         };
-        self.set_speed(enforcer, to, SpeedWhy::Budgets(promised(requests)), now)
+        let why = SpeedWhy::Budgets(promised(&on.requests));
+        self.set_speed(on, to, why)
     }
 
     pub(crate) fn awaits_budgets(&self) -> bool {
@@ -193,20 +180,12 @@ impl SpeedGovernor {
         self.enter(now, SpeedWhat::GivenUp, SpeedWhy::BudgetRefused, Some(to));
     }
 
-    pub(crate) fn pace<A: Actuator>(
-        &mut self,
-        enforcer: &mut Enforcer<A>,
-        requests: &[Request],
-        limits: &Limits,
-        now: Instant,
-    ) -> Option<Renewal> {
-        match self.manager.due(now, requests, limits) {
-            Some(SpeedStep::Fall(to)) => {
-                self.set_speed(enforcer, to, SpeedWhy::BudgetsInForce, now)
-            }
-            Some(SpeedStep::Dismiss(dismissed)) => {
-                let why = SpeedWhy::NoRoom(dismissed.projected);
-                self.enter(now, SpeedWhat::GivenUp, why, Some(dismissed.to));
+    pub(crate) fn pace<A: Actuator>(&mut self, on: &mut Governed<'_, A>) -> Option<Renewal> {
+        match self.manager.due(on.now, &on.requests, &on.limits) {
+            Some(SpeedStep::Fall(to)) => self.set_speed(on, to, SpeedWhy::BudgetsInForce),
+            Some(SpeedStep::Dismiss { to, projected }) => {
+                let why = SpeedWhy::NoRoom(projected);
+                self.enter(on.now, SpeedWhat::GivenUp, why, Some(to));
                 None
             }
             _ => None,
@@ -221,12 +200,12 @@ impl SpeedGovernor {
 
     fn set_speed<A: Actuator>(
         &mut self,
-        enforcer: &mut Enforcer<A>,
+        on: &mut Governed<'_, A>,
         to: Speed,
         why: SpeedWhy,
-        now: Instant,
     ) -> Option<Renewal> {
-        if let Err(refusal) = enforcer.set_speed(to) {
+        let now = on.now;
+        if let Err(refusal) = on.enforcer.set_speed(to) {
             self.manager.give_up();
             self.ours = !matches!(refusal, Refusal::TakenOver { .. });
             self.refuse(to, SpeedWhy::Refused(refusal), now);
@@ -264,6 +243,14 @@ impl SpeedGovernor {
     pub(crate) fn drain(&mut self) -> std::vec::Drain<'_, SpeedEntry> {
         self.log.drain(..)
     }
+}
+
+/// By what the speed is decided, and who sets it.
+pub(crate) struct Governed<'a, A> {
+    pub(crate) enforcer: &'a mut Enforcer<A>,
+    pub(crate) requests: Vec<Request>,
+    pub(crate) limits: Limits,
+    pub(crate) now: Instant,
 }
 
 pub(crate) struct Renewal {

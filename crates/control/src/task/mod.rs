@@ -7,12 +7,11 @@
 pub(crate) mod clock;
 pub(crate) mod table;
 
-use onbeat_decide::predictor::PredictorKind;
 use onbeat_model::{Bandwidth, Instant, Task};
 
 use crate::estimation::Estimator;
 use crate::report::account::ThreadAccount;
-use crate::{Party, Settings, Treatment};
+use crate::{EstimationSettings, Party, Settings, Treatment};
 
 pub(crate) struct TrackedThread {
     pub(crate) task: Task,
@@ -63,9 +62,12 @@ impl TrackedThread {
         self.treatment = None;
     }
 
-    pub(crate) fn predictor(&mut self, settings: &Settings) -> PredictorKind {
+    pub(crate) fn estimation(&mut self, settings: &Settings) -> EstimationSettings {
         let own = self.treatment(settings).predictor;
-        own.unwrap_or(settings.estimation.predictor)
+        EstimationSettings {
+            predictor: own.unwrap_or(settings.estimation.predictor),
+            ..settings.estimation
+        }
     }
 
     /// Forgets its work, because it is no longer tracked.

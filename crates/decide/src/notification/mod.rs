@@ -25,7 +25,6 @@ pub const MOST: f64 = 1.0;
 pub const JURY: u32 = 8;
 /// How long notifications are ignored after the first appeal in vain.
 pub const FIRST_SILENCE: Span = Span::from_secs(2);
-/// The same after many of them.
 pub const LONGEST_SILENCE: Span = Span::from_secs(3600);
 /// Longer than most appeals, which are to end by what jobs took.
 const HALF_LIFE: Span = Span::from_secs(1);
@@ -40,7 +39,6 @@ const SLEEPLESS: f64 = 0.02;
 /// A raise below this share of the budget is over.
 const NOTHING: f64 = 0.01;
 
-/// Judges the notifications of one thread. See the module for how.
 #[derive(Clone, Copy, Debug)]
 pub struct Notification {
     block_ratio: f64,

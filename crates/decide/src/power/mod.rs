@@ -7,14 +7,10 @@
 //! and the speed only when every task certainly has its new budget. A fall after which not all
 //! budgets would fit is dismissed. [`PowerManager`] keeps that order.
 
-mod projection;
 mod protocol;
 mod rule;
 #[cfg(test)]
 mod tests;
-mod uniform;
 
-pub use projection::{projected_fit, projected_share};
-pub use protocol::{Dismissed, PowerManager, ProtocolRule, SpeedStep};
-pub use rule::Band;
-pub use uniform::Uniform;
+pub use protocol::{PowerManager, ProtocolRule, SpeedStep};
+pub use rule::{Band, Uniform, projected_fit, projected_share};

@@ -16,9 +16,7 @@
 
 use onbeat_model::{Bandwidth, Instant, Ladder, Span, Speed};
 
-use super::projection::{projected_fit, projected_share};
-use super::rule::Band;
-use super::uniform::Uniform;
+use super::rule::{Band, Uniform, projected_fit, projected_share};
 use crate::supervisor::{Limits, Request};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,21 +29,13 @@ pub enum SpeedStep {
     RaiseBudgets(Speed),
     /// To be set now that all budgets are in force: then [`PowerManager::switched`].
     Fall(Speed),
-    Dismiss(Dismissed),
-}
-
-/// A fall after which the budgets would not fit.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Dismissed {
-    pub to: Speed,
-    pub projected: Bandwidth,
+    /// A fall after which the budgets would not fit, but come to this.
+    Dismiss { to: Speed, projected: Bandwidth },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ProtocolRule {
-    /// The utilisation of the busiest CPU is kept in a band.
     Band(Band),
-    /// The lowest speed at which all budgets fit.
     Uniform(Uniform),
 }
 
@@ -56,9 +46,6 @@ enum Phase {
     Waiting { to: Speed, until: Instant },
 }
 
-/// Follows the rule, and keeps the order in which budgets and speed change. See the file's
-/// head.
-///
 /// Assumes that (1) all CPUs have one speed, the `present` one; (2) `requests` are in time at the
 /// speed that [`budgets_for`](Self::budgets_for) tells; (3) time does not run backwards.
 #[derive(Clone, Debug)]
@@ -72,7 +59,6 @@ pub struct PowerManager {
 }
 
 impl PowerManager {
-    /// One that finds the CPUs at the speed `present`.
     #[must_use]
     pub const fn new(rule: ProtocolRule, ladder: Ladder, present: Speed) -> Self {
         Self {
@@ -103,7 +89,6 @@ impl PowerManager {
         }
     }
 
-    /// Whether a fall has begun whose budgets are not known to be in force.
     #[must_use]
     pub const fn awaits_budgets(&self) -> bool {
         matches!(self.phase, Phase::Raising { .. })
@@ -134,7 +119,7 @@ impl PowerManager {
                 self.phase = Phase::Raising { to };
                 SpeedStep::RaiseBudgets(to)
             }
-            Err(projected) => SpeedStep::Dismiss(Dismissed { to, projected }),
+            Err(projected) => SpeedStep::Dismiss { to, projected },
         })
     }
 
@@ -190,7 +175,6 @@ impl PowerManager {
         }
     }
 
-    /// The fall is not to be: not all budgets could be raised.
     pub fn give_up(&mut self) {
         self.phase = Phase::Steady;
     }
@@ -208,7 +192,7 @@ impl PowerManager {
         };
         if let Err(projected) = projected_fit(requests, limits, to, to) {
             self.phase = Phase::Steady;
-            return Some(SpeedStep::Dismiss(Dismissed { to, projected }));
+            return Some(SpeedStep::Dismiss { to, projected });
         }
         (now >= until).then_some(SpeedStep::Fall(to))
     }

@@ -27,7 +27,6 @@ const ROUNDS_MOST: u32 = 4;
 /// encoder's, one that was idle has next to no budget, and would need tens of periods.
 const LEAST_DOUBLED: f64 = 1.0 / 16.0;
 
-/// The raise in force, and whether raises have been of any use.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CatchUp {
     raised: Option<Raise>,
@@ -122,7 +121,6 @@ impl CatchUp {
     }
 }
 
-/// The job took longer than its period from when it woke.
 pub(crate) fn overran(job: &Job) -> bool {
     job.missed() && job.ended.since(job.woke) > job.deadline.since(job.release)
 }

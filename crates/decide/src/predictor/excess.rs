@@ -16,7 +16,7 @@ use onbeat_model::Span;
 pub(super) const KNOWN: u64 = 100;
 /// Jobs for which an excess is remembered: ten times `KNOWN`.
 const WINDOW: u64 = 1024;
-/// The multiple of the ranks asked for below which forgetting gains nothing.
+/// Of the ranks asked for: to forget more gains nothing.
 const KEEP_RANKS: usize = 8;
 
 #[derive(Clone, Debug, Default)]

@@ -7,7 +7,6 @@
 mod binary;
 mod catch_up;
 mod excess;
-mod mean_sigma;
 mod pattern;
 mod percentile;
 mod rate;
@@ -32,7 +31,7 @@ use windowed::Windowed;
 /// exhausted budget when it happens, before the job that it interrupts; (3) asks
 /// [`runtime`](Self::runtime) after each of these.
 pub trait Predictor: Send {
-    /// A job is done; `demand` is the distribution of the last jobs, this one included.
+    /// A job is done; `demand` is that of the last jobs, this one included.
     fn job(&mut self, job: &Job, demand: &Demand);
 
     /// The thread executed for `executed` in the last sampling interval, which was `over` long.
@@ -43,9 +42,8 @@ pub trait Predictor: Send {
 
     fn rate_changed(&mut self, period: Span);
 
-    /// The CPUs have another speed now, at which the same cycles take `factor` times as long: what
-    /// was learnt counts for this much more or less, and so does the runtime wanted (LFS++, section
-    /// 6.3: the history is reset to the projected budget).
+    /// The CPUs have another speed now, at which the same cycles take `factor` times as long
+    /// (LFS++, section 6.3: the history is reset to the projected budget).
     fn speed_changed(&mut self, factor: f64);
 
     /// The runtime wanted in every `period`, at most the period; none as long as nothing is known.
@@ -63,7 +61,6 @@ pub enum PredictorKind {
     #[default]
     Percentile,
     Rate,
-    /// The mean of the last jobs' execution times and some standard deviations more.
     MeanSigma,
     Binary,
     /// GRACE-OS's budget, which the wanted share of the last jobs stayed within.
@@ -109,17 +106,15 @@ impl fmt::Display for PredictorKind {
 /// inside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
-    /// N: how many of the last jobs (or samples) are looked at. At least 1.
+    /// N: how many of the last jobs (or samples) are looked at.
     pub window: usize,
-    /// j: how many of those may need more than predicted. Below `window`.
+    /// j: how many of those may need more than predicted.
     pub above: usize,
-    /// x, the spread factor: how much more is asked for than predicted. Raising it costs bandwidth,
-    /// lowering it costs overruns. At least 0.
+    /// x, the spread factor: how much more is asked for than predicted.
     pub spread: f64,
     /// S: how often the rate predictor samples the CPU time.
     pub sampling: Span,
-    /// k: how many standard deviations above the mean the mean-sigma predictor asks for. At least
-    /// 0.
+    /// k: how many standard deviations above the mean the mean-sigma predictor asks for.
     pub sigmas: f64,
     /// The share of jobs that may need more than the percentile predictor asked for: over the last
     /// 1024 jobs it widens its spread until no more do. For the statistical predictor, one less
@@ -127,16 +122,15 @@ pub struct Parameters {
     pub overruns: f64,
     /// The widest spread it may learn that way, as a fraction of the percentile. At least `spread`.
     pub widest_spread: f64,
-    /// By what factor an exhausted runtime is raised until the thread has caught up. At least 1.
+    /// By what factor an exhausted runtime is raised until the thread has caught up.
     pub boost: f64,
     /// The same of the rate predictor; 1, and no raise, as the paper has it.
     pub rate_boost: f64,
     /// The most that repeated raises may come to, as a factor of the runtime first exhausted.
     pub boost_most: f64,
-    /// How much the binary controller raises the runtime after a job that exhausted it, as a
-    /// fraction.
+    /// How much the binary controller raises the runtime after a job that exhausted it, ...
     pub binary_raise: f64,
-    /// How much it lowers the runtime after a job that did not.
+    /// ... and lowers it after a job that did not.
     pub binary_lower: f64,
     /// For which job after the last one told the pattern predictor's runtime is. At least 1. Jobs
     /// that are cut out of bursts are known to have ended when the next one's burst has.
@@ -168,7 +162,7 @@ pub fn build(kind: PredictorKind, parameters: Parameters) -> Box<dyn Predictor> 
     match kind {
         PredictorKind::Percentile => Box::new(Percentile::new(parameters)),
         PredictorKind::Rate => Box::new(Rate::new(parameters)),
-        PredictorKind::MeanSigma => Box::new(Windowed::new(mean_sigma::rule, parameters)),
+        PredictorKind::MeanSigma => Box::new(Windowed::new(windowed::mean_sigma, parameters)),
         PredictorKind::Binary => Box::new(Binary::new(parameters)),
         PredictorKind::Statistical => Box::new(Windowed::new(statistical::rule, parameters)),
         PredictorKind::Pattern => Box::new(Pattern::new(parameters)),

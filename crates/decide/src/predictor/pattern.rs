@@ -83,7 +83,6 @@ impl Pattern {
         self.parameters.ahead.max(1)
     }
 
-    /// The expected demand of the next job.
     fn next(&self) -> Option<Span> {
         let is_known = self.expected.len() == self.ahead();
         self.expected
@@ -159,7 +158,6 @@ impl Predictor for Pattern {
     }
 }
 
-/// The last jobs, and after how many of them they repeat.
 struct Repetition {
     demands: VecDeque<Span>,
     /// For each length, how much jobs differ from the mean of the two before at their place, as a

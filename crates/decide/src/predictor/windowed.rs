@@ -4,7 +4,7 @@
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
 use super::catch_up::CatchUp;
-use super::{Pace, Parameters, Predictor};
+use super::{Pace, Parameters, Predictor, generosity};
 
 /// The need of the next jobs, from the last ones' demands; none as long as nothing is known.
 pub(super) type WindowRule = fn(&Demand, &Parameters) -> Option<Span>;
@@ -59,4 +59,20 @@ impl Predictor for Windowed {
     fn lasting(&self, period: Span) -> Option<Span> {
         self.planned.map(|planned| planned.min(period))
     }
+}
+
+/// The moving average plus k standard deviations: the textbook rival of the percentile (named in
+/// LFS++, section 5.3, by way of Palopoli et al. 2009). Smoother, and right where execution times
+/// are spread evenly; wasteful where they come in two sizes, as I and P frames do.
+pub(super) fn mean_sigma(demand: &Demand, parameters: &Parameters) -> Option<Span> {
+    let mean = demand.mean()?;
+    let variance = demand
+        .recent()
+        .map(|executed| (executed.abs_diff(mean).as_ns() as f64).powi(2))
+        .sum::<f64>()
+        / demand.len() as f64;
+    let sigma = Span::from_ns(variance.sqrt().round() as u64);
+    let predicted = mean + sigma.scale(parameters.sigmas);
+    let predicted = predicted.scale(1.0 + parameters.spread.max(0.0));
+    Some(predicted.scale(generosity(demand.len(), parameters.window)))
 }

@@ -38,7 +38,6 @@ pub(super) fn shares(requests: &[Request], limits: &Limits) -> Vec<(LevelShare, 
     wanted.into_iter().zip(given).collect()
 }
 
-/// Between what and what a task's share may lie, and how fast it grows with the level.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LevelShare {
     pub(super) least: Bandwidth,

@@ -14,13 +14,13 @@
 //! 3. If not even the minima fit, the minima are shared out by the same rule.
 //! 4. Otherwise each task has the minimum, and the rest is shared out by the rule.
 
-mod explain;
 mod level;
+
+use std::fmt;
 
 use onbeat_model::{Bandwidth, Reservation, Span, TaskId};
 
-pub use explain::GaveWay;
-use level::LevelShare;
+use level::{LevelShare, effective};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
@@ -53,7 +53,6 @@ impl Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrantReason {
     Wanted,
-    /// No task gets more than the per-task cap.
     TaskCap,
     /// The total did not suffice: compressed to its share by weight.
     Compressed,
@@ -70,6 +69,41 @@ pub struct Grant {
     /// shortest runtime.
     pub reservation: Option<Reservation>,
     pub why: GrantReason,
+}
+
+/// One task that got less than it wanted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GaveWay {
+    pub task: TaskId,
+    pub wanted: Bandwidth,
+    pub granted: Bandwidth,
+    pub weight: f64,
+    pub why: GrantReason,
+}
+
+impl fmt::Display for GaveWay {
+    /// `task 4711 gives way from 60.0% to 42.5%: it is the largest, for its weight (1)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            task,
+            wanted,
+            granted,
+            weight,
+            why,
+        } = self;
+        write!(f, "task {task} gives way from {wanted} to {granted}: ")?;
+        match why {
+            GrantReason::Wanted => {
+                write!(f, "its share would be below the kernel's minimum")
+            }
+            GrantReason::TaskCap => write!(f, "one task may not have more (limits.per-task)"),
+            GrantReason::Compressed => {
+                write!(f, "it is the largest, for its weight ({weight})")
+            }
+            GrantReason::Minimum => write!(f, "no further, this is limits.minimum"),
+            GrantReason::BelowMinimum => write!(f, "not even limits.minimum fits for all"),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -94,7 +128,7 @@ pub fn arbitrate(requests: &[Request], limits: &Limits) -> SupervisorOutcome {
         why: why(request, &share, given),
     };
     let grants: Vec<Grant> = requests.iter().zip(shares).map(grant).collect();
-    let gave_way = explain::in_order(requests, &grants);
+    let gave_way = in_order(requests, &grants);
     SupervisorOutcome { grants, gave_way }
 }
 
@@ -127,4 +161,25 @@ fn reservation_within(
         return None;
     }
     Reservation::new(runtime, wanted.deadline(), wanted.period()).ok()
+}
+
+/// The tasks that got less than they wanted, first those that wanted most for their weight.
+fn in_order(requests: &[Request], grants: &[Grant]) -> Vec<GaveWay> {
+    let mut gave_way: Vec<GaveWay> = requests
+        .iter()
+        .zip(grants)
+        .filter(|(request, grant)| grant.reservation != Some(request.wanted))
+        .map(|(request, grant)| GaveWay {
+            task: request.task,
+            wanted: request.wanted.bandwidth(),
+            granted: grant
+                .reservation
+                .map_or(Bandwidth::ZERO, |reservation| reservation.bandwidth()),
+            weight: request.weight,
+            why: grant.why,
+        })
+        .collect();
+    let height = |it: &GaveWay| it.wanted.as_cpus() / effective(it.weight);
+    gave_way.sort_by(|a, b| height(b).total_cmp(&height(a)).then(a.task.cmp(&b.task)));
+    gave_way
 }

@@ -145,10 +145,10 @@ fn each_thread(text: &mut MetricsText, threads: &[ThreadReport]) {
     let responses = named().filter_map(|(thread, [tid, comm])| {
         let times = thread.response_time?;
         let quantiles = [
-            ("0.5", times.p50),
-            ("0.95", times.p95),
-            ("0.99", times.p99),
-            ("1", times.max),
+            ("0.5", times.p50_ns),
+            ("0.95", times.p95_ns),
+            ("0.99", times.p99_ns),
+            ("1", times.max_ns),
         ];
         Some(quantiles.map(|(q, time)| ([tid.as_str(), comm, q], time.as_secs_f64())))
     });

@@ -99,17 +99,6 @@ struct GroupSums {
     exhaustions: u64,
 }
 
-impl GroupSums {
-    fn quantiles(&self) -> Option<Quantiles> {
-        Some(Quantiles {
-            p50_ns: self.responses.quantile(0.50)?,
-            p95_ns: self.responses.quantile(0.95)?,
-            p99_ns: self.responses.quantile(0.99)?,
-            max_ns: self.responses.max()?,
-        })
-    }
-}
-
 impl Tally {
     pub(super) fn of(scenario: &Scenario) -> Self {
         let groups = scenario.groups.iter().enumerate();
@@ -138,7 +127,7 @@ impl Tally {
             count: group.count,
             jobs: sums.jobs,
             missed: sums.missed,
-            response_time: sums.quantiles(),
+            response_time: sums.responses.quantiles(),
             executed_ns: self
                 .group_of
                 .iter()
