@@ -42,24 +42,17 @@ fn the_default_starts_generous_and_shrinks_to_fit() {
 }
 
 #[test]
-fn a_slow_start_is_forgotten_with_the_window() {
-    let mut predictor = build(PredictorKind::Percentile, Parameters::default());
-    let period = Span::from_ms(40);
-    let mut jobs = vec![Span::from_ms(8); 60];
-    jobs[..3].fill(Span::from_ms(25));
-    tell_each(&mut *predictor, period, &jobs);
-    assert!((ms(predictor.runtime(period)) - 8.8).abs() < 1e-6);
-}
-
-#[test]
-fn at_a_slower_rate_the_default_asks_for_the_old_bandwidth_until_it_knows_the_new_jobs() {
-    let mut predictor = build(PredictorKind::Percentile, Parameters::default());
-    predictor.rate_changed(Span::from_ms(20));
-    tell(&mut *predictor, Span::from_ms(20), Span::from_ms(10), 16);
-    predictor.rate_changed(Span::from_ms(40));
-    assert!((ms(predictor.runtime(Span::from_ms(40))) - 22.0).abs() < 1e-6);
-    tell(&mut *predictor, Span::from_ms(40), Span::from_ms(10), 16);
-    assert!((ms(predictor.runtime(Span::from_ms(40))) - 11.0).abs() < 1e-6);
+fn at_another_rate_the_default_asks_for_the_old_bandwidth_or_runtime_until_it_knows_the_new_jobs() {
+    let span = Span::from_ms;
+    for (from, to, jobs, first, then) in [(20, 40, 10, 22.0, 11.0), (40, 20, 5, 11.0, 5.5)] {
+        let mut predictor = build(PredictorKind::Percentile, Parameters::default());
+        predictor.rate_changed(span(from));
+        tell(&mut *predictor, span(from), span(10), 16);
+        predictor.rate_changed(span(to));
+        assert!((ms(predictor.runtime(span(to))) - first).abs() < 1e-6);
+        tell(&mut *predictor, span(to), span(jobs), 16);
+        assert!((ms(predictor.runtime(span(to))) - then).abs() < 1e-6);
+    }
 }
 
 #[test]
@@ -72,17 +65,6 @@ fn no_predictor_asks_for_less_bandwidth_when_the_period_seems_to_be_a_multiple()
         let wanted = ms(predictor.runtime(Span::from_ms(50)));
         assert!(wanted >= 15.0, "{kind}: {wanted}");
     }
-}
-
-#[test]
-fn at_a_faster_rate_the_default_asks_for_the_old_runtime_until_it_knows_the_new_jobs() {
-    let mut predictor = build(PredictorKind::Percentile, Parameters::default());
-    predictor.rate_changed(Span::from_ms(40));
-    tell(&mut *predictor, Span::from_ms(40), Span::from_ms(10), 16);
-    predictor.rate_changed(Span::from_ms(20));
-    assert!((ms(predictor.runtime(Span::from_ms(20))) - 11.0).abs() < 1e-6);
-    tell(&mut *predictor, Span::from_ms(20), Span::from_ms(5), 16);
-    assert!((ms(predictor.runtime(Span::from_ms(20))) - 5.5).abs() < 1e-6);
 }
 
 #[test]

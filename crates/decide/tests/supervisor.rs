@@ -232,38 +232,20 @@ fn each_kind_of_giving_way_is_told_with_its_reason() {
         request(2, 500, 1000, 0.4, 1.0),
         request(3, 500, 1000, 0.1, 1.0),
     ];
-    let why = |total| -> Vec<GrantReason> {
-        arbitrate(&requests, &limits(total, 0.9))
-            .grants
-            .iter()
-            .map(|grant| grant.why)
-            .collect()
+    let why = |total| {
+        let grants = arbitrate(&requests, &limits(total, 0.9)).grants;
+        grants.iter().map(|grant| grant.why).collect::<Vec<_>>()
     };
-    assert_eq!(
-        why(2.0),
-        [
-            GrantReason::TaskCap,
-            GrantReason::Wanted,
-            GrantReason::Wanted
-        ]
+    let (wanted, capped) = (GrantReason::Wanted, GrantReason::TaskCap);
+    let (less, least, below) = (
+        GrantReason::Compressed,
+        GrantReason::Minimum,
+        GrantReason::BelowMinimum,
     );
-    assert_eq!(
-        why(0.9),
-        [
-            GrantReason::Compressed,
-            GrantReason::Minimum,
-            GrantReason::Compressed
-        ]
-    );
-    assert_eq!(
-        why(0.3),
-        [
-            GrantReason::Minimum,
-            GrantReason::BelowMinimum,
-            GrantReason::Minimum
-        ],
-        "0.4 and 0.1 do not fit into 0.3: the common level is 0.2"
-    );
+    assert_eq!(why(2.0), [capped, wanted, wanted]);
+    assert_eq!(why(0.9), [less, least, less]);
+    // 0.4 and 0.1 do not fit into 0.3: the common level is 0.2.
+    assert_eq!(why(0.3), [least, below, least]);
     let order: Vec<u32> = arbitrate(&requests, &limits(0.9, 0.9))
         .gave_way
         .iter()

@@ -3,10 +3,9 @@
 
 use std::convert::Infallible;
 
-use onbeat_control::{Controller, Settings};
+use onbeat_control::{Controller, DryRun, Settings};
 use onbeat_model::{
-    Actuator, Bandwidth, Boost, Burst, Capacity, Event, Flow, Follow, Instant, Name, Refusal,
-    Reservation, Sensor, Span, Standing, Task, TaskId,
+    Bandwidth, Burst, Capacity, Event, Flow, Follow, Instant, Name, Sensor, Span, Task, TaskId,
 };
 
 pub(crate) const PERIOD: Span = Span::from_ms(20);
@@ -14,41 +13,21 @@ pub(crate) const PERIOD: Span = Span::from_ms(20);
 /// s.
 const SETTLE: Span = Span::from_secs(18);
 
-/// Room for all, no system call, and no events but those that are given.
-pub(crate) struct Roomy;
-
-impl Actuator for Roomy {
-    fn reserve(&mut self, _task: TaskId, _reservation: Reservation) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn release(&mut self, _task: TaskId) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn standing(&mut self, _task: TaskId) -> Standing {
-        let held = Reservation::implicit(Span::from_us(100), PERIOD);
-        held.map_or(Standing::Own, Standing::Held)
-    }
-
-    fn boost(&mut self, _task: TaskId, _boost: Option<Boost>) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn ended(&mut self, _task: TaskId) {}
-
-    fn capacity(&self) -> Capacity {
-        Capacity {
-            cpus: 64,
-            admissible: Bandwidth::from_cpus(60.0),
-            shortest_runtime: Span::from_ns(1024),
-            shortest_period: Span::from_us(100),
-            longest_period: Span::from_secs(4),
-        }
-    }
+/// Room for all, and no system call.
+fn roomy() -> DryRun {
+    DryRun::new(Capacity {
+        cpus: 64,
+        admissible: Bandwidth::from_cpus(60.0),
+        shortest_runtime: Span::from_ns(1024),
+        shortest_period: Span::from_us(100),
+        longest_period: Span::from_secs(4),
+    })
 }
 
-impl Sensor for Roomy {
+/// No events but those that are given.
+struct Silent;
+
+impl Sensor for Silent {
     type Error = Infallible;
 
     fn track(&mut self, _tid: u32, _follow: Follow) -> Result<(), Infallible> {
@@ -74,7 +53,7 @@ impl Sensor for Roomy {
 
 /// The threads' jobs, up to 100 us off the beat, and the loop that hears them.
 pub(crate) struct Crowd {
-    controller: Controller<Roomy>,
+    controller: Controller<DryRun>,
     now: Instant,
     threads: u32,
     turn: Span,
@@ -87,7 +66,7 @@ impl Crowd {
     /// thread after another.
     pub(crate) fn new(threads: u32, turn: Span, by_thread: bool) -> Self {
         let mut crowd = Self {
-            controller: Controller::new(Settings::default(), Roomy),
+            controller: Controller::new(Settings::default(), roomy()),
             now: Instant::ZERO + Span::from_secs(1),
             threads,
             turn,
@@ -154,7 +133,7 @@ impl Crowd {
 
     pub(crate) fn hear_turn(&mut self, events: &[Event]) {
         self.now = self.now + self.turn;
-        self.controller.turn(events, self.now, &mut Roomy);
+        self.controller.turn(events, self.now, &mut Silent);
         drop(self.controller.journal());
     }
 }

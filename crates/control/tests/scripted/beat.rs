@@ -39,35 +39,23 @@ fn a_film_has_its_reservation_within_ten_jobs() {
 }
 
 #[test]
-fn the_reservation_shrinks_to_fit_and_is_then_left_in_peace() {
+fn the_reservation_shrinks_to_fit_and_the_report_has_the_figures() {
     let ran = of_film(film());
-    let last = ran.of(7).iter().rev().find_map(|entry| entry.new).unwrap();
-    assert!(
-        last.runtime() >= ms(9) && last.runtime() <= ms(12),
-        "{last}"
-    );
+    let last = ran.last_held(7).runtime();
+    assert!((ms(9)..=ms(12)).contains(&last), "{last}");
     let report = &ran.report.threads[0];
-    assert!(report.reservations.changes <= 12, "{report:?}");
-    let ratio = report.reservations.bandwidth_reserved.as_cpus()
-        / report.reservations.bandwidth_used.as_cpus();
+    let reservations = &report.reservations;
+    assert!(reservations.changes <= 12, "left in peace: {report:?}");
+    let ratio = reservations.bandwidth_reserved.as_cpus() / reservations.bandwidth_used.as_cpus();
     assert!((1.0..1.35).contains(&ratio), "{ratio}");
-}
-
-#[test]
-fn the_report_has_the_figures_of_the_thread() {
-    let ran = of_film(film());
-    let report = &ran.report.threads[0];
+    assert!(
+        reservations.reserved_after.unwrap() <= ms(510),
+        "{report:?}"
+    );
     assert_eq!((report.state, report.counted.missed), (State::Kept, 0));
     assert!((230..=250).contains(&report.counted.jobs), "{report:?}");
     let response = report.response_time.unwrap();
-    assert!(
-        response.p50_ns >= ms(8) && response.max_ns <= ms(11),
-        "{response:?}"
-    );
-    assert!(
-        report.reservations.reserved_after.unwrap() <= ms(510),
-        "{report:?}"
-    );
+    assert!(response.p50_ns >= ms(8) && response.max_ns <= ms(11));
     assert_eq!(ran.report.lost_events, 0);
 }
 
@@ -92,18 +80,11 @@ fn a_budget_that_ran_out_is_raised_in_the_same_turn() {
     let mut script = film();
     script.exhausted(7, at_ms(6009));
     let ran = of_film(script);
-    let raise = ran
-        .of(7)
-        .into_iter()
-        .find(|e| e.why == Why::Exhausted)
-        .unwrap();
+    let raise = ran.first(7, |e| e.why == Why::Exhausted);
     assert_eq!((raise.at, raise.what), (at_ms(6009), What::Changed));
     assert!(raise.new.unwrap().runtime() > raise.old.unwrap().runtime());
-    let later = ran.of(7).iter().rev().find_map(|entry| entry.new).unwrap();
-    assert!(
-        later.runtime() < raise.new.unwrap().runtime(),
-        "the raise is not for ever"
-    );
+    let later = ran.last_held(7).runtime();
+    assert!(later < raise.new.unwrap().runtime(), "not for ever");
 }
 
 #[test]
@@ -113,11 +94,7 @@ fn a_change_of_rate_is_planned_for_within_a_few_jobs() {
     let thirty = Span::from_ns(33_366_700);
     script.periodic(7, thirty, (at_ms(5000), at_ms(10_000)), |_| ms(8));
     let ran = of_film(script);
-    let change = ran
-        .of(7)
-        .into_iter()
-        .find(|entry| matches!(entry.why, Why::RateChanged { .. }))
-        .unwrap();
+    let change = ran.first(7, |entry| matches!(entry.why, Why::RateChanged { .. }));
     assert!(change.at <= at_ms(5000) + thirty * 12, "{change:?}");
     let period = change.new.unwrap().period();
     assert!(period.abs_diff(thirty) < thirty / 50, "{period}");
@@ -143,11 +120,7 @@ fn a_thread_that_loses_its_rhythm_is_given_back() {
     script.periodic(7, ms(20), (at_ms(0), at_ms(4000)), |_| ms(4));
     script.random(7, ms(12), (at_ms(4000), at_ms(20_000)));
     let ran = of_film(script);
-    let released = ran
-        .of(7)
-        .into_iter()
-        .find(|e| e.what == What::Released)
-        .unwrap();
+    let released = ran.first(7, |e| e.what == What::Released);
     assert_eq!(released.why, Why::RhythmLost);
     assert!(released.at < at_ms(10_000), "{released:?}");
     assert!(ran.report.threads[0].reservations.held < ms(10_000));
@@ -159,8 +132,7 @@ fn turned_to_computing(script: impl FnOnce(&mut Script)) -> (Instant, Why) {
     whole.periodic(7, ms(40), (at_ms(0), at_ms(4000)), |_| ms(16));
     script(&mut whole);
     let ran = of_film(whole);
-    let of = ran.of(7);
-    let released = of.iter().find(|e| e.what == What::Released).unwrap();
+    let released = ran.first(7, |e| e.what == What::Released);
     (released.at, released.why.clone())
 }
 
@@ -196,18 +168,11 @@ fn a_paused_film_is_given_back_and_is_reserved_for_soon_after_it_goes_on() {
     script.periodic(8, ms(25), (at_ms(0), at_ms(20_000)), |_| ms(1));
     script.periodic(7, ms(40), (at_ms(14_013), at_ms(20_000)), |_| ms(8));
     let ran = of_film(script);
-    let of = ran.of(7);
-    let released = of.iter().find(|e| e.what == What::Released).unwrap();
+    let released = ran.first(7, |e| e.what == What::Released);
     assert!(matches!(released.why, Why::Idle { .. }), "{released:?}");
-    let again = of
-        .iter()
-        .filter(|e| e.what == What::Reserved)
-        .nth(1)
-        .unwrap();
-    assert!(
-        again.at > at_ms(14_013) && again.at <= at_ms(14_013 + 500),
-        "{again:?}"
-    );
+    let goes_on = at_ms(14_013);
+    let again = ran.first(7, |e| e.what == What::Reserved && e.at > goes_on);
+    assert!(again.at <= goes_on + ms(500), "{again:?}");
 }
 
 #[test]
@@ -234,24 +199,10 @@ fn a_thread_that_ends_is_forgotten_and_its_room_is_free() {
     });
     script.periodic(8, ms(10), (at_ms(1000), at_ms(12_000)), |_| ms(1));
     let ran = of_film(script);
-    assert!(
-        ran.kernel
-            .asked
-            .iter()
-            .any(|&(_, asked)| asked == Asked::Ended(task))
-    );
-    assert!(
-        !ran.kernel
-            .asked
-            .iter()
-            .any(|&(_, asked)| asked == Asked::Release(task))
-    );
-    let report = ran
-        .report
-        .threads
-        .iter()
-        .find(|r| r.task.id == task)
-        .unwrap();
+    let is_asked = |what| ran.kernel.asked.iter().any(|&(_, asked)| asked == what);
+    assert!(is_asked(Asked::Ended(task)) && !is_asked(Asked::Release(task)));
+    let mut threads = ran.report.threads.iter();
+    let report = threads.find(|r| r.task.id == task).unwrap();
     assert_eq!(report.state, State::Ended);
     assert!(report.counted.jobs > 230);
 }
@@ -306,7 +257,7 @@ fn a_start_that_took_long_is_soon_forgotten() {
         if job < 6 { ms(22) } else { ms(8) }
     });
     let ran = of_film(script);
-    let last = ran.of(7).iter().rev().find_map(|entry| entry.new).unwrap();
+    let last = ran.last_held(7);
     assert!(last.runtime() <= ms(10), "{last}");
 }
 

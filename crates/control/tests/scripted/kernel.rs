@@ -21,14 +21,13 @@ pub(crate) enum Asked {
     Boost(TaskId, Option<Boost>),
 }
 
-/// Answers to the next requests for a thread.
-pub(crate) type Answers = BTreeMap<u32, VecDeque<Refusal>>;
-
 /// Admits up to its capacity, unless it was told to refuse.
+#[derive(Default)]
 pub(crate) struct Kernel {
     pub(crate) cpus: u32,
     pub(crate) admissible: Bandwidth,
-    pub(crate) answers: Answers,
+    /// The answers to the next requests for a thread.
+    pub(crate) answers: BTreeMap<u32, VecDeque<Refusal>>,
     /// The most that a user may have for a thread.
     pub(crate) quotas: BTreeMap<u32, Bandwidth>,
     /// The answers to the next boosts.
@@ -61,22 +60,16 @@ impl Kernel {
         Self {
             cpus,
             admissible: Bandwidth::from_cpus(f64::from(cpus) * 0.95),
-            answers: Answers::new(),
-            quotas: BTreeMap::new(),
-            boost_answers: VecDeque::new(),
-            boosted: BTreeMap::new(),
-            release_answers: VecDeque::new(),
-            taken_over_at: None,
-            asked: Vec::new(),
-            held: BTreeMap::new(),
-            most_held: Bandwidth::ZERO,
-            looks: 0,
-            others: (Bandwidth::ZERO, Instant::ZERO),
-            processor: None,
-            waits: None,
-            raised: Rc::default(),
-            clock: Clock::default(),
+            ..Self::default()
         }
+    }
+
+    /// One CPU, of this processor.
+    pub(crate) fn on(processor: Processor) -> (Self, Rc<Processor>) {
+        let processor = Rc::new(processor);
+        let mut kernel = Self::with_cpus(1);
+        kernel.processor = Some(Rc::clone(&processor));
+        (kernel, processor)
     }
 
     fn sum(&self) -> Bandwidth {

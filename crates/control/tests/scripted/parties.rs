@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use onbeat_control::{Controller, Party, Settings, Treatment, What};
-use onbeat_model::{Event, Name, Span, Task, TaskId};
+use onbeat_model::{Event, Span, Task, TaskId};
 
 use crate::kernel::Kernel;
 use crate::pipelines::{
@@ -155,25 +155,11 @@ fn a_path_leads_to_no_other_users_thread_but_to_what_is_everybodys() {
 fn a_server_of_two_players_stays_when_the_one_that_it_was_found_with_ends() {
     for goes in [PLAYER, 2] {
         let mut script = Script::default();
-        plays(
-            &mut script,
-            PLAYER,
-            ms(40),
-            (0, if goes == PLAYER { 4000 } else { 9000 }),
-        );
-        serves(
-            &mut script,
-            PLAYER,
-            ms(40),
-            (0, if goes == PLAYER { 4000 } else { 9000 }),
-        );
-        plays(
-            &mut script,
-            2,
-            ms(40),
-            (0, if goes == 2 { 4000 } else { 9000 }),
-        );
-        for at in (13..if goes == 2 { 4000 } else { 9000 }).step_by(40) {
+        let until = |tid| if goes == tid { 4000 } else { 9000 };
+        plays(&mut script, PLAYER, ms(40), (0, until(PLAYER)));
+        serves(&mut script, PLAYER, ms(40), (0, until(PLAYER)));
+        plays(&mut script, 2, ms(40), (0, until(2)));
+        for at in (13..until(2)).step_by(40) {
             script.event(burst(SERVER, at_ms(at + 5), ms(1), 2));
             answered(&mut script, 2, at_ms(at + 8), SERVER);
         }
@@ -254,18 +240,13 @@ fn share_of_server(weight: f64) -> f64 {
     }
     let settings = Settings {
         treat: Box::new(move |task: &Task| Treatment {
-            weight: if task.comm == Name::from("player") {
-                weight
-            } else {
-                1.0
-            },
+            weight: [1.0, weight][usize::from(task.comm == "player".into())],
             ..Treatment::default()
         }),
         ..settings()
     };
     let ran = play(script, Kernel::with_cpus(1), settings);
-    let held = ran.of(SERVER).into_iter().rev().find_map(|e| e.new);
-    held.expect("it is served").bandwidth().as_cpus()
+    ran.last_held(SERVER).bandwidth().as_cpus()
 }
 
 #[test]

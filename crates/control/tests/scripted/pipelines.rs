@@ -81,6 +81,14 @@ pub(crate) fn serves(script: &mut Script, player: u32, period: Span, (from, unti
     }
 }
 
+/// A player at 25 Hz until that time, whose server serves it until the other.
+fn served(until: u64, serves_until: u64) -> Script {
+    let mut script = Script::default();
+    plays(&mut script, PLAYER, ms(40), (0, until));
+    serves(&mut script, PLAYER, ms(40), (0, serves_until));
+    script
+}
+
 /// `server` wakes `player`, which goes on for a moment.
 pub(crate) fn answered(script: &mut Script, player: u32, at: Instant, server: u32) {
     script.event(burst(player, at, Span::from_us(50), server));
@@ -111,9 +119,7 @@ fn number_of_asked(ran: &Ran, tid: u32) -> usize {
 
 #[test]
 fn a_server_that_the_player_wakes_in_each_job_is_watched_and_gets_its_period_and_a_budget() {
-    let mut script = Script::default();
-    plays(&mut script, PLAYER, ms(40), (0, 4000));
-    serves(&mut script, PLAYER, ms(40), (0, 4000));
+    let script = served(4000, 4000);
     let ran = play(script, Kernel::with_cpus(2), settings());
     assert!(ran.watched.contains(&SERVER), "{:?}", ran.watched);
     let reserved = ran.reserves(SERVER);
@@ -205,9 +211,7 @@ fn what_is_told_of_a_thread_that_was_let_go_brings_it_back_for_nobody() {
 
 #[test]
 fn when_the_player_ends_its_server_gets_back_what_it_had() {
-    let mut script = Script::default();
-    plays(&mut script, PLAYER, ms(40), (0, 4000));
-    serves(&mut script, PLAYER, ms(40), (0, 4000));
+    let mut script = served(4000, 4000);
     let task = TaskId::recorded(PLAYER);
     script.event(Event::Exited {
         at: at_ms(4000),
@@ -220,11 +224,7 @@ fn when_the_player_ends_its_server_gets_back_what_it_had() {
     let ran = play(script, Kernel::with_cpus(2), settings());
     assert!(!ran.reserves(SERVER).is_empty());
     assert_eq!(last(&ran, SERVER), Some(What::Released));
-    let released = ran
-        .of(SERVER)
-        .last()
-        .map(|entry| entry.at)
-        .unwrap_or_default();
+    let released = ran.of(SERVER).last().unwrap().at;
     assert!(released < at_ms(5000), "{released:?}");
     assert!(ran.unwatched.contains(&SERVER));
 }
@@ -232,9 +232,7 @@ fn when_the_player_ends_its_server_gets_back_what_it_had() {
 #[test]
 fn a_server_is_a_member_of_the_application_that_it_works_for_also_after_its_end() {
     const LAUNCHER: u32 = 77;
-    let mut script = Script::default();
-    plays(&mut script, PLAYER, ms(40), (0, 4000));
-    serves(&mut script, PLAYER, ms(40), (0, 4000));
+    let mut script = served(4000, 4000);
     script.event(Event::Exited {
         at: at_ms(4000),
         task: TaskId::recorded(PLAYER),
@@ -263,9 +261,7 @@ fn a_server_is_a_member_of_the_application_that_it_works_for_also_after_its_end(
 
 #[test]
 fn a_player_that_pauses_takes_its_server_with_it_and_brings_it_back() {
-    let mut script = Script::default();
-    plays(&mut script, PLAYER, ms(40), (0, 4000));
-    serves(&mut script, PLAYER, ms(40), (0, 4000));
+    let mut script = served(4000, 4000);
     script.periodic(PLAYER, ms(40), (at_ms(10_000), at_ms(14_000)), |_| ms(8));
     wakes(
         &mut script,
@@ -282,13 +278,10 @@ fn a_player_that_pauses_takes_its_server_with_it_and_brings_it_back() {
 
 #[test]
 fn a_server_that_works_for_others_now_is_let_go_after_five_seconds_of_doubt() {
-    let mut script = Script::default();
-    plays(&mut script, PLAYER, ms(40), (0, 30_000));
-    serves(&mut script, PLAYER, ms(40), (0, 8000));
+    let mut script = served(30_000, 8000);
     script.random(SERVER, ms(30), (at_ms(8000), at_ms(30_000)));
     let ran = play(script, Kernel::with_cpus(2), settings());
-    let of = ran.of(SERVER);
-    let off = of.iter().find(|entry| entry.why == Why::OffPath).unwrap();
+    let off = ran.first(SERVER, |entry| entry.why == Why::OffPath);
     let after = off.at.since(at_ms(8000));
     assert!(after >= ms(5000) && after < ms(9000), "{after}");
 }
@@ -305,9 +298,7 @@ fn who_only_reads_what_the_player_writes_is_watched_and_never_served() {
 
 #[test]
 fn a_server_of_two_players_gets_the_shorter_period_and_a_budget_for_both() {
-    let mut script = Script::default();
-    plays(&mut script, PLAYER, ms(40), (0, 6000));
-    serves(&mut script, PLAYER, ms(40), (0, 6000));
+    let mut script = served(6000, 6000);
     plays(&mut script, 2, ms(20), (0, 6000));
     let mut release = at_ms(13);
     while release < at_ms(6000) {
@@ -332,9 +323,7 @@ fn a_server_of_two_players_gets_the_shorter_period_and_a_budget_for_both() {
 
 #[test]
 fn the_path_goes_on_behind_the_server() {
-    let mut script = Script::default();
-    plays(&mut script, PLAYER, ms(40), (0, 6000));
-    serves(&mut script, PLAYER, ms(40), (0, 6000));
+    let mut script = served(6000, 6000);
     wakes(
         &mut script,
         SERVER,
@@ -402,9 +391,7 @@ fn who_may_not_be_tracked_makes_room_for_another() {
 #[test]
 fn another_player_at_the_same_rate_that_the_same_server_draws_for_is_no_stage() {
     const OTHER: u32 = 50;
-    let mut script = Script::default();
-    plays(&mut script, PLAYER, ms(40), (0, 8000));
-    serves(&mut script, PLAYER, ms(40), (0, 8000));
+    let mut script = served(8000, 8000);
     wakes(
         &mut script,
         SERVER,

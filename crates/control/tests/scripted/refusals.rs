@@ -22,39 +22,19 @@ fn when_not_all_fits_weights_decide_the_cap_holds_and_the_log_says_who_gave_way(
     let mut script = Script::default();
     for tid in [1, 2, 3] {
         script.tracked(tid, if tid == 3 { "heavy" } else { "light" }, at_ms(0));
-        script.periodic(
-            tid,
-            ms(40),
-            (at_ms(u64::from(tid) * 500), at_ms(9000)),
-            |_| ms(16),
-        );
+        let from = at_ms(u64::from(tid) * 500);
+        script.periodic(tid, ms(40), (from, at_ms(9000)), |_| ms(16));
     }
     let settings = Settings {
         treat: Box::new(|task: &Task| Treatment {
-            weight: if task.comm.to_text() == "heavy" {
-                3.0
-            } else {
-                1.0
-            },
+            weight: [1.0, 3.0][usize::from(task.comm == "heavy".into())],
             ..Treatment::default()
         }),
         ..Settings::default()
     };
     let ran = play(script, Kernel::with_cpus(1), settings);
-    assert!(
-        ran.kernel.most_held <= Bandwidth::from_cpus(0.85),
-        "{}",
-        ran.kernel.most_held
-    );
-    let last = |tid| {
-        let entries = ran.of(tid);
-        entries
-            .iter()
-            .rev()
-            .find_map(|e| e.new)
-            .unwrap()
-            .bandwidth()
-    };
+    assert!(ran.kernel.most_held <= Bandwidth::from_cpus(0.85));
+    let last = |tid| ran.last_held(tid).bandwidth();
     assert!(last(3) >= Bandwidth::from_cpus(0.4), "{}", last(3));
     assert!(last(1) <= Bandwidth::from_cpus(0.25), "{}", last(1));
     let words: Vec<String> = ran.of(1).iter().map(|e| e.why.to_string()).collect();
@@ -72,8 +52,7 @@ fn there_is_room_again_when_one_of_them_ends() {
         .iter()
         .any(|e| matches!(e.why, Why::GaveWay { .. }) && e.new.unwrap().runtime() < ms(19));
     assert!(squeezed, "{entries:#?}");
-    let last = entries.iter().rev().find_map(|e| e.new).unwrap();
-    assert!(last.runtime() >= ms(20), "{last}");
+    assert!(ran.last_held(1).runtime() >= ms(20));
 }
 
 #[test]
@@ -102,11 +81,7 @@ fn a_release_that_has_to_wait_is_made_at_its_time() {
     script.periodic(7, ms(40), (at_ms(0), at_ms(4000)), |_| ms(8));
     script.periodic(8, ms(40), (at_ms(0), at_ms(9000)), |_| ms(8));
     let ran = play(script, kernel, Settings::default());
-    let released = ran
-        .of(7)
-        .into_iter()
-        .find(|e| e.what == What::Released)
-        .unwrap();
+    let released = ran.first(7, |e| e.what == What::Released);
     assert!(matches!(released.why, Why::Idle { .. }), "{released:?}");
     assert!(
         released.at >= until && released.at <= until + ms(20),
@@ -144,23 +119,14 @@ fn a_refusal_with_advice_is_logged_once_and_tried_again_ever_more_rarely() {
     let entries = ran.of(7);
     assert_eq!(entries.len(), 1, "{entries:#?}");
     assert!(entries[0].why.to_string().contains("taskset"));
-    assert!(
-        (2..=5).contains(&ran.reserves(7).len()),
-        "{:?}",
-        ran.reserves(7)
-    );
+    assert!((2..=5).contains(&ran.reserves(7).len()));
     assert_eq!(ran.report.threads[0].state, State::Refused);
 }
 
 #[test]
 fn a_refusal_that_passes_is_got_over() {
-    let refusals = vec![
-        Refusal::NotPermitted {
-            advice: "be root".to_owned()
-        };
-        2
-    ];
-    let ran = answered(refusals);
+    let advice = "be root".to_owned();
+    let ran = answered(vec![Refusal::NotPermitted { advice }; 2]);
     let whats: Vec<What> = ran.of(7).iter().map(|e| e.what).collect();
     assert_eq!(whats[..2], [What::Refused, What::Reserved], "{whats:?}");
 }
@@ -178,21 +144,12 @@ fn what_others_leave_is_taken_and_the_rest_when_they_are_gone() {
     let ran = play(film(), kernel, Settings::default());
     let entries = ran.of(7);
     assert_eq!(entries[0].what, What::Refused);
-    assert!(
-        entries[0]
-            .why
-            .to_string()
-            .contains("somebody else holds the rest")
-    );
-    assert_eq!(
-        entries.iter().filter(|e| e.what == What::Refused).count(),
-        1
-    );
+    let refused = entries.iter().filter(|e| e.what == What::Refused);
+    assert_eq!(refused.count(), 1);
     assert_eq!(entries[1].what, What::Reserved);
     assert!(entries[1].at <= at_ms(500));
     assert!(entries[1].new.unwrap().bandwidth() <= Bandwidth::from_cpus(0.15));
-    let last = entries.iter().rev().find_map(|e| e.new).unwrap();
-    assert!(last.runtime() >= ms(8), "{last}");
+    assert!(ran.last_held(7).runtime() >= ms(8));
     assert!(ran.reserves(7).len() < 40, "{}", ran.reserves(7).len());
 }
 

@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use crate::kernel::{Asked, Kernel};
+use crate::kernel::Kernel;
 use crate::pipelines::task;
 use crate::processor::{Processor, mhz};
 use crate::world::{Ran, Script, at_ms, ms, play, play_asking};
 use onbeat_control::{AtSpeed, PowerSettings, Settings, SpeedWhat, SpeedWhy, Why};
-use onbeat_model::{Bandwidth, Instant, Refusal, Reservation, Span, Speed, TaskId};
+use onbeat_model::{Bandwidth, Instant, Refusal, Reservation, Span, Speed};
 
 /// The situation of LFS++'s Fig. 10: a task with a period of 100 ms and a hog beside it that ends
 /// at 20 s, on the paper's two speeds.
@@ -23,17 +23,18 @@ fn play_on(processor: Processor) -> (Ran, Rc<Processor>) {
 
 /// Another program reserves `others` of the CPU.
 fn play_beside(others: Bandwidth, processor: Processor) -> (Ran, Rc<Processor>) {
-    let processor = Rc::new(processor);
-    let mut kernel = Kernel::with_cpus(1);
+    let (mut kernel, processor) = Kernel::on(processor);
     kernel.others = (others, Instant::from_ns(u64::MAX));
-    kernel.processor = Some(Rc::clone(&processor));
     let mut script = Script::default();
     script.periodic(7, ms(100), (at_ms(0), at_ms(40_000)), |_| ms(16));
-    let settings = Settings {
+    (play(script, kernel, with_speeds()), processor)
+}
+
+fn with_speeds() -> Settings {
+    Settings {
         power: Some(PowerSettings::default()),
         ..Settings::default()
-    };
-    (play(script, kernel, settings), processor)
+    }
 }
 
 fn in_force_at(ran: &Ran, at: Instant) -> Reservation {
@@ -57,11 +58,7 @@ fn the_speed_falls_a_period_after_the_budget_was_raised_for_it() {
     let (ran, processor) = play_on(figure_10());
     let fell = falls_at(&processor).expect("it fell");
     assert!(fell >= at_ms(21_000), "{fell:?}");
-    let raise = ran
-        .of(7)
-        .into_iter()
-        .find(|entry| matches!(entry.why, Why::SpeedFalls { .. }))
-        .expect("the budget was raised for it");
+    let raise = ran.first(7, |entry| matches!(entry.why, Why::SpeedFalls { .. }));
     let (old, new) = (raise.old.unwrap(), raise.new.unwrap());
     assert!(near(new.runtime(), old.runtime().scale(1.6)), "{old} {new}");
     let waited = fell.since(raise.at);
@@ -128,16 +125,10 @@ fn a_requested_reservation_stays_whole_after_a_change_of_speed() {
     script.periodic(7, ms(100), (at_ms(0), at_ms(40_000)), |_| ms(4));
     // At the lower speed it needs more than the others leave.
     script.periodic(8, ms(50), (at_ms(26_000), at_ms(40_000)), |_| ms(20));
-    let mut kernel = Kernel::with_cpus(1);
-    let processor = Rc::new(figure_10());
-    kernel.processor = Some(Rc::clone(&processor));
-    let settings = Settings {
-        power: Some(PowerSettings::default()),
-        ..Settings::default()
-    };
+    let (kernel, processor) = Kernel::on(figure_10());
     let requested = Reservation::implicit(ms(45), ms(100)).unwrap();
     let mut is_granted = false;
-    let ran = play_asking(script, kernel, settings, |controller, now| {
+    let ran = play_asking(script, kernel, with_speeds(), |controller, now| {
         if now >= at_ms(1000) && !std::mem::replace(&mut is_granted, true) {
             controller
                 .grant(task(9, 9, "mixer"), requested, now)
@@ -203,18 +194,11 @@ fn the_log_and_the_report_tell_which_speed_there_was_and_why() {
 
 #[test]
 fn without_the_option_the_speed_is_left_alone() {
-    let processor = Rc::new(figure_10());
-    let mut kernel = Kernel::with_cpus(1);
-    kernel.processor = Some(Rc::clone(&processor));
+    let (kernel, processor) = Kernel::on(figure_10());
     let mut script = Script::default();
     script.periodic(7, ms(100), (at_ms(0), at_ms(9000)), |_| ms(16));
     let ran = play(script, kernel, Settings::default());
     assert_eq!(processor.history(), []);
     assert_eq!(ran.report.speeds, []);
-    let asked = &ran.kernel.asked;
-    assert!(
-        asked
-            .iter()
-            .any(|(_, asked)| *asked == Asked::Release(TaskId::recorded(7)))
-    );
+    assert!(!ran.reserves(7).is_empty());
 }

@@ -69,11 +69,8 @@ fn a_stage_that_computes_all_the_time_is_let_go_however_often_it_wakes_the_playe
     let ran = play(script, Kernel::with_cpus(2), settings());
     assert!(ran.unwatched.contains(&SERVER));
     assert_eq!(number_of(&ran, SERVER, What::Reserved), 1);
-    let given_back = ran
-        .of(SERVER)
-        .into_iter()
-        .find(|e| e.what == What::Released);
-    assert!(given_back.is_some_and(|entry| entry.at < at_ms(4000)));
+    let given_back = ran.first(SERVER, |e| e.what == What::Released);
+    assert!(given_back.at < at_ms(4000));
 }
 
 #[test]
@@ -106,7 +103,6 @@ fn a_thread_that_was_asked_for_may_show_a_rhythm_of_its_own_for_three_seconds() 
         answered(&mut script, PLAYER, asked + ms(2), SERVER);
     }
     let ran = play(script, Kernel::with_cpus(2), settings());
-    eprintln!("{:?}", ran.of(SERVER));
     let (first, _) = ran.reserves(SERVER)[0];
     assert!((at_ms(3000)..at_ms(3500)).contains(&first), "{first:?}");
 }

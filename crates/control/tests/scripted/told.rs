@@ -29,6 +29,12 @@ impl Marker {
         self.script.says(7, said, at, (woke, self.executed));
     }
 
+    fn starts(&mut self, permille: u32) {
+        let period = ms(40);
+        let started = Said::RealTimeStarted { period, permille };
+        self.says(started, at_ms(995), at_ms(990));
+    }
+
     /// A job that is released at `woke`, in which the thread sleeps at moments without any pattern.
     fn job(&mut self, woke: Instant, executed: Span, noise: &mut Noise) {
         let mut at = woke;
@@ -51,11 +57,7 @@ impl Marker {
     }
 
     fn play(self) -> Ran {
-        self.play_with(Settings::default())
-    }
-
-    fn play_with(self, settings: Settings) -> Ran {
-        play(self.script, Kernel::with_cpus(2), settings)
+        play(self.script, Kernel::with_cpus(2), Settings::default())
     }
 }
 
@@ -95,11 +97,7 @@ fn a_program_that_marks_its_jobs_is_kept_without_a_rhythm_heard() {
 #[test]
 fn a_period_that_is_told_is_served_from_the_first_job_on() {
     let mut marker = Marker::new();
-    let started = Said::RealTimeStarted {
-        period: ms(40),
-        permille: 950,
-    };
-    marker.says(started, at_ms(995), at_ms(990));
+    marker.starts(950);
     let mut noise = Noise(11);
     marker.job(at_ms(1000), ms(8), &mut noise);
     let ran = marker.play();
@@ -129,20 +127,21 @@ fn budgets_follow_the_jobs_that_are_marked() {
     assert!(last_runtime(&ran) < ms(13), "{}", last_runtime(&ran));
 }
 
+/// The budget after 600 jobs of a thread that wants so many of a thousand in time.
+fn runtime_for(permille: u32, settings: Settings, long: impl Fn(u64) -> Span) -> Span {
+    let mut marker = Marker::new();
+    marker.starts(permille);
+    let mut noise = Noise(11);
+    for job in 0..600 {
+        marker.job(at_ms(1000 + 40 * job), long(job), &mut noise);
+    }
+    last_runtime(&play(marker.script, Kernel::with_cpus(2), settings))
+}
+
 #[test]
 fn the_share_of_jobs_that_are_to_be_in_time_decides_about_the_budget() {
-    let runtime = |permille| {
-        let mut marker = Marker::new();
-        let period = ms(40);
-        let started = Said::RealTimeStarted { period, permille };
-        marker.says(started, at_ms(995), at_ms(990));
-        let mut noise = Noise(11);
-        for job in 0..600 {
-            let long = if job % 25 == 7 { ms(14) } else { ms(8) };
-            marker.job(at_ms(1000 + 40 * job), long, &mut noise);
-        }
-        last_runtime(&marker.play())
-    };
+    let long = |job| if job % 25 == 7 { ms(14) } else { ms(8) };
+    let runtime = |permille| runtime_for(permille, Settings::default(), long);
     let (strict, lenient) = (runtime(999), runtime(900));
     assert!(strict >= ms(14), "{strict}");
     assert!(lenient < ms(10), "{lenient}");
@@ -151,26 +150,19 @@ fn the_share_of_jobs_that_are_to_be_in_time_decides_about_the_budget() {
 #[test]
 fn a_statistical_budget_is_for_the_share_that_the_thread_tells() {
     let runtime = |permille| {
-        let mut marker = Marker::new();
-        let period = ms(40);
-        let started = Said::RealTimeStarted { period, permille };
-        marker.says(started, at_ms(995), at_ms(990));
-        let mut noise = Noise(11);
-        for job in 0..400 {
-            marker.job(at_ms(1000 + 40 * job), ms(4 + job % 10), &mut noise);
-        }
-        let settings = Settings {
-            estimation: EstimationSettings {
-                predictor: PredictorKind::Statistical,
-                parameters: Parameters {
-                    window: 100,
-                    ..Parameters::default()
-                },
-                ..EstimationSettings::default()
+        let estimation = EstimationSettings {
+            predictor: PredictorKind::Statistical,
+            parameters: Parameters {
+                window: 100,
+                ..Parameters::default()
             },
+            ..EstimationSettings::default()
+        };
+        let settings = Settings {
+            estimation,
             ..Settings::default()
         };
-        last_runtime(&marker.play_with(settings))
+        runtime_for(permille, settings, |job| ms(4 + job % 10))
     };
     let (median, strict) = (runtime(500), runtime(1000));
     assert!(median >= ms(8) && median < ms(10), "{median}");

@@ -33,9 +33,7 @@ fn settings(best_effort: f64) -> Settings {
 fn play_on_the_laptop(script: Script, settings: Settings) -> (Ran, Rc<Processor>) {
     let mut processor = Processor::new(&[300, 500, 600, 700, 800, 1000]);
     processor.used = vec![(at_ms(0), 1.0)];
-    let processor = Rc::new(processor);
-    let mut kernel = Kernel::with_cpus(1);
-    kernel.processor = Some(Rc::clone(&processor));
+    let (kernel, processor) = Kernel::on(processor);
     (play(script, kernel, settings), processor)
 }
 

@@ -277,27 +277,48 @@ pub(crate) struct Ran {
 
 impl Ran {
     pub(crate) fn of(&self, tid: u32) -> Vec<&Entry> {
-        self.journal
-            .iter()
-            .filter(|entry| entry.task.id.tid == tid)
-            .collect()
+        let journal = self.journal.iter();
+        journal.filter(|entry| entry.task.id.tid == tid).collect()
+    }
+
+    /// The first decision about the thread that is so.
+    pub(crate) fn first(&self, tid: u32, is: impl Fn(&Entry) -> bool) -> &Entry {
+        let found = self.of(tid).into_iter().find(|entry| is(entry));
+        found.expect("such a decision")
+    }
+
+    /// What it had last.
+    pub(crate) fn last_held(&self, tid: u32) -> Reservation {
+        let held = self.of(tid).into_iter().rev().find_map(|entry| entry.new);
+        held.expect("it had a reservation")
     }
 
     pub(crate) fn reserves(&self, tid: u32) -> Vec<(Instant, Reservation)> {
-        self.kernel
-            .asked
-            .iter()
-            .filter_map(|&(at, asked)| match asked {
-                Asked::Reserve(task, reservation) if task.tid == tid => Some((at, reservation)),
-                _ => None,
-            })
-            .collect()
+        let asked = self.kernel.asked.iter();
+        let reserves = asked.filter_map(|&(at, asked)| match asked {
+            Asked::Reserve(task, reservation) if task.tid == tid => Some((at, reservation)),
+            _ => None,
+        });
+        reserves.collect()
     }
 }
 
 /// Plays the script from its first event to its last.
 pub(crate) fn play(script: Script, kernel: Kernel, settings: Settings) -> Ran {
     play_asking(script, kernel, settings, |_, _| {})
+}
+
+/// What is asked of the loop, and in the first turn after which time in ms.
+pub(crate) type Ask<'a> = (u64, &'a dyn Fn(&mut Controller<Kernel>, Instant));
+
+/// The same; each is asked once.
+pub(crate) fn play_asking_at(script: Script, kernel: Kernel, asks: &[Ask<'_>]) -> Ran {
+    let mut asks = asks.iter().peekable();
+    play_asking(script, kernel, Settings::default(), |controller, now| {
+        while let Some((_, ask)) = asks.next_if(|(at, _)| now >= at_ms(*at)) {
+            ask(controller, now);
+        }
+    })
 }
 
 /// The same; `ask` may ask something of the loop after each turn.
@@ -314,15 +335,11 @@ pub(crate) fn play_asking(
     let mut sensor = Scripted {
         events: script.events.into(),
         strangers: script.strangers,
-        watched: Vec::new(),
-        unwatched: Vec::new(),
-        news: Vec::new(),
-        used: HashMap::new(),
         clock: Rc::clone(&clock),
         processor: kernel.processor.clone(),
         waits: kernel.waits.clone(),
         raised: Rc::clone(&kernel.raised),
-        metered: None,
+        ..Scripted::default()
     };
     let mut controller = Controller::new(settings, kernel);
     let mut decisions = Vec::new();
