@@ -1,37 +1,38 @@
 //! Why something that was asked for is not done: one list for every interface, each with what to do
-//! next.
+//! next. On the bus they have these names.
+
+use std::fmt;
 
 use onbeat_model::Refusal;
+use zbus::DBusError;
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, DBusError)]
+#[zbus(prefix = "org.onbeat.Error", impl_display = false)]
 pub enum Fault {
     /// There is no such task, or no longer.
-    #[error("{0}")]
     NoSuchTask(String),
     /// The caller may not do that to this task.
-    #[error("{0}")]
     NotPermitted(String),
     /// The owner's quota, or one of his groups', is used up.
-    #[error("{0}")]
     OverQuota(String),
     /// The machine has no room for it.
-    #[error("{0}")]
     NoRoom(String),
     /// Another program, an administrator or its own program decides about this task.
-    #[error("{0}")]
     TakenOver(String),
     /// The caller does not hold what he wants to give back.
-    #[error("{0}")]
     NotHeld(String),
     /// The request makes no sense.
-    #[error("{0}")]
     Invalid(String),
     /// The caller asks for more than he is answered.
-    #[error("{0}")]
     TooManyCalls(String),
     /// Anything else.
-    #[error("{0}")]
     Failed(String),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.description().unwrap_or_default())
+    }
 }
 
 impl Fault {

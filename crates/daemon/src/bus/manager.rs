@@ -13,7 +13,7 @@ use zbus::zvariant::OwnedValue;
 use super::caller::Callers;
 use super::names::NAME;
 use super::polkit::Action;
-use super::wire::{BusError, Properties, Times, body, children, counted, described, summed};
+use super::wire::{Properties, Times, body, children, counted, described, summed};
 use crate::fault::Fault;
 use crate::publisher::Change;
 use crate::request::{About, Caller, RequestSender, ServiceRequest};
@@ -60,22 +60,22 @@ impl ManagerObject {
         task: u32,
         options: HashMap<String, OwnedValue>,
         #[zbus(header)] header: Header<'_>,
-    ) -> Result<(), BusError> {
+    ) -> Result<(), Fault> {
         // polkit may take long to answer: what the caller sent is not held meanwhile.
         let children = children(options)?;
         let about = self.about(task, &header).await?;
         self.callers.charge_tracking(&about.caller);
         let request = |reply| ServiceRequest::Track(about, children, reply);
-        Ok(self.requests.ask(request).await?)
+        self.requests.ask(request).await
     }
 
     /// No longer tracks what this connection had tracked, nor the processes that it
     /// started, but for those that it has tracked by themselves: they get back what they had
     /// before.
-    async fn untrack(&self, task: u32, #[zbus(header)] header: Header<'_>) -> Result<(), BusError> {
+    async fn untrack(&self, task: u32, #[zbus(header)] header: Header<'_>) -> Result<(), Fault> {
         let about = self.about(task, &header).await?;
         let request = |reply| ServiceRequest::Untrack(about, reply);
-        Ok(self.requests.ask(request).await?)
+        self.requests.ask(request).await
     }
 
     /// Gives a thread a reservation of just this size, in nanoseconds: runtime in each period,
@@ -88,25 +88,21 @@ impl ManagerObject {
         deadline_ns: u64,
         period_ns: u64,
         #[zbus(header)] header: Header<'_>,
-    ) -> Result<(), BusError> {
+    ) -> Result<(), Fault> {
         let about = self.about(thread, &header).await?;
         let [runtime, deadline, period] = [runtime_ns, deadline_ns, period_ns].map(Span::from_ns);
         let reservation = Reservation::new(runtime, deadline, period)
             .map_err(|error| Fault::Invalid(error.to_string()))?;
         let request = |reply| ServiceRequest::Reserve(about, reservation, reply);
-        Ok(self.requests.ask(request).await?)
+        self.requests.ask(request).await
     }
 
     /// Takes back what Reserve gave: the thread gets back what it had before, or, if it is
     /// tracked, what its rhythm asks for.
-    async fn release(
-        &self,
-        thread: u32,
-        #[zbus(header)] header: Header<'_>,
-    ) -> Result<(), BusError> {
+    async fn release(&self, thread: u32, #[zbus(header)] header: Header<'_>) -> Result<(), Fault> {
         let about = self.about(thread, &header).await?;
         let request = |reply| ServiceRequest::Release(about, reply);
-        Ok(self.requests.ask(request).await?)
+        self.requests.ask(request).await
     }
 
     /// This connection has an account of this number, with this runtime in each period, in
@@ -118,14 +114,14 @@ impl ManagerObject {
         runtime_ns: u64,
         period_ns: u64,
         #[zbus(header)] header: Header<'_>,
-    ) -> Result<(), BusError> {
+    ) -> Result<(), Fault> {
         let caller = self.callers.of(&header).await?;
         let [runtime, period] = [runtime_ns, period_ns].map(Span::from_ns);
         let wanted = (runtime_ns > 0).then(|| Reservation::new(runtime, period, period));
         let wanted = wanted.transpose();
         let wanted = wanted.map_err(|error| Fault::Invalid(error.to_string()))?;
         let request = |reply| ServiceRequest::Share(caller, account, wanted, reply);
-        Ok(self.requests.ask(request).await?)
+        self.requests.ask(request).await
     }
 
     /// Has a thread, or a whole process with all threads that it starts, join that account. Holds
@@ -136,11 +132,11 @@ impl ManagerObject {
         account: u32,
         whole: bool,
         #[zbus(header)] header: Header<'_>,
-    ) -> Result<(), BusError> {
+    ) -> Result<(), Fault> {
         let about = self.about(task, &header).await?;
         self.callers.charge_tracking(&about.caller);
         let request = |reply| ServiceRequest::Join(about, account, whole, reply);
-        Ok(self.requests.ask(request).await?)
+        self.requests.ask(request).await
     }
 
     /// What the tasks of that account have used of it so far, and what is left of it now.
@@ -149,7 +145,7 @@ impl ManagerObject {
         &self,
         account: u32,
         #[zbus(header)] header: Header<'_>,
-    ) -> Result<(u64, u64), BusError> {
+    ) -> Result<(u64, u64), Fault> {
         let caller = self.callers.of(&header).await?;
         let request = |reply| ServiceRequest::Balance(caller, account, reply);
         let (consumed, remaining) = self.requests.ask(request).await?;
@@ -158,7 +154,7 @@ impl ManagerObject {
 
     /// The caller's threads that are tracked or reserved for; root gets those of all users.
     #[zbus(out_args("threads"))]
-    async fn list(&self, #[zbus(header)] header: Header<'_>) -> Result<Vec<Properties>, BusError> {
+    async fn list(&self, #[zbus(header)] header: Header<'_>) -> Result<Vec<Properties>, Fault> {
         let caller = self.callers.of(&header).await?;
         let request = |reply| ServiceRequest::List(caller, reply);
         let items = self.requests.ask(request).await?;
@@ -171,7 +167,7 @@ impl ManagerObject {
     async fn list_applications(
         &self,
         #[zbus(header)] header: Header<'_>,
-    ) -> Result<Vec<Properties>, BusError> {
+    ) -> Result<Vec<Properties>, Fault> {
         let caller = self.callers.of(&header).await?;
         let request = |reply| ServiceRequest::ListApplications(caller, reply);
         let applications = self.requests.ask(request).await?;
@@ -183,7 +179,7 @@ impl ManagerObject {
     async fn get_statistics(
         &self,
         #[zbus(header)] header: Header<'_>,
-    ) -> Result<Properties, BusError> {
+    ) -> Result<Properties, Fault> {
         let caller = self.callers.of(&header).await?;
         let request = |reply| ServiceRequest::Count(caller, reply);
         Ok(counted(&self.requests.ask(request).await?))
@@ -191,7 +187,7 @@ impl ManagerObject {
 
     /// From now on this connection is sent the signal Changed, for the caller's threads; root those
     /// of all users.
-    async fn subscribe(&self, #[zbus(header)] header: Header<'_>) -> Result<(), BusError> {
+    async fn subscribe(&self, #[zbus(header)] header: Header<'_>) -> Result<(), Fault> {
         let caller = self.callers.of(&header).await?;
         let mut subscribers = self
             .subscribers
@@ -202,7 +198,7 @@ impl ManagerObject {
             .values()
             .filter(|other| other.account.uid == caller.account.uid);
         if his.count() >= MOST_SUBSCRIBERS {
-            return Err(BusError::OverQuota(
+            return Err(Fault::OverQuota(
                 "too many of your connections are subscribed to changes: unsubscribe one"
                     .to_owned(),
             ));
@@ -212,7 +208,7 @@ impl ManagerObject {
     }
 
     /// No longer.
-    async fn unsubscribe(&self, #[zbus(header)] header: Header<'_>) -> Result<(), BusError> {
+    async fn unsubscribe(&self, #[zbus(header)] header: Header<'_>) -> Result<(), Fault> {
         let caller = self.callers.of(&header).await?;
         self.subscribers
             .lock()
@@ -225,14 +221,11 @@ impl ManagerObject {
     /// force, and the mistake is the answer, and in the log. Else the keys are that were changed
     /// and take effect only when the service is started anew.
     #[zbus(out_args("later"))]
-    async fn reload(
-        &self,
-        #[zbus(header)] header: Header<'_>,
-    ) -> Result<Vec<&'static str>, BusError> {
+    async fn reload(&self, #[zbus(header)] header: Header<'_>) -> Result<Vec<&'static str>, Fault> {
         let caller = self.callers.of(&header).await?;
         let permitted = self.callers.permit(&caller, Action::Reload, &header);
         permitted.await?;
-        Ok(self.requests.ask(ServiceRequest::Reload).await?)
+        self.requests.ask(ServiceRequest::Reload).await
     }
 
     /// Something was done to a thread: "reserved", "changed", "released", "refused" or

@@ -5,7 +5,7 @@ use zbus::interface;
 use zbus::message::Header;
 
 use super::caller::Callers;
-use super::wire::BusError;
+use crate::fault::Fault;
 use crate::request::{RequestSender, ServiceRequest};
 
 /// The object.
@@ -32,7 +32,7 @@ impl Monitor {
         process: u32,
         since_ns: u64,
         #[zbus(header)] header: Header<'_>,
-    ) -> Result<String, BusError> {
+    ) -> Result<String, Fault> {
         let caller = self.callers.of(&header).await?;
         let process = Some(process).filter(|process| *process != 0);
         let query = (process, Instant::from_ns(since_ns));
@@ -41,6 +41,6 @@ impl Monitor {
             .ask(|reply| ServiceRequest::Progress(caller, query, reply))
             .await?;
         let text = serde_json::to_string(&progress);
-        text.map_err(|error| BusError::Failed(error.to_string()))
+        text.map_err(|error| Fault::Failed(error.to_string()))
     }
 }

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use onbeat_control::{Application, ThreadReport, What};
 use onbeat_model::{Reservation, Span};
-use zbus::DBusError;
 use zbus::zvariant::serialized::{Context as Encoding, Data};
 use zbus::zvariant::{Endian, OwnedValue};
 
@@ -16,39 +15,6 @@ use crate::publisher::Figures;
 pub(super) type Times = (u64, u64, u64);
 /// Properties by name.
 pub(super) type Properties = HashMap<&'static str, OwnedValue>;
-
-/// The errors on the bus.
-#[derive(Debug, DBusError)]
-#[zbus(prefix = "org.onbeat.Error")]
-pub(super) enum BusError {
-    #[zbus(error)]
-    ZBus(zbus::Error),
-    NoSuchTask(String),
-    NotPermitted(String),
-    OverQuota(String),
-    NoRoom(String),
-    TakenOver(String),
-    NotHeld(String),
-    Invalid(String),
-    TooManyCalls(String),
-    Failed(String),
-}
-
-impl From<Fault> for BusError {
-    fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::NoSuchTask(text) => Self::NoSuchTask(text),
-            Fault::NotPermitted(text) => Self::NotPermitted(text),
-            Fault::OverQuota(text) => Self::OverQuota(text),
-            Fault::NoRoom(text) => Self::NoRoom(text),
-            Fault::TakenOver(text) => Self::TakenOver(text),
-            Fault::NotHeld(text) => Self::NotHeld(text),
-            Fault::Invalid(text) => Self::Invalid(text),
-            Fault::TooManyCalls(text) => Self::TooManyCalls(text),
-            Fault::Failed(text) => Self::Failed(text),
-        }
-    }
-}
 
 /// The one option of Track.
 pub(super) fn children(options: HashMap<String, OwnedValue>) -> Result<bool, Fault> {

@@ -36,7 +36,6 @@ use zbus::zvariant::Endian;
 use zbus::zvariant::serialized::{Context as Encoding, Data};
 
 use super::clients::{Admission, Clients};
-use super::wire::BusError;
 use crate::fault::Fault;
 
 pub use prepared::{Heard, heard_in};
@@ -160,7 +159,7 @@ pub(super) fn answer(
                     "more than a hundred calls a second: ask again later".to_owned(),
                 )
             };
-            let error = BusError::from(why).create_reply(&call.header());
+            let error = why.create_reply(&call.header());
             // A caller that is gone need not be told.
             let _ = error.and_then(|error| connection.send(&error));
             std::thread::sleep(BETWEEN_ANSWERS);
