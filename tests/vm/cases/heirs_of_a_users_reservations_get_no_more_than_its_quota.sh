@@ -3,6 +3,7 @@
 # needs: onbeat dbus-daemon heirs.c
 # cpus: 2
 # time: virtual
+# seconds: 3600
 # long: yes
 : "${seconds:=12}" "${percent:=50}"
 echo 'alice:x:1000:1000::/:/bin/sh' >>/etc/passwd
@@ -58,5 +59,5 @@ for cpu in 0 1; do
     echo "root's real-time thread on CPU $cpu waited for $(cat /tmp/gap$cpu) us at most"
     check "root's real-time thread on CPU $cpu waited for less than the quota's 0.5 s and a tenth (us)" "$(cat /tmp/gap$cpu)" -lt 550000
 done
-check "the service has told of it" "$(grep -c 'gets nothing more' /tmp/service)" -gt 0
+check "the service has told of it" "$(grep -c 'is no longer served' /tmp/service)" -gt 0
 end_service
