@@ -7,7 +7,7 @@
 //! some for nothing), and one without rhythm, which is the dearest, as every way is tried.
 
 use criterion::{BatchSize, BenchmarkId, Criterion};
-use onbeat_infer::period::spectrum::{Spectrum, amplitudes_by_plain_sum};
+use onbeat_infer::period::spectrum::Spectrum;
 use onbeat_infer::period::{Analyser, AnalyserConfig};
 use onbeat_model::{Burst, Instant, Span, TaskId};
 
@@ -99,10 +99,6 @@ fn analyses(criterion: &mut Criterion) {
                 },
                 BatchSize::LargeInput,
             );
-        });
-        let instants: Vec<Instant> = events.iter().map(|event| event.woke).collect();
-        group.bench_function("reference, plain sum", |bencher| {
-            bencher.iter(|| amplitudes_by_plain_sum(&instants, 0.0, STEP_HZ, BINS));
         });
         group.finish();
     }

@@ -98,26 +98,3 @@ impl Spectrum {
         self.imaginary.fill(0.0);
     }
 }
-
-/// Equation 4 as printed, with nothing kept between calls: the slow twin of [`Spectrum`] in tests
-/// and benches.
-#[must_use]
-pub fn amplitudes_by_plain_sum(
-    events: &[Instant],
-    lowest_hz: f64,
-    step_hz: f64,
-    bins: usize,
-) -> Vec<f64> {
-    let origin = events.first().copied().unwrap_or(Instant::ZERO);
-    let amplitude = |bin: usize| {
-        let frequency = lowest_hz + bin as f64 * step_hz;
-        let (mut re, mut im) = (0.0, 0.0);
-        for event in events {
-            let angle = -TAU * frequency * (event.offset_from(origin) as f64 / 1e9);
-            re += angle.cos();
-            im += angle.sin();
-        }
-        f64::hypot(re, im)
-    };
-    (0..bins).map(amplitude).collect()
-}

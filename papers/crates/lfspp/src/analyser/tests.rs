@@ -1,4 +1,4 @@
-use onbeat_infer::period::spectrum::amplitudes_by_plain_sum;
+use std::f64::consts::TAU;
 
 use super::*;
 
@@ -15,6 +15,27 @@ fn analyser_of(events: &[Instant], config: Config) -> Analyser {
     let mut analyser = Analyser::new(config).unwrap();
     events.iter().for_each(|&at| analyser.add_event(at));
     analyser
+}
+
+/// Equation 4 as printed, with nothing kept between calls: the slow twin of `Spectrum`.
+fn amplitudes_by_plain_sum(
+    events: &[Instant],
+    lowest_hz: f64,
+    step_hz: f64,
+    bins: usize,
+) -> Vec<f64> {
+    let origin = events.first().copied().unwrap_or(Instant::ZERO);
+    let amplitude = |bin: usize| {
+        let frequency = lowest_hz + bin as f64 * step_hz;
+        let (mut re, mut im) = (0.0, 0.0);
+        for event in events {
+            let angle = -TAU * frequency * (event.offset_from(origin) as f64 / 1e9);
+            re += angle.cos();
+            im += angle.sin();
+        }
+        f64::hypot(re, im)
+    };
+    (0..bins).map(amplitude).collect()
 }
 
 #[test]
