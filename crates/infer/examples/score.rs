@@ -6,13 +6,14 @@
 //!
 //! Per analyser, a table over all folders of how many windows of a periodic thread (of 1 s, of 0.5
 //! s, and whole recordings) got the true period within 1%, a multiple or a fraction of it, another
-//! one, or none, and how many windows of an aperiodic thread were called periodic. For a starved
-//! thread, its period and none are both right. A recording under `lime/` counts as one window. Each
-//! share has its 95% confidence interval (Wilson), as if windows were independent; those of one
-//! recording are alike, so the true interval is wider. Made-up threads of the seeds from
-//! `--seeds=0` on count in the tables, too. Then, how often answers of a confidence were right in
-//! recordings: all of them, and in the mean over programs, which is to be expected of another one.
-//! `--verbose` prints every answer that was not right; `--windows` prints all answers of the
+//! one, or none, and how many windows of an aperiodic thread were called periodic. Windows that
+//! hold 6 jobs of a periodic thread count in a row of their own, too: fewer show no period. For a
+//! starved thread, its period and none are both right. A recording under `lime/` counts as one
+//! window. Each share has its 95% confidence interval (Wilson), as if windows were independent;
+//! those of one recording are alike, so the true interval is wider. Made-up threads of the seeds
+//! from `--seeds=0` on count in the tables, too. Then, how often answers of a confidence were right
+//! in recordings: all of them, and in the mean over programs, which is to be expected of another
+//! one. `--verbose` prints every answer that was not right; `--windows` prints all answers of the
 //! default analyser and no table. The last table is the tracker's: how often it called the rhythm
 //! of a periodic thread, found by the default analyser, changed or lost.
 
@@ -29,7 +30,7 @@ use std::path::PathBuf;
 
 use made_up::Train;
 use onbeat_infer::period::{Beat, Tracker};
-use onbeat_model::{Instant, Rhythm, Span};
+use onbeat_model::{Burst, Instant, Rhythm, Span};
 use scoring::folder::{self, App, Single, Truth};
 use scoring::{Thread, analyse};
 
@@ -136,6 +137,16 @@ impl Verdict {
     }
 }
 
+/// How many jobs of the shortest true period these bursts are, if those nearer to each other than
+/// half of it are of one.
+fn jobs(bursts: &[Burst], truth: &Truth) -> usize {
+    let shortest = truth.periods.iter().copied().fold(f64::INFINITY, f64::min);
+    let woke_ms = |burst: &Burst| burst.woke.as_ns() as f64 / 1e6;
+    let mut jobs: Vec<f64> = bursts.iter().map(woke_ms).collect();
+    jobs.dedup_by(|next, job| *next - *job <= 0.5 * shortest);
+    jobs.len()
+}
+
 /// One line of the table.
 struct Row {
     name: String,
@@ -203,7 +214,7 @@ impl Score {
 
     fn apps(&mut self, apps: &[App], length: Option<Span>, name: &str) {
         let before = self.rows.len();
-        for kind in ["periodic", "starved", "aperiodic"] {
+        for kind in ["periodic", "starved", "aperiodic", "periodic, of 6 jobs"] {
             self.rows.push(Row::new(format!("{kind}, {name}")));
         }
         for app in apps {
@@ -225,7 +236,10 @@ impl Score {
                         thread.comm,
                         to.since(app.recording.began).as_secs_f64()
                     );
-                    self.judge(row, found, truth, &what);
+                    let verdict = self.judge(row, found, truth, &what);
+                    if row == before && jobs(bursts, truth) >= scoring::FEWEST {
+                        self.rows[before + 3].counts[verdict as usize] += 1;
+                    }
                 }
             }
         }
@@ -262,7 +276,7 @@ impl Score {
         }
     }
 
-    fn judge(&mut self, row: usize, found: Option<Rhythm>, truth: &Truth, what: &str) {
+    fn judge(&mut self, row: usize, found: Option<Rhythm>, truth: &Truth, what: &str) -> Verdict {
         let verdict = Verdict::of(found, truth);
         self.rows[row].counts[verdict as usize] += 1;
         match self.show {
@@ -278,7 +292,7 @@ impl Score {
             Show::None | Show::NotRight => {}
         }
         let (Some(rhythm), false) = (found, what.starts_with(MADE_UP)) else {
-            return;
+            return verdict;
         };
         let class = self
             .classes
@@ -291,6 +305,7 @@ impl Score {
             *right += u32::from(verdict == Verdict::Right);
             class.expected += rhythm.confidence;
         }
+        verdict
     }
 
     fn print(&self) {

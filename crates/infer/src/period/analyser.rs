@@ -217,20 +217,24 @@ struct Look<'a> {
     fold: &'a mut Fold,
 }
 
-impl Look<'_> {
+impl<'a> Look<'a> {
     /// The strongest rhythm of the bursts, if it has a proof.
     fn proved(&mut self) -> Option<Proved> {
         let seen = self.strongest()?;
         self.proof_of(seen)
     }
 
-    /// The shortest fraction of the period found that has a proof, or the period itself.
+    /// The shortest fraction of the period found that has a proof, or the period itself; none of
+    /// several ticks of the kernel if the releases are at each of these.
     fn proof_of(&mut self, mut seen: FoundBeat) -> Option<Proved> {
         if seen.points != Points::OfTimers {
             self.train.points(self.bursts, self.origin);
             let (at, found) = (&self.train.at, seen.found.line);
             if let Some(line) = self.fold.fraction(at, found.period) {
                 let fraction = FoundBeat::of(Found { line, ..seen.found }, self.train);
+                if self.claim(&fraction).is_a_tick() {
+                    return None;
+                }
                 if let Some(proved) = self.proof_of(fraction) {
                     return Some(proved);
                 }
@@ -242,16 +246,22 @@ impl Look<'_> {
                 seen.found.line = line;
             }
         }
-        let claim = Claim {
+        let confidence = self.claim(&seen).confidence(self.fold)?;
+        Some(Proved { seen, confidence })
+    }
+
+    fn claim<'b>(&self, seen: &'b FoundBeat) -> Claim<'b>
+    where
+        'a: 'b,
+    {
+        Claim {
             at: &seen.at,
             bursts: self.bursts,
             line: seen.found.line,
             of_work: seen.points == Points::OfWork,
             origin: self.origin,
             enough: self.enough,
-        };
-        let confidence = claim.confidence(self.fold)?;
-        Some(Proved { seen, confidence })
+        }
     }
 
     /// The rhythm of what `first` leaves over, if it has a proof of its own: a second timer.

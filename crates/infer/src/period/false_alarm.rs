@@ -54,7 +54,7 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    /// Judges the beats `first..=last` of `line` against `train`.
+    /// Judges the beats `first..=last` of `line` against `train`, if it is tight.
     pub(super) fn line(
         &mut self,
         train: &Train,
@@ -64,7 +64,7 @@ impl Judge {
     ) -> Option<Evidence> {
         // The points are too few to meet so sparse a share of these beats: nor need they be gone
         // through.
-        if (last - first) as f64 * 0.5 > train.at.len() as f64 {
+        if !line.is_tight() || (last - first) as f64 * 0.5 > train.at.len() as f64 {
             return None;
         }
         self.nearest.clear();

@@ -88,7 +88,8 @@ impl Fold {
 
     /// The line through the releases of a grid of `period`, if most of its beats are met, and the
     /// share of these that are even, or odd if those are more. Of `half` a period, half of the
-    /// beats are enough if some of the others take their turn: not between two of them.
+    /// beats are enough if some of the others take their turn: not between two of them. Its
+    /// releases may scatter by as much of it as those of the whole period.
     fn line(&mut self, at: &[f64], period: f64, half: bool) -> Option<(FittedLine, f64)> {
         let bins = 2 * finest();
         self.fill(at, period, bins);
@@ -113,9 +114,8 @@ impl Fold {
         let all = met.len() as f64;
         let serves_both =
             all >= 0.5 * NEARLY_ALL * turns && in_turn as f64 > (1.0 - NEARLY_ALL) * all;
-        (line.jitter < fit::tight() * period
-            && line.has_period(period)
-            && (all >= MET * turns || half && serves_both))
+        let most_met = all >= MET * turns && line.jitter < fit::tight() * period;
+        (line.has_period(period) && (most_met || half && serves_both && line.is_tight()))
             .then_some((line, 1.0 - few as f64 / all))
     }
 

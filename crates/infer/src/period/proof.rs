@@ -27,7 +27,8 @@
 //!
 //! A thread that waits for another one, which gets its turn at the ticks, is woken just after
 //! these; and timeouts of a few lengths end at one. A period of one tick has no proof where most
-//! releases are soon after a tick, and either by another thread or at too few of the ticks.
+//! releases are soon after a tick, and either by another thread or at too few of the ticks; nor has
+//! one of several ticks where the releases are at each of these.
 
 use onbeat_model::{Instant, Span};
 
@@ -105,7 +106,7 @@ impl Claim<'_> {
     }
 
     /// Most releases are soon after a tick of this period, and by another thread or at few ticks.
-    fn is_a_tick(&self) -> bool {
+    pub(super) fn is_a_tick(&self) -> bool {
         let ticks = TICKS_HZ.map(|hz| 1e9 / hz);
         let is_alike = |tick: &&f64| (self.line.period / **tick - 1.0).abs() < ALIKE;
         let Some(tick) = ticks.iter().find(is_alike) else {

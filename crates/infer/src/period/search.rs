@@ -97,11 +97,7 @@ impl Search {
         let sure = |e: &Evidence| e.strength >= enough;
         let steps = self.judge.steps(train, step, beats).filter(sure);
         let tight = steps.is_some();
-        let evidence = if line.is_tight() {
-            self.judge.line(train, &line, first, last)
-        } else {
-            None
-        };
+        let evidence = self.judge.line(train, &line, first, last);
         // The line need not prove again what the steps prove.
         let line_holds = evidence.is_some_and(|e| {
             (sure(&e) || (tight && e.strength > 0.0)) && (held || (tight && e.met > NEARLY_ALL))
