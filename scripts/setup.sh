@@ -42,7 +42,7 @@ strangers=("${demo[@]}" "${programs[@]}" libx11-dev libxdamage-dev vlc-bin vlc-p
     cage ardour zynaddsubfx jalv mda-lv2 python3-rosmaster libroscpp-dev libsensor-msgs-dev libstd-msgs-dev libnodeletlib-tools
     ros-image-publisher libimage-publisher-dev ros-image-proc libimage-proc-dev pkg-config)
 fuzz=("${build[@]}")
-vm=("${build[@]}" "${emulated[@]}" ffmpeg mplayer util-linux)
+vm=("${build[@]}" "${emulated[@]}" ffmpeg mplayer util-linux jackd2 jack-example-tools)
 packages=("${build[@]}" dpkg-dev debhelper dh-python pybuild-plugin-pyproject python3-all python3-setuptools lintian fakeroot
     debootstrap debian-archive-keyring util-linux)
 # Packages for other distributions and for arm64, whose libraries come from Debian's own packages for it.
