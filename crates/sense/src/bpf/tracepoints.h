@@ -248,7 +248,7 @@ static __always_inline void VARIANT(waited)(struct activity *a, struct task_stru
 	if (!a->ready_ns || waited_ns < WAIT_NS || now - a->waited_told_ns < WAIT_TOLD_EVERY_NS)
 		return;
 	ran_ns = READ(prev, se.sum_exec_runtime) - READ(prev, se.prev_sum_exec_runtime);
-	if (ran_ns < WAIT_NS || !READ(prev, pid) || READ(prev, tgid) == READ(task, tgid) ||
+	if (ran_ns < TURN_NS || !READ(prev, pid) || READ(prev, tgid) == READ(task, tgid) ||
 	    READ(prev, flags) & PF_KTHREAD || VARIANT(state_of)(prev))
 		return;
 	record = reserve(RECORD_WAITED, a->id, now);
