@@ -25,7 +25,7 @@ pub(crate) enum Sign {
 const WINDOW: Span = Span::from_ms(100);
 /// The sum that is need: a hog has a CPU for 3 ms or more at a time, the work of a system that is
 /// otherwise idle for less.
-const ENOUGH: Span = Span::from_ms(3);
+pub(crate) const ENOUGH: Span = Span::from_ms(3);
 /// How long need outlasts its last sign: some reviews, so that a build between two compilers does
 /// not end it.
 const LASTS: Span = Span::from_secs(1);
@@ -68,9 +68,10 @@ impl Need {
         self.until = self.until.max(other.until);
     }
 
-    /// Of all CPUs, these shares were idle and used by others lately.
-    pub(crate) fn contended(&mut self, idle: f64, others: f64, now: Instant) {
-        if self.is_there(now) && idle < SHARE && others > SHARE {
+    /// Of all CPUs, these shares were idle and used by others lately, while a job was late because
+    /// it had waited, or none was. Many that each run for a moment are no hog, but keep jobs late.
+    pub(crate) fn contended(&mut self, idle: f64, others: f64, is_late: bool, now: Instant) {
+        if (is_late || self.is_there(now)) && idle < SHARE && others > SHARE {
             self.until = now + LASTS;
         }
     }
@@ -109,11 +110,20 @@ mod tests {
         let mut need = Need::default();
         need.sign(Sign::Waited(Span::from_ms(4)), at(0));
         for ms in (250..5000).step_by(250) {
-            need.contended(0.0, 0.8, at(ms));
+            need.contended(0.0, 0.8, false, at(ms));
         }
         assert!(need.is_there(at(5000)));
-        need.contended(0.5, 0.3, at(5000));
-        need.contended(0.0, 0.02, at(5250));
+        need.contended(0.5, 0.3, true, at(5000));
+        need.contended(0.0, 0.02, true, at(5250));
         assert!(!need.is_there(at(5900)));
+    }
+
+    #[test]
+    fn a_job_that_waited_and_was_late_is_need_where_others_keep_the_cpus_busy() {
+        let mut need = Need::default();
+        need.contended(0.0, 0.8, false, at(250));
+        assert!(!need.is_there(at(250)));
+        need.contended(0.0, 0.8, true, at(500));
+        assert!(need.is_there(at(500)));
     }
 }

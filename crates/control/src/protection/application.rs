@@ -7,7 +7,7 @@ use onbeat_decide::guard::Guard;
 use onbeat_decide::ladder::{ApplicationFacts, Rung, RungWhy};
 use onbeat_model::{Burst, Instant, Sensor, Span};
 
-use crate::need::{Need, SHARE};
+use crate::need::{ENOUGH, Need, SHARE};
 use crate::timer::QUARTER;
 
 /// A process has a clock if it had this many clock wakeups in each of the last two quarters of a
@@ -87,19 +87,13 @@ impl ProtectedApplications {
         }
     }
 
-    pub(super) fn any_needs(&self, now: Instant) -> bool {
-        self.all
-            .values()
-            .any(|application| application.need.is_there(now))
-    }
-
-    /// Those whose need ended since this was last called.
-    pub(super) fn take_satisfied(&mut self, now: Instant) -> Vec<u32> {
-        let ended = self.all.iter_mut().filter_map(|(&number, application)| {
+    /// Those whose need began or ended since this was last called.
+    pub(super) fn take_changed(&mut self, now: Instant) -> Vec<u32> {
+        let changed = self.all.iter_mut().filter_map(|(&number, application)| {
             let needs = application.needs(now);
-            (std::mem::replace(&mut application.needed, needs) && !needs).then_some(number)
+            (std::mem::replace(&mut application.needed, needs) != needs).then_some(number)
         });
-        ended.collect()
+        changed.collect()
     }
 
     pub(super) fn guard(&mut self, now: Instant) -> Vec<u32> {
@@ -246,6 +240,8 @@ struct RecentUse {
     used: Span,
     /// The same above ordinary priority, inherited by others, too.
     above: Span,
+    /// A job was late because it had waited.
+    is_late: bool,
 }
 
 impl ProtectedApplication {
@@ -338,7 +334,11 @@ impl ProtectedApplication {
 
     /// Finds out whether the application has a clock, and whether others want its CPUs.
     fn review(&mut self, now: Instant, over: Span, cpus: f64, idle: Option<f64>) {
-        let RecentUse { used, above } = std::mem::take(&mut self.recent);
+        let RecentUse {
+            used,
+            above,
+            is_late,
+        } = std::mem::take(&mut self.recent);
         let used = used.max(above).ratio(over);
         self.beat.period = self.beat.period.filter(|(_, until)| now < *until);
         // A periodic program shows its period in less. Build tools and copiers have a clock, too.
@@ -348,12 +348,14 @@ impl ProtectedApplication {
         }
         self.grant.add(used);
         if let Some(idle) = idle {
-            self.need.contended(idle, 1.0 - idle - used / cpus, now);
+            let others = 1.0 - idle - used / cpus;
+            self.need.contended(idle, others, is_late, now);
         }
     }
 
     /// A job of a thread with a period ended, late after it had waited so long, or in time.
     pub(super) fn job(&mut self, late: Span) {
+        self.recent.is_late |= late >= ENOUGH;
         self.guard.woke(late);
     }
 

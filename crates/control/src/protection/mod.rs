@@ -67,7 +67,7 @@ pub(crate) struct Protector {
     has_raised: bool,
     /// Threads that the meter is to charge to an application.
     unassigned: Vec<(TaskId, u32)>,
-    /// Applications whose need ended, or that the guard leaves another rung.
+    /// Applications whose need began or ended, or that the guard leaves another rung.
     changed: Vec<u32>,
     /// Number of threads that were ever protected.
     protected: u64,
@@ -186,8 +186,11 @@ impl Protector {
     }
 
     /// Whether the next review compares how long the CPUs have been idle.
-    pub(crate) fn wants_idle(&self, now: Instant) -> bool {
-        now >= self.next && now.since(self.looked) >= QUARTER && self.applications.any_needs(now)
+    pub(crate) fn wants_idle(&self, always: bool, now: Instant) -> bool {
+        let mut all = self.applications.all.values();
+        now >= self.next
+            && now.since(self.looked) >= QUARTER
+            && all.any(|application| !always || application.needs(now))
     }
 
     pub(crate) fn idle(&mut self, idle: &[Span]) {
@@ -369,7 +372,7 @@ impl<A: Actuator> Protecting<'_, A> {
             .map(|(idle, before)| (idle - before).ratio(over) / cpus);
         let applications = &mut protector.applications;
         applications.review(now, over, (cpus, idle, self.total));
-        protector.changed.extend(applications.take_satisfied(now));
+        protector.changed.extend(applications.take_changed(now));
     }
 
     /// Charges what the sensor's meter says, and looks on which rung each application is.

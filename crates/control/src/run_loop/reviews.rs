@@ -198,7 +198,8 @@ impl<A: Actuator> Controller<A> {
     #[must_use]
     pub fn wants_idle(&self, now: Instant) -> bool {
         let governor = self.governor.as_ref();
-        governor.is_some_and(|governor| governor.wants_idle(now)) || self.protector.wants_idle(now)
+        governor.is_some_and(|governor| governor.wants_idle(now))
+            || self.protector.wants_idle(self.settings.means.always, now)
     }
 
     /// Takes in how long each CPU has been idle up to `now`, and decides about the speed. The next
