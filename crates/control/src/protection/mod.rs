@@ -50,6 +50,8 @@ const COUNTED_EVERY: Span = Span::from_ms(5);
 /// The time between two looks at the nice values of an application that begins: its threads set
 /// values of their own, and wait behind all others until they are boosted again.
 const GLANCE: Span = Span::from_ms(50);
+/// A look takes some 40 us, so this is 8% of a CPU at most.
+const GLANCED_AT_ONCE: usize = 100;
 
 /// All that is done for threads without a reservation.
 #[derive(Debug, Default)]
@@ -61,6 +63,8 @@ pub(crate) struct Protector {
     next: Instant,
     /// Time of the last look at nice values.
     glanced: Instant,
+    /// The first of the raised threads that the next glance looks at.
+    glance_first: usize,
     /// The idle time of all CPUs at the last review, and now.
     idle: (Option<Span>, Option<Span>),
     /// Some thread is raised, which the loop alone bounds.
@@ -399,13 +403,17 @@ impl<A: Actuator> Protecting<'_, A> {
     /// set a nice value, or a limit on how long it may have a priority. And its application's
     /// shortest period may be another one.
     fn glance(&mut self) {
+        let mut raised = 0;
+        let first = self.protector.glance_first;
         for (slot, thread) in self.tasks.iter() {
             let ran = thread.estimator.last_heard() + GLANCE * 2 >= self.now;
             let ProtectionState::InForce(boost) = self.protector.of(slot).state else {
                 continue;
             };
+            let is_due = (first..first + GLANCED_AT_ONCE).contains(&raised);
+            raised += 1;
             let new = self.protector.boost(slot, self.means);
-            if !ran && boost.priority == 0 && new == boost {
+            if new == boost && !(is_due && (ran || boost.priority > 0)) {
                 continue;
             }
             let is_set = self.enforcer.boost(thread.task.id, Some(new)).is_ok();
@@ -422,6 +430,8 @@ impl<A: Actuator> Protecting<'_, A> {
                 self.enter_change(thread.task, what, why, change);
             }
         }
+        let next = first + GLANCED_AT_ONCE;
+        self.protector.glance_first = if next < raised { next } else { 0 };
     }
 
     fn put_all(&mut self) {

@@ -1,6 +1,7 @@
 //! Threads without a reservation: raised while their application waits for CPUs that others use,
 //! and charged to its account; and what is done at all without such need.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use onbeat_control::{AllowedMeans, BoostWhat, Party, Settings, What, Why};
@@ -272,4 +273,33 @@ fn a_thread_with_a_share_of_its_own_is_reserved_for_all_the_same() {
     let ran = play(script, kernel, settings());
     assert!(!ran.reserves(PLAYER).is_empty());
     assert!(raised(&ran, PLAYER).is_empty());
+}
+
+#[test]
+fn of_many_raised_threads_each_is_looked_at_in_turn_and_not_all_at_once() {
+    let threads = 1000..1250;
+    let mut script = Script::default();
+    for tid in threads.clone() {
+        script.tracked(tid, "worker", at_ms(0));
+        for at in (0..1500).step_by(20) {
+            script.event(burst(tid, at_ms(at), Span::from_us(5), 0));
+        }
+    }
+    waits(&mut script, 1000, OTHERS, 0..1500);
+    let mut settings = on_need();
+    settings.means.reserves = false;
+    settings.means.priority = true;
+    let ran = play(script, Kernel::with_cpus(2), settings);
+    let mut looks = BTreeMap::<_, u32>::new();
+    let mut at_once = BTreeMap::<_, u32>::new();
+    for &(at, asked) in &ran.kernel.asked {
+        if let Asked::Boost(task, Some(_)) = asked
+            && (at_ms(1000)..at_ms(1400)).contains(&at)
+        {
+            *looks.entry(task.tid).or_default() += 1;
+            *at_once.entry(at).or_default() += 1;
+        }
+    }
+    assert!(looks.keys().copied().eq(threads), "{looks:?}");
+    assert!(at_once.values().all(|&count| count <= 100), "{at_once:?}");
 }
