@@ -331,7 +331,6 @@ static __always_inline bool VARIANT(keep)(struct task_struct *task, const char *
 		.accounted_ns = VARIANT(account_of)(task),
 		.id = VARIANT(id_of)(task),
 		.follow = follow,
-		.uid = BPF_CORE_READ(task, cred, uid.val),
 	};
 	u64 now = bpf_ktime_get_ns();
 	struct record *record;

@@ -61,7 +61,6 @@ struct activity {
 	u32 window_notices; /* of them, of missed deadlines */
 	u32 suppressed;     /* not told since the last that was told */
 	u32 window_names;   /* that it gave itself in that window */
-	u32 uid;            /* whose it was when it came to be tracked */
 	u64 merged_woke_ns; /* when the first burst woke that was not told yet */
 	u64 ready_ns;       /* since when it waits for a CPU */
 	u64 waited_told_ns; /* when a wait was last told */
@@ -88,13 +87,11 @@ struct {
 
 /*
  * Where bursts are bounded (a tracked program may mean harm), each task has BURSTS_OWN bursts told
- * by themselves in a window, and some more while most of the buffer is empty; but all tasks of a
- * user that is not root BURSTS_OF_USER beside the first BURSTS_FIRST of each, which cost user space
- * some 2 us apiece. The others are told as one with the next that is told: no CPU time is lost.
+ * by themselves in a window, and some more while most of the buffer is empty. The others are told
+ * as one with the next that is told: no CPU time is lost. As many tasks as one user may have
+ * tracked leave room in the buffer for others'.
  */
 #define BURSTS_WINDOW_NS 100000000
-#define BURSTS_FIRST 20
-#define BURSTS_OF_USER 1000
 #define BURSTS_OWN 200
 #define BURSTS_MOST 400
 
@@ -317,28 +314,6 @@ static __always_inline void begin(struct activity *a, u64 first_ran_ns)
 	a->state = ACTIVE;
 }
 
-/*
- * The number of executions, forks or bursts by the user in this window, before this one. They are
- * told apart by the window's length.
- */
-static __always_inline u64 begun(u32 uid, u64 now, u64 window_ns)
-{
-	struct beginnings first = { .window = now / window_ns, .count = 1 };
-	u64 key = window_ns << 32 | uid;
-	struct beginnings *of_user = bpf_map_lookup_elem(&begun_by, &key);
-
-	if (!of_user) {
-		bpf_map_update_elem(&begun_by, &key, &first, BPF_ANY);
-		return 0;
-	}
-	if (of_user->window != first.window) {
-		of_user->window = first.window;
-		of_user->count = 0;
-	}
-	/* To add and read in one takes Linux 5.12. So another CPU may have the same number. */
-	return of_user->count++;
-}
-
 /* Whether a burst of the task is told by itself. */
 static __always_inline bool may_burst(struct activity *a, u64 now)
 {
@@ -348,11 +323,7 @@ static __always_inline bool may_burst(struct activity *a, u64 now)
 		a->bursts_window = window;
 		a->window_bursts = 0;
 	}
-	if (++a->window_bursts <= BURSTS_FIRST)
-		return true;
-	if (a->uid && begun(a->uid, now, BURSTS_WINDOW_NS) >= BURSTS_OF_USER)
-		return false;
-	if (a->window_bursts <= BURSTS_OWN)
+	if (++a->window_bursts <= BURSTS_OWN)
 		return true;
 	return a->window_bursts <= BURSTS_MOST && bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) <
 							  buffer_bytes / MARKS_SHARE_OF_BUFFER;
@@ -507,6 +478,28 @@ static __always_inline u32 by_timer(void *rq, u64 now)
 		return 0;
 	late_ns = now - (BPF_CORE_READ(timer, _softexpires) - BPF_CORE_READ(base, offset));
 	return late_ns < WOKEN_BY_TIMER ? WOKEN_BY_TIMER | late_ns : 0;
+}
+
+/*
+ * The number of executions, or of forks, by the user in this window, before this one. They are told
+ * apart by the window's length.
+ */
+static __always_inline u64 begun(u32 uid, u64 now, u64 window_ns)
+{
+	struct beginnings first = { .window = now / window_ns, .count = 1 };
+	u64 key = window_ns << 32 | uid;
+	struct beginnings *of_user = bpf_map_lookup_elem(&begun_by, &key);
+
+	if (!of_user) {
+		bpf_map_update_elem(&begun_by, &key, &first, BPF_ANY);
+		return 0;
+	}
+	if (of_user->window != first.window) {
+		of_user->window = first.window;
+		of_user->count = 0;
+	}
+	/* To add and read in one takes Linux 5.12. So another CPU may have the same number. */
+	return of_user->count++;
 }
 
 /* Whether user space wants the task of this id to be dismissed. */

@@ -116,57 +116,6 @@ fn where_bursts_are_bounded_those_of_a_flood_are_told_several_as_one_and_no_time
 }
 
 #[test]
-fn where_bursts_are_bounded_a_users_tasks_have_so_many_told_together() {
-    const TASKS: u64 = 10;
-    const ASKED: u64 = 4000;
-    let options = BpfOptions {
-        bound_bursts: true,
-        ..BpfOptions::default()
-    };
-    let Some(mut sensor) = sensor(options) else {
-        return;
-    };
-    let mut pipes = Vec::new();
-    let mut cats: Vec<_> = (0..TASKS)
-        .map(|_| {
-            let mut cat = Command::new("cat");
-            let cat = cat.uid(9).stdin(Stdio::piped()).stdout(Stdio::piped());
-            let mut cat = cat.spawn().unwrap();
-            pipes.push((cat.stdin.take().unwrap(), cat.stdout.take().unwrap()));
-            sensor.track(cat.id(), Follow::Threads).unwrap();
-            cat
-        })
-        .collect();
-    heard(&mut sensor);
-    eventually("a flood that takes a few windows", || {
-        let began = Instant::now();
-        for _ in 0..ASKED / TASKS {
-            for (input, output) in &mut pipes {
-                input.write_all(b"e").unwrap();
-                output.read_exact(&mut [0]).unwrap();
-            }
-        }
-        let windows = began.elapsed().as_millis() as u64 / 100 + 2;
-        let events = heard(&mut sensor);
-        assert_eq!(lost(&events), 0);
-        let bursts = events
-            .iter()
-            .filter(|event| matches!(event, Event::Burst(_)));
-        let told = bursts.count() as u64;
-        // The first 20 of each are told in any case.
-        assert!(
-            told <= (1000 + 20 * TASKS) * windows,
-            "{told} in {windows} windows"
-        );
-        told < ASKED
-    });
-    drop(pipes);
-    for cat in &mut cats {
-        cat.wait().unwrap();
-    }
-}
-
-#[test]
 fn where_bursts_are_bounded_a_user_has_so_many_threads_tracked_in_a_window_and_root_all() {
     const THREADS: u64 = 1500;
     let options = BpfOptions {
