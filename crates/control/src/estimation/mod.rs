@@ -269,7 +269,7 @@ impl Estimator {
         match (self.is_locked(), found) {
             (false, Some(rhythm)) => self.believe(rhythm, now, settings),
             (false, None) => {
-                self.analysis.attempts.failed(now);
+                self.analysis.failed(now);
                 News::None
             }
             (true, found) => self.verify(found, now),

@@ -121,7 +121,7 @@ impl Estimator {
             None => {
                 self.verification.rejections += 1;
                 match astray {
-                    Some(_) => self.analysis.attempts.failed(now),
+                    Some(_) => self.analysis.failed(now),
                     None => self.analysis.attempts.again(now),
                 }
                 let sustained = match astray {
