@@ -1,20 +1,21 @@
 # A process that may take a real-time priority by itself, by RLIMIT_RTPRIO, has a short slice beside a hog, and then takes its priority.
 # needs: onbeat chrt prlimit setpriv
-sh -c 'while :; do :; done' &
-hog=$!
 chmod 755 /
 chmod 1777 /tmp
+# The hog begins when the program has the rights of its user.
 cat >/tmp/player <<'SH'
+sh -c 'while :; do :; done' &
+hog=$!
 i=0
 while [ $i -lt 100000 ]; do i=$((i + 1)); done
 sed -n 's/^se.slice *: *//p' /proc/$$/sched >/tmp/slice
 sh -c "sleep 0.1; sed -n 's/^se.slice *: *//p' /proc/\$\$/sched" >/tmp/slice-of-child
 chrt --fifo -p 5 $$ 2>/tmp/refused
 sed 's/.*) //' /proc/$$/stat | cut -d ' ' -f 39 >/tmp/policy
+kill $hog
 SH
 onbeat run --quiet --log /results/log -- prlimit --rtprio=5 \
     setpriv --reuid=1000 --regid=1000 --clear-groups --inh-caps=-all --bounding-set=-all sh /tmp/player
-kill $hog
 
 check "it was served" -n "$(grep '"what":"boosted"' /results/log)"
 check "by a slice" "$(cat /tmp/slice)" = 100001

@@ -38,7 +38,7 @@ fn a_hard_reservation_that_a_cap_makes_too_small_for_each_job_is_released() {
     eventually("a reservation", || is_told("reserved", "").then_some(()));
     // A comparison that the machine's other load decides is followed by another one.
     within(Duration::from_secs(180), "its release", || {
-        is_told("released", "waits no longer without").then_some(())
+        is_told("released", "waited no longer without").then_some(())
     });
     onbeat.signal(libc::SIGTERM);
     assert_eq!(onbeat.status(), Some(0));

@@ -201,7 +201,7 @@ fn tables(heading: &str) -> Vec<Vec<(Vec<String>, String)>> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/recording.md");
     let text = std::fs::read_to_string(path).unwrap();
     let (_, section) = text.split_once(&format!("## {heading}\n")).unwrap();
-    let section = section.split("\n## ").next().unwrap_or_default();
+    let section = section.split("\n### ").next().unwrap_or_default();
     let cell = |text: &str| {
         let names = text.split('`').skip(1).step_by(2).map(str::to_owned);
         (names.collect(), text.trim().to_owned())
