@@ -8,8 +8,7 @@ use zbus::zvariant::serialized::{Context as Encoding, Data};
 use zbus::zvariant::{Endian, OwnedValue};
 
 use crate::fault::Fault;
-use crate::publisher::Change;
-use crate::publisher::Figures;
+use crate::publisher::{Change, Figures};
 
 /// Runtime, deadline and period in nanoseconds; three zeroes are no reservation.
 pub(super) type Times = (u64, u64, u64);
