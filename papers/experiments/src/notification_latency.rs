@@ -248,8 +248,10 @@ fn name(cell: &LatencyCell) -> String {
     format!("{} {source}", cell.policy).trim_end().to_owned()
 }
 
+/// Without load, and beside the most.
 fn table(cells: &[LatencyCell]) -> Table {
-    Table::of(cells, |cell| {
+    let shown = |cell: &&LatencyCell| [0, 10].contains(&cell.load_tasks);
+    Table::of(cells.iter().filter(shown), |cell| {
         let us = |figure: f64| format!("{figure:.1} us");
         [
             ("constraint", cell.source.to_owned()),

@@ -112,23 +112,20 @@ fn judge(
     }
 }
 
+/// The shares of stretches that are right and wrong; in the others nothing was found.
 fn table(all: &[Found]) -> Table {
-    Table::of(all, |f| {
-        let share =
-            |count: usize| format!("{:.0}%", count as f64 / f.stretches.max(1) as f64 * 100.0);
-        [
-            ("recording", f.recording.to_owned()),
-            ("analyser", f.analyser.to_owned()),
-            (
-                "tracing time",
-                format!("{} s", f.tracing_ms as f64 / 1000.0),
-            ),
-            ("right", share(f.right)),
-            ("multiple or part", share(f.harmonic)),
-            ("wrong", share(f.wrong)),
-            ("not periodic", share(f.none)),
-        ]
-    })
+    let times = TIMES_MS.map(|ms| format!("{} s", ms as f64 / 1000.0));
+    let headings = ["recording", "analyser"].map(str::to_owned);
+    let mut table = Table::of_columns(headings.into_iter().chain(times).collect());
+    for of_one in all.chunks(TIMES_MS.len()) {
+        let names = [of_one[0].recording, of_one[0].analyser].map(str::to_owned);
+        let cells = of_one.iter().map(|f| {
+            let of = |count: usize| count as f64 / f.stretches.max(1) as f64 * 100.0;
+            format!("{:.0}% {:.0}%", of(f.right), of(f.harmonic + f.wrong))
+        });
+        table.cells(names.into_iter().chain(cells).collect());
+    }
+    table
 }
 
 /// The spectrum after each tracing time, up to 100 Hz (Fig. 11).

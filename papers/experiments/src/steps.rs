@@ -56,9 +56,10 @@ pub(crate) const STEPS: &[Step] = &[
     step("mark-cost", 1, Script("mark-cost/run.sh"), "The cost of a call of mdn(), heard and unheard"),
     step("notification-latency", 26, Here(notification_latency::run), "How late libonbeat notifies a violation (timing exceptions, Fig. 3 to 6)"),
     step("grace-os-costs", 1, Here(grace_os::costs), "What estimation and scheduling cost (GRACE-OS, Fig. 8 and 9)"),
-    step("strangers", 120, Script("strangers/strangers.py --held-back --resume --results papers/experiments/out/strangers-COMMIT.jsonl --ways nothing,nice,chrt --readme papers/experiments/strangers/README.md"),
+    step("strangers", 180, Script("strangers/strangers.py --held-back --resume --results papers/experiments/out/strangers-COMMIT.jsonl --ways nothing,nice,chrt,slice,weight --readme papers/experiments/strangers/README.md --summary README.md"),
          "Programs of every runtime, idle and beside hogs"),
     step("alternatives", 60, Script("alternatives/run.sh"), "Other means and schedulers of others beside onbeat; in virtual time"),
+    step("alternatives-7.3", 10, Script("alternatives/run.sh --kernel 7.3 --images 1"), "The kernel's means beside onbeat on Linux 7.3, where a slice counts across control groups; in virtual time"),
     step("player-deadlines", 50, Here(player_deadlines::run), "A player that drops frames by two rules, beside two rt-apps (timing exceptions, Tables 3 and 4); in virtual time"),
     step("mdn-deadlines-guest", 35, Here(mdn::deadlines::run_on_a_kernel), "Missed deadlines with and without notifications, on a kernel in virtual time"),
     step("mdn-cheaters-guest", 15, Here(mdn::cheaters::run_on_a_kernel), "The gain of programs that notify without reason, also under onbeat, on a kernel in virtual time"),
@@ -80,6 +81,7 @@ pub(crate) const STEPS: &[Step] = &[
     step("predictors", 1, Here(predictors::run), "Which predictor gives which misses at which bandwidth, on recorded demands"),
     step("demands", 1, Here(demands::run), "How stable the recorded demands of five codecs are (GRACE-OS, Fig. 10 and 11)"),
     step("period-accuracy", 1, Here(period_accuracy::run), "The error of the period against the Cramer-Rao bound, over jitter, outliers and missing jobs"),
+    step("period-scores", 2, Script("period-accuracy/score.sh"), "How often the analyser is right on recordings of real programs"),
     step("period-detection", 1, Here(period_detection::run), "How long a player must be watched until its rate is found (LFS++, Fig. 11 and 12)"),
 ];
 

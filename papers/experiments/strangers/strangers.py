@@ -21,10 +21,11 @@ HERE = Path(__file__).resolve().parent
 OUT = HERE.parent / "out" / "strangers"
 CHANGES = {"reserved", "changed", "boosted", "boost-changed"}
 END = "<!-- end -->"
+GROUPS = ("/sys/fs/cgroup/strangers", "/sys/fs/cgroup/cpu/strangers")
 FIGURES = ("count", "p99_ms", "dsp")
 # A way's name in the table, and what starts a program by it.
 PLAIN = {"nothing": ("nothing", []), "nice": ("nice -n -20", ["nice", "-n", "-20"]), "chrt": ("chrt -r 1", ["chrt", "-r", "1"]),
-         "service": ("service", []), "slice": ("a slice of 0.1 ms", [sys.executable, str(HERE / "slice.py")])}
+         "service": ("service", []), "weight": ("cpu.weight 10000", [str(HERE / "weight.sh")]), "slice": ("a slice of 0.1 ms", [sys.executable, str(HERE / "slice.py")])}
 # What runs beside a program: so many of this for each CPU. `two` also has a transcode that is started by the same way,
 # and `onset` has hogs that begin when a program that is there for 4 s is in the middle.
 HOG = "ulimit -t 60; while :; do :; done"
@@ -47,10 +48,11 @@ def arguments():
     parser.add_argument("--onbeat", action="append", metavar="LABEL=ARGS", help="a variant of onbeat's flags; may be given several times [default: onbeat=]")
     parser.add_argument("--resume", action="store_true", help="go on after the last cell in the file of results")
     parser.add_argument("--table", action="store_true", help="run nothing: the table of the cells in the file of results")
-    parser.add_argument("--results", type=Path, help="the cells, one a line [default: results.jsonl in out/strangers; of a set, SET.jsonl here]")
+    parser.add_argument("--results", type=Path, action="append", help="the cells, one a line [default: strangers.jsonl here; of a set, SET.jsonl]; further files are read, too")
     parser.add_argument("--readme", type=Path, help="write the table into this file, too")
+    parser.add_argument("--summary", type=Path, help="write the worst and the median of each way beside hogs into this file")
     options = parser.parse_args()
-    options.results = options.results or (HERE / f"{options.set}.jsonl" if options.set else OUT / "results.jsonl")
+    options.results = options.results or [HERE / f"{options.set or 'strangers'}.jsonl"]
     return options
 
 
@@ -65,7 +67,7 @@ class Program:
 
 
 def chosen(options):
-    files = [HERE / "programs.sh"] + ([SETS[options.set]] if options.set in SETS else [])
+    files = [HERE / "programs.sh", *(SETS.values() if options.summary else [SETS[options.set]] if options.set in SETS else [])]
     programs = [Program(line) for file in files for line in open(file, encoding="utf-8") if line.startswith("#: ")]
     if options.set:
         programs = [one for one in programs if options.set in one.sets]
@@ -220,6 +222,8 @@ class Machine:
 
     def close(self):
         end_all()
+        for group in filter(os.path.isdir, GROUPS):
+            os.rmdir(group)
         shutil.rmtree(self.run, ignore_errors=True)
 
 
@@ -235,8 +239,8 @@ def run(options, programs, ways):
     about = {"commit": output("git", "-C", str(HERE), "describe", "--always", "--dirty"), "kernel": platform.release(), "cpus": os.cpu_count(),
              "load": round(os.getloadavg()[0], 2), "seconds": options.seconds}
     machine, impossible = Machine(options), {}
-    options.results.parent.mkdir(parents=True, exist_ok=True)
-    with open(options.results, "a" if options.resume else "w", encoding="utf-8") as file:
+    options.results[0].parent.mkdir(parents=True, exist_ok=True)
+    with open(options.results[0], "a" if options.resume else "w", encoding="utf-8") as file:
         try:
             for program in dict.fromkeys(cell[1] for cell in left):
                 if reason := machine.script(program, "prepare").get("failed"):
@@ -265,32 +269,41 @@ def output(*command):
 
 
 def read_results(options):
-    return [json.loads(line) for line in open(options.results, encoding="utf-8")]
+    return [json.loads(line) for file in options.results for line in open(file, encoding="utf-8")]
+
+
+def values(results, column, key):
+    return [one[key] for one in results if (one["situation"], one["way"]) == column and key in one]
+
+
+def about(results):
+    last, rounds = results[-1], 1 + max(one["round"] for one in results)
+    return (f"{rounds} round{'s' if rounds > 1 else ''} of {last['seconds']} s; {last['cpus']} CPUs, Linux {last['kernel']}, "
+            f"commit {last['commit']}, {datetime.date.fromtimestamp(last['at'])}")
 
 
 def table(options, programs, ways):
     results = read_results(options)
-    situations = options.situations.split(",")
-    columns = [(situation, way) for situation in situations for way in ways]
-    last = results[-1]
-    date = datetime.date.fromtimestamp(last["at"])
-    lines = [f"Medians of {1 + max(one['round'] for one in results)} rounds of {last['seconds']} s, with least and greatest, and the ratio to the first column; "
-             f"{last['cpus']} CPUs, {last['kernel']}, load before {results[0]['load']}; commit {last['commit']}, {date}.", "",
-             "| program | figure | " + " | ".join(f"{situation}, {way}" for situation, way in columns) + " | changed, idle |",
+    columns = [(situation, way) for situation in options.situations.split(",") for way in ways]
+    columns = [column for column in columns if values(results, column, "count")]
+    lines = [f"Medians of {about(results)}, load before {results[0]['load']}. A cell has the figures with least and greatest, and each "
+             "one's ratio to the first column.", "",
+             "| program | figures | " + " | ".join(f"{situation}, {way}" for situation, way in columns) + " | changed, idle |",
              "|---|---|" + "---:|" * (len(columns) + 1)]
     worst, notes = {}, []
     for program in programs:
         mine = [one for one in results if one["program"] == program.name]
         changed = [[one for one in mine if (one["situation"], one["way"]) == ("idle", way) and "threads" in one] for way in ways]
+        names, rows = [], []
         for key, name in zip(FIGURES, (program.counts, "p99, ms", "DSP load, %")):
             cells, base = [], None
             for column in columns:
-                values = [one[key] for one in mine if (one["situation"], one["way"]) == column and key in one]
-                if not values:
+                found = values(mine, column, key)
+                if not found:
                     cells.append("-")
                     continue
-                median = statistics.median(values)
-                text = f"{median:g}" + (f" ({min(values):g}-{max(values):g})" if len(values) > 1 else "")
+                median = statistics.median(found)
+                text = f"{median:g}" + (f" ({min(found):g}-{max(found):g})" if len(found) > 1 else "")
                 if base is None:
                     base = median
                 elif base:
@@ -299,18 +312,46 @@ def table(options, programs, ways):
                     worst.setdefault((key, column), []).append((ratio, program.name))
                 cells.append(text)
             if any(cell != "-" for cell in cells):
-                title = f"{program.title}{' (held back)' if program.held_back else ''}" if key == "count" else ""
-                shown = " / ".join(f"{least_to_most(some, 'threads')} ({least_to_most(some, 'changes')})" for some in changed if some) if key == "count" else ""
-                lines.append(f"| {title} | {name} | " + " | ".join(cells) + f" | {shown} |")
+                names.append(name)
+                rows.append(cells)
+        if rows:
+            title = f"{program.title}{' (held back)' if program.held_back else ''}"
+            shown = " / ".join(f"{least_to_most(some, 'threads')} ({least_to_most(some, 'changes')})" for some in changed if some)
+            joined = ["-" if set(cells) == {"-"} else "; ".join(cells) for cells in zip(*rows)]
+            lines.append(f"| {title} | {'; '.join(names)} | " + " | ".join(joined) + f" | {shown} |")
         said = {}
         for one in mine:
             for what in {"failed", "note"} & one.keys():
-                said.setdefault(f"{what}: {one[what]}", []).append(f"{one['situation']} {one['way']}")
+                if not one[what].startswith("skipped"):
+                    said.setdefault(f"{what}: {one[what]}", []).append(f"{one['situation']} {one['way']}")
         notes += [f"- {program.name}, {text} ({', '.join(f'{cell} {cells.count(cell)}x' for cell in dict.fromkeys(cells))})" for text, cells in said.items()]
     for key, name, which in (("count", "least count", min), ("p99_ms", "greatest p99", max)):
         cells = [which(worst[key, column]) if (key, column) in worst else None for column in columns]
         lines.append(f"| **worst ratio** | {name} | " + " | ".join(f"**{cell[0]:.2f}** {cell[1]}" if cell else "-" for cell in cells) + " | |")
     return "\n".join(lines + [""] + notes).strip() + "\n"
+
+
+def summary(options, programs, ways):
+    """Of each way beside hogs, of the programs that were run by all: the worst and the median of the ratios to idle, by nothing."""
+    results = read_results(options)
+    columns = [("hogs", way) for way in ways]
+    run = [column for column in columns if values(results, column, "count")]
+    of_each = [[one for one in results if one["program"] == program.name] for program in programs]
+    of_each = [mine for mine in of_each if all(values(mine, column, "count") for column in [("idle", "nothing"), *run])]
+    lines = [f"| beside hogs, by | events: worst of {len(of_each)} programs | median | p99: worst | median |", "|---|---:|---:|---:|---:|"]
+    for column in columns:
+        cells = []
+        for key, which in (("count", min), ("p99_ms", max)) if column in run else ():
+            both = [(mine[0]["program"], values(mine, ("idle", "nothing"), key), values(mine, column, key)) for mine in of_each]
+            ratios = [(statistics.median(found) / statistics.median(idle), name) for name, idle, found in both if idle and found]
+            cells += [f"{which(ratios)[0]:.2f} ({which(ratios)[1]})", f"{statistics.median(ratio for ratio, _ in ratios):.2f}"]
+        lines.append(f"| {column[1]} | " + " | ".join(cells or ["-"] * 4) + " |")
+    return "\n".join(lines) + f"\n\n{about(results)}.\n"
+
+
+def write(readme, begin, text):
+    before, _, rest = readme.read_text(encoding="utf-8").partition(begin)
+    readme.write_text(f"{before}{begin}\n{text}{END}{rest.partition(END)[2]}", encoding="utf-8")
 
 
 def least_to_most(results, key):
@@ -332,9 +373,9 @@ def main():
     text = table(options, programs, ways)
     print(text)
     if options.readme:
-        begin = f"<!-- {options.set or 'strangers'} -->"
-        before, _, rest = options.readme.read_text(encoding="utf-8").partition(begin)
-        options.readme.write_text(f"{before}{begin}\n{text}{END}{rest.partition(END)[2]}", encoding="utf-8")
+        write(options.readme, f"<!-- {options.results[0].stem.split('-')[0]} -->", text)
+    if options.summary:
+        write(options.summary, "<!-- strangers, summary -->", summary(options, programs, ways))
 
 
 main()

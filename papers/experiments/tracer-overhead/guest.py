@@ -46,24 +46,6 @@ def costs(runs):
     return made
 
 
-def detection(runs):
-    heard = {}
-    for run in runs:
-        for words in run:
-            # seconds, right and none, and the same of BPF around it.
-            counts = [int(words[at]) for at in (4, 6, 8, 13, 15, 17)]
-            heard.setdefault((words[0], words[2]), []).append(counts)
-    made = ["| tracer | hogs | right, by it | none | right, by BPF in the same run | none |"]
-    made += ["|---|---:|---:|---:|---:|---:|"]
-    for (name, hogs), counts in heard.items():
-        cells = [name, hogs]
-        of_all = [sum(values) for values in zip(*counts)]
-        for seconds, right, none in [of_all[:3], of_all[3:]]:
-            cells += [f"{right / seconds:.0%} of {seconds}", f"{none / seconds:.0%}"] if seconds else ["", ""]
-        made.append("| " + " | ".join(cells) + " |")
-    return made
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=1)
@@ -73,7 +55,7 @@ def main():
     subprocess.run(run, check=True, stdout=sys.stderr)
     found = images(folder)
     print(f"{count} images, virtual time.\n" if count > 1 else "1 image, virtual time.\n")
-    print("\n".join([*costs(lines(found, "cost.txt")), "", *detection(lines(found, "periods.txt"))]))
+    print("\n".join(costs(lines(found, "cost.txt"))))
 
 
 if __name__ == "__main__":

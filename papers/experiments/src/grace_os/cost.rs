@@ -120,7 +120,8 @@ pub(super) fn scheduling(codecs: &[Codec]) -> Vec<SchedulingCost> {
 }
 
 pub(super) fn table(estimation: &[EstimationCost], scheduling: &[SchedulingCost]) -> Table {
-    let estimation = estimation.iter().map(|row| {
+    let of_fifty = estimation.iter().filter(|row| row.window == WINDOWS[0]);
+    let estimation = of_fifty.map(|row| {
         let of = format!("the last {} jobs, {} groups", row.window, row.groups);
         ("estimation", of, format!("{:.0} us", row.microseconds))
     });

@@ -89,12 +89,7 @@ fn publish_runs(
     };
     publish("mpgplay", &tables::energy(runs, "mpgplay"))?;
     publish("halves", &tables::halves(runs))?;
-    let alone: Vec<&str> = codecs.iter().map(|codec| codec.name).collect();
-    publish("alone", &tables::alone(runs, &alone))?;
     publish("changes", &tables::changes(runs, sets))?;
-    for set in ["mpgplay", "tmn", "tmndec", TOGETHER] {
-        publish(&format!("speeds-{set}"), &tables::speeds(runs, set))?;
-    }
     let played = tables::as_played(runs);
     let table = tables::as_played_table(&played);
     more(machine, "as-played", &table, &json!(played))?;

@@ -50,7 +50,7 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// Energy, misses, idle share and changes of each scheme on one set of codecs.
+/// What each scheme takes and misses on one set of codecs, and its busy time at the lowest speed.
 pub(super) fn energy(runs: &[SchemeRun], codecs: &str) -> Table {
     let worst_uniform = of(runs, codecs).find(|run| run.scheme == Scheme::WrsUni.name());
     let most = worst_uniform.map_or(f64::NAN, |run| run.outcome.energy_with_idle);
@@ -68,54 +68,16 @@ pub(super) fn energy(runs: &[SchemeRun], codecs: &str) -> Table {
             ("missed", in_percent(outcome.miss_ratio())),
             ("worst codec", in_percent(outcome.worst_codec_missed)),
             ("idle", in_percent(outcome.idle)),
-            ("changes a job", format!("{:.2}", outcome.changes_per_job)),
+            ("at 300 MHz", or_dash(outcome.share_at(MHZ[0]), in_percent)),
         ]
     })
-}
-
-/// Tables 6 and 8: where the busy time of one set of codecs went.
-pub(super) fn speeds(runs: &[SchemeRun], codecs: &str) -> Table {
-    let speeds = MHZ.map(|mhz| format!("{mhz} MHz"));
-    let headings = ["scheme".to_owned()].into_iter().chain(speeds);
-    let headings = headings.chain(["idle".to_owned()]);
-    let mut table = Table::of_columns(headings.collect());
-    let shown = |run: &&SchemeRun| {
-        let as_written = Scheme::GraceOsAsWritten.name();
-        !run.scheme.contains(',') || run.scheme.starts_with(as_written)
-    };
-    for run in of(runs, codecs).filter(shown) {
-        let at = MHZ.map(|mhz| or_dash(run.outcome.share_at(mhz), in_percent));
-        let cells = [run.scheme.to_owned()].into_iter().chain(at);
-        table.cells(cells.chain([in_percent(run.outcome.idle)]).collect());
-    }
-    table
-}
-
-/// Tables 5 to 8 and Fig. 12: energy of each codec alone, and what was missed of those that miss.
-pub(super) fn alone(runs: &[SchemeRun], codecs: &[&str]) -> Table {
-    let missing = ["mpgplay", "tmn", "tmndec"];
-    let headings = ["scheme".to_owned()].into_iter();
-    let headings = headings.chain(codecs.iter().map(|codec| (*codec).to_owned()));
-    let headings = headings.chain(missing.map(|codec| format!("missed: {codec}")));
-    let mut table = Table::of_columns(headings.collect());
-    let schemes = of(runs, codecs[0]).map(|run| run.scheme);
-    for scheme in schemes {
-        let cell = |codec: &str, figure: fn(&SchemeRun) -> f64| {
-            let run = of(runs, codec).find(|run| run.scheme == scheme);
-            or_dash(run, |run| in_percent(figure(run)))
-        };
-        let energy = codecs.iter().map(|codec| cell(codec, |r| r.outcome.energy));
-        let missed = missing.map(|codec| cell(codec, |run| run.outcome.miss_ratio()));
-        let cells = [scheme.to_owned()].into_iter().chain(energy);
-        table.cells(cells.chain(missed).collect());
-    }
-    table
 }
 
 /// Whether constants that were chosen on the first halves of the recordings fit the second, too.
 pub(super) fn halves(runs: &[SchemeRun]) -> Table {
     let [first, second] = HALVES;
-    let runs_together = of(runs, TOGETHER).filter(|run| !run.scheme.contains(','));
+    let fitted = |run: &&SchemeRun| ["joint", "joint-forecast"].contains(&run.scheme);
+    let runs_together = of(runs, TOGETHER).filter(fitted);
     Table::of(runs_together, |run| {
         let cell = |codecs: &str, figure: fn(&SchemeRun) -> Option<f64>| {
             let run = of(runs, codecs).find(|other| other.scheme == run.scheme);

@@ -16,6 +16,8 @@ use demands::Demands;
 use tuned::Tuned;
 
 const NAME: &str = "predictors";
+const MEAN: &str = "mean of all";
+const DEFAULT: &str = "percentile, learnt spread";
 
 #[derive(Clone, Debug, Serialize)]
 struct PredictorPoint {
@@ -61,7 +63,7 @@ fn means(points: &[Vec<PredictorPoint>]) -> Vec<PredictorPoint> {
         let mean = |of: fn(&PredictorPoint) -> f64| same().map(of).sum::<f64>() / count as f64;
         let longest = same().map(|p| p.longest_run_of_misses).max();
         PredictorPoint {
-            demands: "mean of all",
+            demands: MEAN,
             miss_ratio: mean(|p| p.miss_ratio),
             reserved_over_used: mean(|p| p.reserved_over_used),
             longest_run_of_misses: longest.unwrap_or_default(),
@@ -123,8 +125,10 @@ fn rows(points: &[PredictorPoint]) -> Vec<Row<'_>> {
     programs.into_iter().flat_map(of_program).collect()
 }
 
+/// Every predictor over all demands, and onbeat's default on each.
 fn table(rows: &[Row<'_>]) -> Table {
-    Table::of(rows, |row| {
+    let shown = |row: &&Row| row.demands == MEAN || row.family == DEFAULT;
+    Table::of(rows.iter().filter(shown), |row| {
         let misses = |p: Option<&PredictorPoint>| or_dash(p, |p| percent(p.miss_ratio, 2));
         let ratio =
             |p: Option<&PredictorPoint>| or_dash(p, |p| format!("{:.2}", p.reserved_over_used));

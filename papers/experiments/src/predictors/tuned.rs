@@ -83,11 +83,7 @@ impl Tuned {
                         widest_spread,
                         ..usual
                     };
-                    add(
-                        "percentile, learnt spread",
-                        PredictorKind::Percentile,
-                        learnt,
-                    );
+                    add(super::DEFAULT, PredictorKind::Percentile, learnt);
                 }
             }
         }

@@ -17,14 +17,13 @@ use serde_json::json;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
-use crate::results::{Ran, Table, or_dash, percent};
+use crate::results::{Table, or_dash, percent};
 use crate::statistics::{mean, quantile};
 use crate::vm::Guest;
 use guest::{Lfs, Needed};
 use served::Task;
 
 const NAME: &str = "server-period";
-const ANALYSIS: &str = "server-period-analysis";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct GuestArgs {
@@ -89,10 +88,6 @@ pub(crate) fn in_guest(args: &GuestArgs) -> anyhow::Result<()> {
 
 pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     let out = machine.out();
-    let analysed_alone = rows(&[], &[]);
-    let ran = Ran::computed(machine, "the supply bound");
-    let table_alone = analysed(&analysed_alone);
-    machine.publish(&ran, ANALYSIS, &table_alone, &analysed_alone)?;
     let ended = Guest::new(NAME).boot(machine)?;
     let at_the_tick: Vec<Needed> = read(&ended.folder.join("tick.json"))?;
     let exactly: Vec<Needed> = read(&ended.folder.join("exact.json"))?;
@@ -125,17 +120,6 @@ fn rows(at_the_tick: &[Needed], exactly: &[Needed]) -> Vec<Row> {
         exactly_ms: measured(exactly, ms),
     };
     SERVER_PERIODS_MS.map(row).into()
-}
-
-fn analysed(rows: &[Row]) -> Table {
-    Table::of(rows, |row| {
-        let share = row.analysed_ms / row.server_period_ms as f64;
-        [
-            ("server period", format!("{} ms", row.server_period_ms)),
-            ("least runtime", format!("{:.2} ms", row.analysed_ms)),
-            ("bandwidth", percent(share, 1)),
-        ]
-    })
 }
 
 fn table(rows: &[Row]) -> Table {
