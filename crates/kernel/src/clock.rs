@@ -34,18 +34,3 @@ fn read_ns(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn work_costs_cpu_time_of_the_thread_and_the_process() {
-        let (thread, process, began) = (thread_cpu_time(), process_cpu_time(), now());
-        let mut spins = 0_u64;
-        while thread_cpu_time() == thread || process_cpu_time() == process {
-            spins = std::hint::black_box(spins + 1);
-        }
-        assert!(now() > began);
-    }
-}

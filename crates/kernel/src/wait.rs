@@ -31,24 +31,3 @@ pub fn readable(sources: &[BorrowedFd<'_>], longest: Option<Span>) -> io::Result
         .collect();
     poll(&mut files, longest)
 }
-
-#[cfg(test)]
-mod tests {
-    use std::io::Write;
-    use std::os::fd::AsFd;
-    use std::os::unix::net::UnixStream;
-
-    use super::*;
-
-    #[test]
-    fn a_wait_ends_by_its_time_or_by_a_byte() {
-        let (here, mut there) = UnixStream::pair().unwrap();
-        let mut file = [PollFd::new(&here, PollFlags::IN)];
-        assert!(poll(&mut file, Some(Span::ZERO)).unwrap());
-        assert!(file[0].revents().is_empty());
-        there.write_all(b"x").unwrap();
-        assert!(readable(&[here.as_fd()], None).unwrap());
-        assert!(poll(&mut file, None).unwrap());
-        assert!(!file[0].revents().is_empty());
-    }
-}

@@ -108,11 +108,4 @@ mod tests {
         assert_eq!(third.runtime_in(Span::from_ms(3)), Span::from_ns(1_000_000));
         assert_eq!(Bandwidth::of(Span::from_ms(1), Span::ZERO), Bandwidth::ZERO);
     }
-
-    #[test]
-    fn a_share_is_a_plain_number_in_json() {
-        let half = Bandwidth::from_cpus(0.5);
-        assert_eq!(serde_json::to_string(&half).unwrap(), "0.5");
-        assert_eq!(serde_json::from_str::<Bandwidth>("0.5").unwrap(), half);
-    }
 }

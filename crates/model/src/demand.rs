@@ -145,29 +145,4 @@ mod tests {
             assert_eq!(demand.sorted(), twin);
         }
     }
-
-    #[test]
-    fn jobs_at_another_speed_stay_in_their_order() {
-        let mut demand = Demand::new(3);
-        for ms in [30, 10, 20] {
-            demand.record(Span::from_ms(ms));
-        }
-        demand.scale(1.6);
-        let recent: Vec<Span> = demand.recent().collect();
-        assert_eq!(recent, [48, 16, 32].map(Span::from_ms));
-        assert_eq!(demand.sorted(), [16, 32, 48].map(Span::from_ms));
-    }
-
-    #[test]
-    fn a_quantile_is_the_nearest_rank() {
-        let mut demand = Demand::new(16);
-        assert_eq!(demand.quantile(0.5), None);
-        for ms in 1..=16 {
-            demand.record(Span::from_ms(ms));
-        }
-        assert_eq!(demand.quantile(0.9375), Some(Span::from_ms(15)));
-        assert_eq!(demand.quantile(1.0), demand.max());
-        assert_eq!(demand.quantile(0.0), Some(Span::from_ms(1)));
-        assert_eq!(demand.mean(), Some(Span::from_us(8500)));
-    }
 }

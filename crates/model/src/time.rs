@@ -276,13 +276,6 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_doubles_up_to_its_longest() {
-        let (first, longest) = (Span::from_secs(1), Span::from_secs(30));
-        let pauses = [0, 1, 4, 5, 63, 64, u32::MAX].map(|times| first.doubled(times, longest));
-        assert_eq!(pauses, [1, 2, 16, 30, 30, 30, 30].map(Span::from_secs));
-    }
-
-    #[test]
     fn arithmetic_saturates_at_both_ends() {
         assert_eq!(Span::MAX + Span::from_ns(1), Span::MAX);
         assert_eq!(Span::from_ns(1) - Span::from_ns(2), Span::ZERO);
