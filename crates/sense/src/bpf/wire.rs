@@ -121,27 +121,3 @@ pub(super) fn word<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
     word.copy_from_slice(&bytes[at..at + 4]);
     u32::from_ne_bytes(word)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn put(bytes: &mut [u8; SIZE], at: usize, field: &[u8]) {
-        bytes[at..at + field.len()].copy_from_slice(field);
-    }
-
-    fn put_kind(bytes: &mut [u8; SIZE], kind: u32) {
-        put(bytes, offset_of!(record, kind), &kind.to_ne_bytes());
-    }
-
-    #[test]
-    fn what_is_no_record_is_no_event() {
-        let mut record = [0; SIZE];
-        put_kind(&mut record, RecordKind::RECORD_EXITED.0);
-        assert!(event(&record).is_some());
-        assert_eq!(event(&record[1..]), None);
-        assert_eq!(event(&[]), None);
-        put_kind(&mut record, RecordKind::RECORD_WAITED.0 + 1);
-        assert_eq!(event(&record), None);
-    }
-}

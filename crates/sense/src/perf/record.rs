@@ -174,17 +174,4 @@ mod tests {
             [(6, renamed), (7, PerfContent::Lost { count: 40 })]
         );
     }
-
-    #[test]
-    fn what_is_cut_off_or_unknown_is_passed_over_and_the_next_is_read() {
-        let unknown = laid_out(4000, 0, &[1; 16]);
-        let switch = laid_out(kernel::PERF_RECORD_SWITCH, 0, &[]);
-        let bytes = [unknown, switch].concat();
-        assert_eq!(records(&bytes).len(), 1);
-        for end in 0..bytes.len() {
-            assert_eq!(records(&bytes[..end]), [], "{end}");
-        }
-        // A size that cannot be must not be followed for ever.
-        assert_eq!(records(&[0; 64]), []);
-    }
 }

@@ -1,5 +1,3 @@
-//! The records that are believed.
-
 use super::*;
 
 fn record(woke_ns: u64, blocked_ns: u64, executed_ns: u64) -> PreloadRecord {

@@ -153,11 +153,4 @@ mod tests {
         assert_eq!((burst.woke, burst.blocked), (at_us(0), at_us(13_020)));
         assert_eq!((burst.executed, burst.preempted), (Span::from_us(4_400), 2));
     }
-
-    #[test]
-    fn an_account_that_goes_backwards_gives_no_nonsense() {
-        let mut course = Course::new(TaskId::recorded(1), at_us(500), account(9, 9, 9));
-        assert_eq!(course.stopped(at_us(400), account(1, 1, 1)), None);
-        assert_eq!(course.finish().executed, Span::ZERO);
-    }
 }

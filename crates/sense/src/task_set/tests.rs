@@ -4,7 +4,6 @@ use super::*;
 use crate::switch_event::WakeupKind;
 
 const PARENT: u32 = 1_000_000_001;
-const CHILD: u32 = 1_000_000_002;
 
 fn at(ms: u64) -> Instant {
     Instant::ZERO + Span::from_ms(ms)
@@ -31,21 +30,6 @@ fn following(follow: Follow) -> (Followed, Vec<Event>) {
     (followed, events)
 }
 
-#[test]
-fn a_thread_that_runs_twice_before_it_sleeps_has_one_burst_with_the_time_that_it_ran() {
-    let (mut followed, mut events) = following(Follow::Threads);
-    followed.on_cpu(at(10), PARENT, 0, &mut events);
-    followed.off_cpu(at(13), PARENT, true, &mut events);
-    followed.on_cpu(at(20), PARENT, 1, &mut events);
-    followed.off_cpu(at(22), PARENT, false, &mut events);
-    let Some(Event::Burst(burst)) = events.last() else {
-        panic!("{events:?}");
-    };
-    assert_eq!((burst.woke, burst.blocked), (at(10), at(22)));
-    assert_eq!((burst.executed, burst.preempted), (Span::from_ms(5), 1));
-    assert_eq!(events.len(), 2);
-}
-
 /// The kernel of a virtual machine was seen to hide each switch from the idle task of its second
 /// CPU.
 #[test]
@@ -69,20 +53,6 @@ fn a_switch_that_the_kernel_hides_came_at_once_if_the_others_are_told() {
         let executed = Span::from_ms(if switches { 4 } else { 1 });
         assert_eq!((burst.woke, burst.executed), (at(10), executed));
     }
-}
-
-#[test]
-fn a_program_that_executes_another_keeps_its_first_thread_alone() {
-    let (mut followed, mut events) = following(Follow::Threads);
-    followed.track(at(0), seen(CHILD, PARENT), Follow::Threads, &mut events);
-    followed.executed_program(at(4), PARENT, &mut events);
-    assert!(followed.has(PARENT) && !followed.has(CHILD));
-
-    // Where another than the first thread asked for it, the first one is told to be gone before.
-    followed.track(at(5), seen(CHILD, PARENT), Follow::Threads, &mut events);
-    followed.exited(at(6), PARENT, &mut events);
-    followed.executed_program(at(7), PARENT, &mut events);
-    assert!(followed.has(PARENT) && !followed.has(CHILD) && !followed.is_over());
 }
 
 #[test]

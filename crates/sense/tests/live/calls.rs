@@ -1,10 +1,8 @@
-//! System calls, told as moments in the place of bursts.
-
-use onbeat_model::{Burst, Event, Follow, Sensor};
-use onbeat_sense::bpf::{BpfOptions, CallSet, Hooks};
+use onbeat_model::{Burst, Event};
+use onbeat_sense::bpf::{BpfOptions, CallSet};
 use onbeat_sense::calls::Call;
 
-use crate::role::{Role, alive_after, bursts_of, heard_to_the_end, sensor};
+use crate::role::{Role, alive_after, bursts_of, heard_to_the_end, sensors};
 
 const ACTIVATIONS: usize = 101;
 
@@ -15,24 +13,19 @@ fn numbers(names: &[&str]) -> CallSet {
 
 #[test]
 fn each_chosen_system_call_is_one_moment_and_no_other_is_heard() {
-    for hooks in [Hooks::Btf, Hooks::Raw] {
-        // The role answers each command by one write, and waits for the next in one read.
-        for (names, each) in [
-            (&["write"][..], 1),
-            (&["read", "write"], 2),
-            (&["clock_nanosleep", "futex"], 0),
-        ] {
-            let options = BpfOptions {
-                hooks,
-                calls: numbers(names),
-                ..BpfOptions::default()
-            };
-            let Some(mut sensor) = sensor(options) else {
-                return;
-            };
-            let mut role = Role::start();
+    // The role answers each command by one write, and waits for the next in one read.
+    for (names, each) in [
+        (&["write"][..], 1),
+        (&["read", "write"], 2),
+        (&["clock_nanosleep", "futex"], 0),
+    ] {
+        let options = BpfOptions {
+            calls: numbers(names),
+            ..BpfOptions::default()
+        };
+        for (_, mut sensor) in sensors(options) {
+            let mut role = Role::tracked_by(&mut sensor);
             let id = role.id();
-            sensor.track(role.pid(), Follow::Threads).unwrap();
             for _ in 0..ACTIVATIONS {
                 role.ask(b'e');
             }

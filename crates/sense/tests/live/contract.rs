@@ -1,5 +1,3 @@
-//! The contract of every tracer that can track a running program, whatever it is made of.
-
 use std::thread;
 
 use onbeat_model::{Burst, Event, Follow, Sensor, Span, Task};
@@ -36,8 +34,7 @@ pub(crate) fn tracers() -> Vec<Tracer> {
 #[test]
 fn a_prime_number_of_activations_is_counted_by_each_tracer() {
     for mut tracer in tracers() {
-        let mut role = Role::start();
-        tracer.track(role.pid(), Follow::Threads).unwrap();
+        let mut role = Role::tracked_by(&mut tracer);
         let before = role.account_ns();
         for _ in 0..ACTIVATIONS {
             role.ask(b'c');
@@ -70,8 +67,7 @@ fn a_prime_number_of_activations_is_counted_by_each_tracer() {
 #[test]
 fn five_hundred_threads_come_and_go_and_each_is_heard_by_each_tracer() {
     for mut tracer in tracers() {
-        let mut role = Role::start();
-        tracer.track(role.pid(), Follow::Threads).unwrap();
+        let mut role = Role::tracked_by(&mut tracer);
         role.dismiss_after(b't');
         let kind = tracer.kind();
         let events = heard_to_the_end(&mut tracer);
@@ -115,9 +111,8 @@ fn children_are_followed_by_each_tracer_if_asked_and_only_then() {
 #[test]
 fn a_name_and_an_exec_are_told_by_each_tracer_of_the_same_task() {
     for mut tracer in tracers() {
-        let mut role = Role::start();
+        let mut role = Role::tracked_by(&mut tracer);
         let id = role.id();
-        tracer.track(role.pid(), Follow::Threads).unwrap();
         role.ask(b'n');
         role.tell(b'x');
         role.ask(b'e');
@@ -138,9 +133,8 @@ fn a_name_and_an_exec_are_told_by_each_tracer_of_the_same_task() {
 #[test]
 fn a_thread_that_calls_exec_goes_on_under_the_leaders_number_for_each_tracer() {
     for mut tracer in tracers() {
-        let mut role = Role::start();
+        let mut role = Role::tracked_by(&mut tracer);
         let leader = role.id();
-        tracer.track(role.pid(), Follow::Threads).unwrap();
         role.tell(b'X');
         role.ask(b'e');
         role.ask(b'e');
@@ -163,8 +157,7 @@ fn a_thread_that_calls_exec_goes_on_under_the_leaders_number_for_each_tracer() {
 fn what_each_tracer_no_longer_tracks_is_heard_no_more_until_it_is_tracked_again() {
     for mut tracer in tracers() {
         let kind = tracer.kind();
-        let mut role = Role::start();
-        tracer.track(role.pid(), Follow::Threads).unwrap();
+        let mut role = Role::tracked_by(&mut tracer);
         role.ask(b'e');
         tracer.untrack(&[role.id()]).unwrap();
         role.ask(b'e');

@@ -1,9 +1,7 @@
-//! A budget that runs out or is given up is told, and early.
-
-use onbeat_model::{Event, Flow, Follow, Sensor, Span};
+use onbeat_model::{Event, Flow, Sensor, Span};
 use onbeat_sense::bpf::BpfOptions;
 
-use crate::role::{Role, bursts_of, eventually, heard_to_the_end, sensor, sensors};
+use crate::role::{Role, bursts_of, eventually, heard_to_the_end, sensor_or_skip, sensors};
 
 /// `struct sched_attr` of linux/sched/types.h, in its first version.
 #[repr(C)]
@@ -18,7 +16,6 @@ struct SchedAttr {
     period_ns: u64,
 }
 
-/// Reserves 1 ms every 20 ms for `tid`, once the kernel has room for it.
 fn reserve_too_little(tid: u32) {
     let attributes = SchedAttr {
         size: size_of::<SchedAttr>() as u32,
@@ -44,12 +41,9 @@ fn reserve_too_little(tid: u32) {
 
 #[test]
 fn a_spinning_task_with_too_small_a_reservation_is_reported_exhausted() {
-    let Some(mut sensor) = sensor(BpfOptions::default()) else {
-        return;
-    };
-    let mut role = Role::start();
+    let mut sensor = sensor_or_skip!();
+    let mut role = Role::tracked_by(&mut sensor);
     let id = role.id();
-    sensor.track(role.pid(), Follow::Threads).unwrap();
     role.tell(b's');
     reserve_too_little(role.pid());
 
@@ -71,9 +65,8 @@ fn a_spinning_task_with_too_small_a_reservation_is_reported_exhausted() {
 #[test]
 fn a_budget_that_a_task_gives_up_by_sched_yield_is_told() {
     for (_, mut sensor) in sensors(BpfOptions::default()) {
-        let mut role = Role::start();
+        let mut role = Role::tracked_by(&mut sensor);
         let id = role.id();
-        sensor.track(role.pid(), Follow::Threads).unwrap();
         reserve_too_little(role.pid());
         role.tell(b'y');
         let mut events = Vec::new();

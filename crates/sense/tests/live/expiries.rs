@@ -1,6 +1,4 @@
-//! The expiry of the timer that woke a thread is that for which the thread set it.
-
-use onbeat_model::{Burst, Follow, Instant, Sensor, Span};
+use onbeat_model::{Burst, Instant, Span};
 use onbeat_sense::bpf::{BpfOptions, BpfSensor, tells_expiries};
 
 use crate::role::{Role, bursts_of, eventually, heard, sensors};
@@ -27,8 +25,7 @@ fn expiries(bursts: &[Burst]) -> Vec<Instant> {
 /// hide some. Those that are heard are on the grid each time.
 fn hears_sleeps(command: u8, enough: usize) {
     for mut sensor in sensors_of_expiries() {
-        let mut role = Role::start();
-        sensor.track(role.pid(), Follow::Threads).unwrap();
+        let mut role = Role::tracked_by(&mut sensor);
         eventually("enough sleeps are heard", || {
             role.ask(command);
             let bursts = bursts_of(&heard(&mut sensor), role.id());

@@ -1,9 +1,7 @@
-//! The tasks that are tracked beside the task asked for, their names, and their ends.
-
 use onbeat_model::{Event, Follow, Sensor, Task};
 use onbeat_sense::bpf::BpfOptions;
 
-use crate::role::{Role, heard, heard_to_the_end, sensor, sensors};
+use crate::role::{Role, heard, heard_to_the_end, sensor_or_skip, sensors};
 
 pub(crate) fn tracked(events: &[Event]) -> Vec<Task> {
     let task = |event: &Event| match event {
@@ -15,9 +13,7 @@ pub(crate) fn tracked(events: &[Event]) -> Vec<Task> {
 
 #[test]
 fn a_leader_brings_its_other_threads_and_another_thread_comes_alone() {
-    let Some(mut sensor) = sensor(BpfOptions::default()) else {
-        return;
-    };
+    let mut sensor = sensor_or_skip!();
     let mut role = Role::start();
     role.ask(b'h');
     let held = role.other_threads();
@@ -43,8 +39,7 @@ fn a_leader_brings_its_other_threads_and_another_thread_comes_alone() {
 #[test]
 fn a_flood_of_names_costs_no_other_event_and_hides_no_program() {
     for (hooks, mut sensor) in sensors(BpfOptions::default()) {
-        let mut role = Role::start();
-        sensor.track(role.pid(), Follow::Threads).unwrap();
+        let mut role = Role::tracked_by(&mut sensor);
         role.dismiss_after(b'N');
         let events = heard_to_the_end(&mut sensor);
         let named = |event: &Event| match event {

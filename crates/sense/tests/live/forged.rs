@@ -1,5 +1,3 @@
-//! Forgeries that a traced program cannot make the tracers believe.
-
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::symlink;
@@ -10,7 +8,6 @@ use onbeat_model::{Event, Follow, Sensor};
 use crate::contract::tracers;
 use crate::role::heard_to_the_end;
 
-/// Since boot.
 fn uptime_s() -> String {
     let uptime = fs::read_to_string("/proc/uptime").unwrap();
     uptime.split('.').next().unwrap().to_owned()

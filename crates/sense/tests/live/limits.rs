@@ -1,15 +1,13 @@
-//! The behaviour where something runs out: room, rights, or the task itself.
-
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use onbeat_model::{Event, Follow, Origin, Sensor, Span, Support, TaskId};
-use onbeat_sense::bpf::{BpfError, BpfOptions, BpfSensor, probe};
+use onbeat_model::{Event, Follow, Origin, Sensor, Span};
+use onbeat_sense::bpf::{BpfError, BpfOptions, BpfSensor};
 
-use crate::role::{Role, alive_after, bursts_of, eventually, heard, sensor, set_round_robin};
+use crate::role::{Role, bursts_of, eventually, heard, sensor_or_skip, set_round_robin};
 
 fn lost(events: &[Event]) -> u64 {
     let count = |event: &Event| match event {
@@ -21,15 +19,8 @@ fn lost(events: &[Event]) -> u64 {
 
 #[test]
 fn what_finds_no_room_in_the_buffer_is_counted() {
-    let options = BpfOptions {
-        buffer_bytes: 1,
-        ..BpfOptions::default()
-    };
-    let Some(mut sensor) = sensor(options) else {
-        return;
-    };
-    let mut role = Role::start();
-    sensor.track(role.pid(), Follow::Threads).unwrap();
+    let mut sensor = sensor_or_skip!(buffer_bytes: 1);
+    let mut role = Role::tracked_by(&mut sensor);
     for _ in 0..101 {
         role.ask(b'e');
     }
@@ -50,15 +41,8 @@ fn what_finds_no_room_in_the_buffer_is_counted() {
 #[test]
 fn a_reader_that_means_to_sleep_on_is_woken_before_its_buffer_is_full() {
     const RECORDS: u64 = 256;
-    let options = BpfOptions {
-        buffer_bytes: RECORDS as u32 * 64,
-        ..BpfOptions::default()
-    };
-    let Some(mut sensor) = sensor(options) else {
-        return;
-    };
-    let mut role = Role::start();
-    sensor.track(role.pid(), Follow::Threads).unwrap();
+    let mut sensor = sensor_or_skip!(buffer_bytes: RECORDS as u32 * 64);
+    let mut role = Role::tracked_by(&mut sensor);
     heard(&mut sensor);
     set_round_robin(0);
     eventually("ten buffers are heard without a loss", || {
@@ -83,15 +67,8 @@ fn a_reader_that_means_to_sleep_on_is_woken_before_its_buffer_is_full() {
 #[test]
 fn where_bursts_are_bounded_those_of_a_flood_are_told_several_as_one_and_no_time_is_lost() {
     const ASKED: u64 = 3000;
-    let options = BpfOptions {
-        bound_bursts: true,
-        ..BpfOptions::default()
-    };
-    let Some(mut sensor) = sensor(options) else {
-        return;
-    };
-    let mut role = Role::start();
-    sensor.track(role.pid(), Follow::Threads).unwrap();
+    let mut sensor = sensor_or_skip!(bound_bursts: true);
+    let mut role = Role::tracked_by(&mut sensor);
     heard(&mut sensor);
     eventually("a flood that takes a few windows", || {
         let before = sensor.executed(role.id()).unwrap();
@@ -118,13 +95,7 @@ fn where_bursts_are_bounded_those_of_a_flood_are_told_several_as_one_and_no_time
 #[test]
 fn where_bursts_are_bounded_a_user_has_so_many_threads_tracked_in_a_window_and_root_all() {
     const THREADS: u64 = 1500;
-    let options = BpfOptions {
-        bound_bursts: true,
-        ..BpfOptions::default()
-    };
-    let Some(mut sensor) = sensor(options) else {
-        return;
-    };
+    let mut sensor = sensor_or_skip!(bound_bursts: true);
     let script = format!(
         "read go; i=0; while [ $i -lt {THREADS} ]; do (:); i=$((i+1)); done; echo over; read end"
     );
@@ -169,9 +140,7 @@ fn where_bursts_are_bounded_a_user_has_so_many_threads_tracked_in_a_window_and_r
 
 #[test]
 fn a_child_is_told_with_its_parent_and_its_owner_until_the_next_poll() {
-    let Some(mut sensor) = sensor(BpfOptions::default()) else {
-        return;
-    };
+    let mut sensor = sensor_or_skip!();
     let mut shell = Command::new("sh");
     shell.args(["-c", "read go; (read go); :"]).uid(9);
     let mut shell = shell.stdin(Stdio::piped()).spawn().unwrap();
@@ -198,64 +167,21 @@ fn a_child_is_told_with_its_parent_and_its_owner_until_the_next_poll() {
 }
 
 #[test]
-fn several_are_dismissed_at_once() {
-    let Some(mut sensor) = sensor(BpfOptions::default()) else {
-        return;
-    };
-    let mut role = Role::start();
-    role.ask(b'h');
-    sensor.track(role.pid(), Follow::Threads).unwrap();
-    let all = alive_after(&heard(&mut sensor));
-    assert_eq!(all.len(), 4);
-    let (stays, go) = all.split_first().unwrap();
-    // More than are dismissed in one pass; what is not there is no matter.
-    let mut go = go.to_vec();
-    go.extend((0..100).map(TaskId::recorded));
-    sensor.untrack(&go).unwrap();
-    assert_eq!(sensor.tracked(), 1);
-    sensor.untrack(&[*stays]).unwrap();
-    assert_eq!(sensor.tracked(), 0);
-}
-
-#[test]
-fn a_full_table_is_an_error_that_says_whom_it_hit() {
-    let options = BpfOptions {
-        most_tasks: 2,
-        ..BpfOptions::default()
-    };
-    let Some(mut sensor) = sensor(options) else {
-        return;
-    };
+fn a_full_table_is_an_error_that_says_whom_it_hit_and_later_threads_are_counted_as_lost() {
+    let mut sensor = sensor_or_skip!(most_tasks: 2);
     let mut role = Role::start();
     role.ask(b'h');
     let error = sensor.track(role.pid(), Follow::Threads).unwrap_err();
     assert!(matches!(error, BpfError::Full { most: 2, .. }), "{error:?}");
     assert!(error.to_string().contains(&role.pid().to_string()));
     assert_eq!(sensor.tracked(), 2);
-}
-
-#[test]
-fn threads_that_start_when_the_table_is_full_are_counted_as_lost() {
-    let options = BpfOptions {
-        most_tasks: 1,
-        ..BpfOptions::default()
-    };
-    let Some(mut sensor) = sensor(options) else {
-        return;
-    };
-    let mut role = Role::start();
-    sensor.track(role.pid(), Follow::Threads).unwrap();
     role.ask(b'h');
-    let events = heard(&mut sensor);
-    assert_eq!(lost(&events), 3, "{events:?}");
-    assert_eq!(sensor.tracked(), 1);
+    assert_eq!(lost(&heard(&mut sensor)), 3);
 }
 
 #[test]
 fn without_privilege_the_error_says_what_to_do() {
-    if sensor(BpfOptions::default()).is_none() {
-        return;
-    }
+    drop(sensor_or_skip!());
     // The bare system call changes this one thread; libc's would change all of the test's.
     let refused = thread::spawn(|| {
         let nobody = 65534;
@@ -269,17 +195,4 @@ fn without_privilege_the_error_says_what_to_do() {
     let refused = refused.join().unwrap();
     assert!(matches!(refused, BpfError::NoPrivilege), "{refused:?}");
     assert!(refused.to_string().contains("sudo"), "{refused}");
-}
-
-#[test]
-fn the_kernel_that_takes_the_tracer_has_the_features_it_needs() {
-    if sensor(BpfOptions::default()).is_none() {
-        return;
-    }
-    let features = probe();
-    assert!(!features.is_empty());
-    for feature in &features {
-        assert_ne!(feature.standing, Support::None, "{feature:?}");
-        assert_eq!(feature.advice.is_empty(), feature.standing == Support::Full);
-    }
 }

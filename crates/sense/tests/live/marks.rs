@@ -1,11 +1,9 @@
-//! The marks of programs on their own work: each mark heard, with its thread, and a flood counted.
-
 use std::process::Command;
 
 use onbeat_model::{Event, Follow, Mark, Said, Sensor, Span};
-use onbeat_sense::bpf::{BpfOptions, BpfSensor, MarkHook};
+use onbeat_sense::bpf::{BpfOptions, MarkHook};
 
-use crate::role::{Role, heard_to_the_end, program, sensor, sensors};
+use crate::role::{Role, heard_to_the_end, program, sensor, sensor_or_skip, sensors};
 
 const JOBS: usize = 1009;
 const FLOOD: u64 = 200_003;
@@ -26,17 +24,10 @@ fn suppressed(events: &[Event]) -> u64 {
     events.iter().map(count).sum()
 }
 
-/// A role that is tracked.
-fn tracked(sensor: &mut BpfSensor) -> Role {
-    let role = Role::start();
-    sensor.track(role.pid(), Follow::Threads).unwrap();
-    role
-}
-
 #[test]
 fn each_mark_of_a_prime_number_of_jobs_is_heard_in_order_with_its_thread_and_cpu_time() {
     for (hooks, mut sensor) in sensors(BpfOptions::default()) {
-        let mut role = tracked(&mut sensor);
+        let mut role = Role::tracked_by(&mut sensor);
         let id = role.id();
         role.ask(b'j');
         let account = Span::from_ns(role.account_ns());
@@ -67,10 +58,8 @@ fn each_mark_of_a_prime_number_of_jobs_is_heard_in_order_with_its_thread_and_cpu
 
 #[test]
 fn a_flood_of_marks_is_counted_and_costs_no_other_event() {
-    let Some(mut sensor) = sensor(BpfOptions::default()) else {
-        return;
-    };
-    let mut role = tracked(&mut sensor);
+    let mut sensor = sensor_or_skip!();
+    let mut role = Role::tracked_by(&mut sensor);
     role.dismiss_after(b'w');
     let events = heard_to_the_end(&mut sensor);
     let told = marks(&events);
@@ -81,10 +70,8 @@ fn a_flood_of_marks_is_counted_and_costs_no_other_event() {
 
 #[test]
 fn nobody_hears_the_marks_of_a_process_that_is_not_tracked() {
-    let Some(mut sensor) = sensor(BpfOptions::default()) else {
-        return;
-    };
-    let mut tracked = tracked(&mut sensor);
+    let mut sensor = sensor_or_skip!();
+    let mut tracked = Role::tracked_by(&mut sensor);
     let mut other = Role::start();
     other.ask(b'j');
     tracked.dismiss();

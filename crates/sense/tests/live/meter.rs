@@ -1,5 +1,3 @@
-//! What is used above ordinary priority is charged to who has it, or lends it.
-
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::sync::Arc;

@@ -2,11 +2,10 @@
 //! be tracked alone.
 
 use onbeat_model::{Event, Follow, Sensor, Span, Task};
-use onbeat_sense::bpf::{BpfError, BpfOptions, Hooks};
+use onbeat_sense::bpf::{BpfError, BpfOptions};
 
-use crate::role::{Role, eventually, heard, sensor};
+use crate::role::{Role, eventually, heard, sensor_or_skip, sensors};
 
-/// The tasks that `tid` woke, each time that it is told.
 fn woken_by(events: &[Event], tid: u32) -> Vec<(Task, u64)> {
     let woken = |event: &Event| match event {
         Event::Woke {
@@ -17,59 +16,46 @@ fn woken_by(events: &[Event], tid: u32) -> Vec<(Task, u64)> {
     events.iter().filter_map(woken).collect()
 }
 
-fn tells_whom_a_player_wakes(hooks: Hooks) {
+#[test]
+fn whom_a_tracked_thread_wakes_is_told_and_can_be_tracked_alone() {
     let options = BpfOptions {
-        hooks,
         partners: true,
         ..BpfOptions::default()
     };
-    let Some(mut sensor) = sensor(options) else {
-        return;
-    };
-    let mut role = Role::start();
-    role.ask(b'p');
-    let [player, partner] = role.other_threads()[..] else {
-        panic!("two play");
-    };
-    sensor.track(player, Follow::Alone).unwrap();
-    assert_eq!(sensor.tracked(), 1);
+    for (_, mut sensor) in sensors(options) {
+        let mut role = Role::start();
+        role.ask(b'p');
+        let [player, partner] = role.other_threads()[..] else {
+            panic!("two play");
+        };
+        sensor.track(player, Follow::Alone).unwrap();
+        assert_eq!(sensor.tracked(), 1);
 
-    let mut events = Vec::new();
-    eventually("the partner is told", || {
-        sensor.poll(Span::from_ms(20), &mut events).unwrap();
-        woken_by(&events, player)
-            .iter()
-            .any(|(wakee, count)| wakee.id.tid == partner && wakee.pid == role.pid() && *count > 0)
-    });
-
-    // Once it is tracked itself, its bursts say who woke it.
-    sensor.track_partner(partner, role.id()).unwrap();
-    assert_eq!(sensor.tracked(), 2);
-    eventually("the partner's bursts name the player", || {
-        sensor.poll(Span::from_ms(20), &mut events).unwrap();
-        let mut bursts = events.iter().filter_map(|event| match event {
-            Event::Burst(burst) => Some(burst),
-            _ => None,
+        let mut events = Vec::new();
+        eventually("the partner is told", || {
+            sensor.poll(Span::from_ms(20), &mut events).unwrap();
+            woken_by(&events, player).iter().any(|(wakee, count)| {
+                wakee.id.tid == partner && wakee.pid == role.pid() && *count > 0
+            })
         });
-        bursts.any(|burst| burst.task.tid == partner && burst.waker == player)
-    });
-}
 
-#[test]
-fn whom_a_tracked_thread_wakes_is_told_and_can_be_tracked_alone() {
-    tells_whom_a_player_wakes(Hooks::Btf);
-}
-
-#[test]
-fn the_fallback_on_raw_tracepoints_tells_whom_a_tracked_thread_wakes() {
-    tells_whom_a_player_wakes(Hooks::Raw);
+        // Once it is tracked itself, its bursts say who woke it.
+        sensor.track_partner(partner, role.id()).unwrap();
+        assert_eq!(sensor.tracked(), 2);
+        eventually("the partner's bursts name the player", || {
+            sensor.poll(Span::from_ms(20), &mut events).unwrap();
+            let mut bursts = events.iter().filter_map(|event| match event {
+                Event::Burst(burst) => Some(burst),
+                _ => None,
+            });
+            bursts.any(|burst| burst.task.tid == partner && burst.waker == player)
+        });
+    }
 }
 
 #[test]
 fn a_thread_that_is_tracked_alone_brings_no_other_and_one_that_is_tracked_whole_does_again() {
-    let Some(mut sensor) = sensor(BpfOptions::default()) else {
-        return;
-    };
+    let mut sensor = sensor_or_skip!();
     let mut role = Role::start();
     sensor.track(role.pid(), Follow::Alone).unwrap();
     role.ask(b'h');
@@ -83,9 +69,7 @@ fn a_thread_that_is_tracked_alone_brings_no_other_and_one_that_is_tracked_whole_
 
 #[test]
 fn a_thread_of_the_kernel_is_nobodys_partner() {
-    let Some(mut sensor) = sensor(BpfOptions::default()) else {
-        return;
-    };
+    let mut sensor = sensor_or_skip!();
     let role = Role::start();
     // kthreadd, which starts all others.
     let refused = sensor.track_partner(2, role.id()).unwrap_err();

@@ -1,5 +1,3 @@
-//! The programs of wanted names that processes run, and begin to run.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;

@@ -9,13 +9,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use onbeat_kernel::proc::started_ticks;
-use onbeat_model::{Burst, Event, Flow, Sensor, Span, TaskId};
+use onbeat_model::{Burst, Event, Flow, Follow, Sensor, Span, TaskId};
 use onbeat_sense::bpf::{BpfOptions, BpfSensor, Hooks};
 
 /// After this long, what should come to pass never will.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Waits until `is_so`.
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
@@ -47,6 +46,19 @@ pub(crate) fn sensor(options: BpfOptions) -> Option<BpfSensor> {
     }
 }
 
+/// A sensor with these options; ends a test that cannot have it.
+macro_rules! sensor_or_skip {
+    ($($option:ident: $value:expr),*) => {{
+        let defaults = onbeat_sense::bpf::BpfOptions::default();
+        let options = onbeat_sense::bpf::BpfOptions { $($option: $value,)* ..defaults };
+        match crate::role::sensor(options) {
+            Some(sensor) => sensor,
+            None => return,
+        }
+    }};
+}
+pub(crate) use sensor_or_skip;
+
 /// A sensor with each kind of hooks, which must not differ.
 pub(crate) fn sensors(options: BpfOptions) -> impl Iterator<Item = (Hooks, BpfSensor)> {
     [Hooks::Btf, Hooks::Raw]
@@ -62,7 +74,6 @@ pub(crate) fn heard(sensor: &mut impl Sensor) -> Vec<Event> {
     events
 }
 
-/// Polls until the sensor says that nothing will come any more.
 pub(crate) fn heard_to_the_end(sensor: &mut impl Sensor) -> Vec<Event> {
     let mut events = Vec::new();
     eventually("every tracked task is gone", || {
@@ -72,7 +83,6 @@ pub(crate) fn heard_to_the_end(sensor: &mut impl Sensor) -> Vec<Event> {
     events
 }
 
-/// The bursts of `task`.
 pub(crate) fn bursts_of(events: &[Event], task: TaskId) -> Vec<Burst> {
     let burst = |event: &Event| match event {
         Event::Burst(burst) if burst.task == task => Some(*burst),
@@ -114,6 +124,12 @@ impl Role {
         role
     }
 
+    pub(crate) fn tracked_by<S: Sensor<Error: std::fmt::Debug>>(sensor: &mut S) -> Self {
+        let role = Self::start();
+        sensor.track(role.pid(), Follow::Threads).unwrap();
+        role
+    }
+
     /// Started by `command`, which executes [`program`].
     pub(crate) fn of(command: &mut Command) -> Self {
         let mut process = command
@@ -141,7 +157,6 @@ impl Role {
         }
     }
 
-    /// Its threads other than the first.
     pub(crate) fn other_threads(&self) -> Vec<u32> {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
         let number = |entry: std::io::Result<fs::DirEntry>| {
@@ -153,7 +168,6 @@ impl Role {
         others
     }
 
-    /// Gives a command, and nothing more.
     pub(crate) fn tell(&mut self, command: u8) {
         let commands = self.commands.as_mut().expect("not dismissed yet");
         commands.write_all(&[command]).unwrap();
@@ -180,7 +194,6 @@ impl Role {
         });
     }
 
-    /// Its CPU time on the scheduler's own account, in nanoseconds.
     pub(crate) fn account_ns(&self) -> u64 {
         let account = fs::read_to_string(format!("/proc/{}/schedstat", self.pid())).unwrap();
         account.split(' ').next().unwrap().parse().unwrap()

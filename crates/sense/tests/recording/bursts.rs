@@ -1,5 +1,3 @@
-//! How bursts are built from raw events: each case with the few lines that make it.
-
 use onbeat_model::{Burst, Event, Instant, Span, TaskId};
 use onbeat_sense::recording::Recording;
 
@@ -165,6 +163,30 @@ fn bursts_are_built_of_wakeups_and_switches_also_where_some_are_hidden() {
             recording.tasks.iter().all(|task| task.id.tid == 7),
             "{what}"
         );
+    }
+}
+
+#[test]
+fn a_thread_that_is_preempted_is_told_so_by_the_number_of_its_state() {
+    for (state, preempted) in [
+        (0, 1),
+        (256, 1),
+        (4096, 1),
+        (4097, 1),
+        (1, 0),
+        (64, 0),
+        (1026, 0),
+    ] {
+        let recording = ftrace(&format!(
+            "0 0 100 wakeup 7
+             0 0 110 switch 0 0 7
+             7 0 150 switch 7 {state} 8
+             8 0 250 switch 8 1 7
+             7 0 260 switch 7 1 8"
+        ));
+        let first = bursts(&recording)[0];
+        let executed = Span::from_us([40, 50][preempted as usize]);
+        assert_eq!((first.preempted, first.executed), (preempted, executed));
     }
 }
 

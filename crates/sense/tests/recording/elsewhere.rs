@@ -63,33 +63,6 @@ fn perfettos_processes_are_told_and_timers_wake_nobody_elses_thread() {
     assert!(bursts.iter().all(|burst| burst.waker == 0));
 }
 
-#[test]
-fn a_thread_that_is_preempted_is_told_so_by_the_number_of_its_state() {
-    for (state, preempted) in [
-        ("0", 1),
-        ("256", 1),
-        ("4096", 1),
-        ("4097", 1),
-        ("1", 0),
-        ("64", 0),
-        ("1026", 0),
-    ] {
-        let text = format!(
-            "version = 6\ncpus=1\n\
-             <idle>-0 [000] 1.000100: sched_wakeup: comm=a pid=7 prio=120 success=1 target_cpu=0\n\
-             <idle>-0 [000] 1.000110: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=0 next_comm=a next_pid=7 next_prio=120\n\
-             a-7 [000] 1.000150: sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state={state} next_comm=b next_pid=8 next_prio=120\n\
-             b-8 [000] 1.000250: sched_switch: prev_comm=b prev_pid=8 prev_prio=120 prev_state=1 next_comm=a next_pid=7 next_prio=120\n\
-             a-7 [000] 1.000260: sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=1 next_comm=b next_pid=8 next_prio=120\n"
-        );
-        let recording = read_bytes(text).unwrap();
-        let first = bursts_of(&recording, "a")[0];
-        assert_eq!(first.preempted, preempted, "{state}");
-        let executed = if preempted == 1 { 50 } else { 40 };
-        assert_eq!(first.executed, Span::from_us(executed), "{state}");
-    }
-}
-
 const LTTNG: &str = "\
 [23:59:59.999999000] (+?.?????????) board sched_waking: { cpu_id = 0 }, { comm = \"a\", tid = 7, prio = 20, target_cpu = 0 }
 [23:59:59.999999500] (+0.000000500) board sched_switch: { cpu_id = 0 }, { prev_comm = \"swapper/0\", prev_tid = 0, prev_prio = 20, prev_state = 0, next_comm = \"a\", next_tid = 7, next_prio = 20 }
@@ -131,14 +104,7 @@ fn a_broken_line_of_lttng_is_told_with_its_place() {
 }
 
 #[test]
-fn a_page_without_a_trace_and_one_whose_trace_is_broken_are_told_so() {
-    let error = read_bytes("<!DOCTYPE html>\n<html>\n<p>hello</p>\n</html>\n")
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("a page of HTML without ftrace's text"),
-        "{error}"
-    );
+fn a_page_whose_trace_is_broken_is_told_so() {
     let page = "<html>\n<script class=\"trace-data\" type=\"application/text\">\n# tracer: nop\nsched_switch: a\n</script>\n";
     let error = read_bytes(page).unwrap_err().to_string();
     assert!(
@@ -161,7 +127,6 @@ fn a_page_may_have_lines_of_any_length_outside_of_its_trace() {
     );
 }
 
-/// A field of bytes in protobuf's wire format.
 fn field(number: u32, bytes: &[u8]) -> Vec<u8> {
     let mut field = varint(u64::from(number) << 3 | 2);
     field.extend(varint(bytes.len() as u64));
@@ -169,7 +134,6 @@ fn field(number: u32, bytes: &[u8]) -> Vec<u8> {
     field
 }
 
-/// A field with a number.
 fn number(number: u32, value: u64) -> Vec<u8> {
     [varint(u64::from(number) << 3), varint(value)].concat()
 }
@@ -268,22 +232,10 @@ fn a_broken_packet_is_told_with_its_place() {
         1,
         &field(1, &field(4, &[field(1, &[5, 5]), field(3, &[7])].concat())),
     );
-    let far = field(
-        1,
-        &field(
-            1,
-            &field(4, &[field(7, &[255; 9]), field(8, &[7])].concat()),
-        ),
-    );
     let zipped = field(1, &field(50, b"no zlib"));
     for (broken, said) in [
         (uneven, "the ftrace events of this packet are broken"),
-        (far, "the ftrace events of this packet are broken"),
         (zipped, "the compressed packets here are damaged"),
-        (
-            field(1, &field(133, b"no zstd")),
-            "the compressed packets here are damaged",
-        ),
         (vec![0x0b], "no packet begins here"),
         (
             [vec![0x0a], varint(1 << 40)].concat(),

@@ -1,55 +1,27 @@
-//! The shapes that a line may have, how the format is told, and what is said of what is none.
-
 use onbeat_model::Instant;
 use onbeat_sense::recording::Format;
 
 use crate::{bursts, check, read_bytes, text_of};
 
-fn ftrace_line(head: &str) -> String {
-    format!("# tracer: nop\n{head} sched_wakeup: comm=a b=c pid=7 prio=120 target_cpu=000\n")
-}
-
-fn is_told_as(text: &str, format: Format) {
-    let recording = read_bytes(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-    check(&recording);
-    assert_eq!(recording.format, format, "{text}");
-    let bursts = bursts(&recording);
-    assert_eq!(bursts.len(), 1, "{text}");
-    assert_eq!(bursts[0].woke, Instant::from_ns(951_557_256_000), "{text}");
-    assert_eq!(bursts[0].task.tid, 7, "{text}");
-}
-
 #[test]
-fn ftrace_lines_are_read_with_and_without_flags_processes_and_nanoseconds() {
+fn a_name_may_look_like_other_fields_and_a_time_have_nanoseconds() {
+    let event = "sched_wakeup: comm=a b=c pid=7 prio=120 target_cpu=000\n";
     for head in [
-        "          <idle>-0       [000] dNh4.   951.557256:",
-        "          <idle>-0       [000]   951.557256:",
-        "          <idle>-0     (-------) [000] dNh4.   951.557256:",
-        "      my-app 2.0-7     (      5) [001] d..2.   951.557256:",
-        "           <...>-7       [001] d..2.   951.557256000:",
-        "  a [b] 1: c-d-7  [001] d..2.   951.557256:",
+        "# tracer: nop\n      my-app 2.0-7     (      5) [001] d..2.   951.557256: ",
+        "# tracer: nop\n           <...>-7       [001] d..2.   951.557256000: ",
+        "# tracer: nop\n  a [b] 1: c-d-7  [001] d..2.   951.557256: ",
+        "   my app 2.0     8/9 [000]   951.557256: sched:",
+        "         swapper     0 [000]   951.557256000:          1 sched:",
+        "             :-1 29310/-1    [001]   951.557256: sched:",
     ] {
-        is_told_as(&ftrace_line(head), Format::Ftrace);
+        let recording = read_bytes(format!("{head}{event}")).unwrap();
+        check(&recording);
+        let [burst] = bursts(&recording)[..] else {
+            panic!("{head}");
+        };
+        let woke = Instant::from_ns(951_557_256_000);
+        assert_eq!((burst.woke, burst.task.tid), (woke, 7), "{head}");
     }
-}
-
-#[test]
-fn perf_lines_are_read_with_processes_periods_and_without_cpus() {
-    let event = "sched:sched_wakeup: comm=a b=c pid=7 prio=120 target_cpu=000\n";
-    for head in [
-        "         swapper     0 [000]   951.557256:       ",
-        "   my app 2.0     8/9 [000]   951.557256: ",
-        "         swapper     0 [000]   951.557256000:          1 ",
-        "         swapper     0   951.557256: ",
-        "             :-1 29310/-1    [001]   951.557256: ",
-    ] {
-        is_told_as(&format!("{head}{event}"), Format::PerfScript);
-    }
-    let with_calls = format!(
-        "swapper 0 [000] 951.557256: {event}\tffffffff8109a2b4 try_to_wake_up+0x1f4 ([kernel])\n\
-         \t    7f2c0 main (/bin/a)\n\n"
-    );
-    is_told_as(&with_calls, Format::PerfScript);
 }
 
 #[test]
@@ -77,30 +49,6 @@ fn a_csv_may_have_a_heading_comments_and_other_separators() {
         assert_eq!(recording.format, Format::Csv);
         let at: Vec<_> = bursts(&recording).iter().map(|b| b.woke.as_ns()).collect();
         assert_eq!(at, [951_557_256_000, 951_557_256_001], "{text}");
-    }
-}
-
-#[test]
-fn what_is_no_recording_is_told_as_such_with_what_to_do() {
-    for (bytes, said) in [
-        (&b""[..], "it is empty"),
-        (b"\n\n", "begins with ''"),
-        (
-            b"Dear diary,\ntoday nothing woke.\n",
-            "begins with 'Dear diary,'",
-        ),
-        (b"\x7fELF\x02\x01\x01\0\0\0", "nor onbeat's own recording"),
-        (
-            b"{\"format\":\"something-else\"}\n",
-            "it is JSON without ftrace's text",
-        ),
-        (b"PERFILE2\x68\0\0\0", "it is perf's data, which is broken"),
-        (b"\x17\x08\x44tracing6\0", "trace-cmd report -i FILE"),
-        (b"\x1f\x8b\x08", "cut off before the first line"),
-    ] {
-        let error = read_bytes(bytes).unwrap_err().to_string();
-        assert!(error.starts_with("made is no recording"), "{error}");
-        assert!(error.contains(said), "{error}");
     }
 }
 

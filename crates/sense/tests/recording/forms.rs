@@ -1,5 +1,3 @@
-//! One schedule in every form of text that people's tools write, by their options and versions.
-
 use onbeat_model::Burst;
 
 use crate::{bursts, check, read_bytes};
@@ -86,7 +84,6 @@ impl Line {
         }
     }
 
-    /// The line in this form, in which % and a letter stand for what it has.
     fn in_form(&self, form: &str) -> String {
         let name = match self.what {
             What::Waking(_) => "sched_waking",
@@ -185,7 +182,6 @@ const LINES: [(&str, &str); 33] = [
     ("threads that perf does not know any more", "[%a000] (+0.000003000) sched:%n: { cpu_id = %p }, { perf_ip = 0xFFFFFFFF9F0A12B4, perf_tid = -1, %b"),
 ];
 
-/// Forms of the whole text.
 fn wholes() -> Vec<(&'static str, String)> {
     let plain = text(PLAIN);
     let ftrace = format!("# tracer: nop\n{plain}");
@@ -292,6 +288,11 @@ fn a_form_that_cannot_be_read_is_an_error_that_says_what_to_do() {
     }
     for (bytes, said) in [
         (&b"\xff\xfe#\0"[..], "iconv -f UTF-16"),
+        (b"", "made is no recording that onbeat reads: it is empty"),
+        (b"\x7fELF\x02\x01\x01\0\0\0", "nor onbeat's own recording"),
+        (b"PERFILE2\x68\0\0\0", "it is perf's data, which is broken"),
+        (b"\x17\x08\x44tracing6\0", "trace-cmd report -i FILE"),
+        (b"\x1f\x8b\x08", "cut off before the first line"),
         (b"\xfd7zXZ\0", "xz -d"),
         (b"BZh9", "bzip2 -d"),
         (b"PK\x03\x04", "unzip"),

@@ -1,5 +1,3 @@
-//! Made-up schedules whose bursts are known, written as both text formats and read back.
-
 use std::fmt::Write;
 
 use onbeat_model::{Burst, Instant, Span, TaskId};

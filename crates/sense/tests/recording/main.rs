@@ -16,12 +16,10 @@ use std::path::PathBuf;
 use onbeat_model::{Burst, Event};
 use onbeat_sense::recording::{ReadError, Recording, read_from};
 
-/// A recording of the repository.
 fn trace(name: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces")).join(name)
 }
 
-/// The decompressed text of a recording of the repository.
 fn text_of(name: &str) -> String {
     let file = std::fs::File::open(trace(name)).unwrap();
     let mut gz = flate2::read::GzDecoder::new(file);
@@ -33,7 +31,6 @@ fn read_bytes(bytes: impl AsRef<[u8]>) -> Result<Recording, ReadError> {
     read_from(bytes.as_ref(), "made")
 }
 
-/// All bursts, in the order of their ends.
 fn bursts(recording: &Recording) -> Vec<Burst> {
     (recording.events.iter())
         .filter_map(|event| match event {

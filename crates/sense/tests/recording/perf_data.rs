@@ -1,5 +1,3 @@
-//! perf's own data, made here by its format: `perf script` of the same events tells the same.
-
 use onbeat_model::Span;
 use onbeat_sense::recording::Format;
 
@@ -76,7 +74,6 @@ fn switch(ns: u64, from: (&str, u32), state: u64, to: (&str, u32)) -> Vec<u8> {
     sample(1, ns, from.1, 0, &fields)
 }
 
-/// A file of these records.
 fn data(records: &[u8]) -> Vec<u8> {
     let begin = 104;
     let attributes =

@@ -1,9 +1,7 @@
-//! A recording as a sensor.
-
 use onbeat_model::{Event, Flow, Follow, Sensor, Span, TaskId};
 use onbeat_sense::recording::{Replay, read};
 
-use crate::{bursts, read_bytes, trace};
+use crate::{read_bytes, trace};
 
 fn drained(replay: &mut Replay, step: Span) -> Vec<Event> {
     let mut events = Vec::new();
@@ -28,28 +26,6 @@ fn steps_of_any_size_give_the_same_events_and_the_clock_keeps_to_them() {
         replay.track_all();
         assert_eq!(drained(&mut replay, step), recording.events);
     }
-}
-
-#[test]
-fn the_clock_goes_forward_by_the_timeout_whether_or_not_something_happened() {
-    let mut replay = Replay::new(read_bytes("1000\n5000000\n").unwrap());
-    replay.track_all();
-    let mut events = Vec::new();
-    assert_eq!(
-        replay.poll(Span::from_us(1), &mut events).unwrap(),
-        Flow::Open
-    );
-    assert_eq!((replay.now().as_ns(), events.len()), (2_000, 2));
-    assert_eq!(
-        replay.poll(Span::from_ms(1), &mut events).unwrap(),
-        Flow::Open
-    );
-    assert_eq!((replay.now().as_ns(), events.len()), (1_002_000, 2));
-    assert_eq!(
-        replay.poll(Span::from_ms(9), &mut events).unwrap(),
-        Flow::Ended
-    );
-    assert_eq!((replay.now().as_ns(), events.len()), (5_000_000, 3));
 }
 
 #[test]
@@ -138,47 +114,4 @@ fn threads_of_the_process_are_followed_and_descendants_if_asked_for() {
         let tids: Vec<_> = heard.iter().filter_map(|e| Some(e.task()?.tid)).collect();
         assert_eq!(tids, expected);
     }
-}
-
-#[test]
-fn the_execution_time_is_the_sum_of_the_bursts_so_far() {
-    let mut replay = Replay::open(trace("apps/rtappTableI.l0.txt.gz")).unwrap();
-    replay.track_all();
-    let task = replay.recording().tasks[1].id;
-    assert_eq!(replay.executed(task), None);
-    let mut events = Vec::new();
-    replay.poll(Span::from_secs(6), &mut events).unwrap();
-    let sum: Span = (events.iter())
-        .filter_map(|event| match event {
-            Event::Burst(burst) if burst.task == task => Some(burst.executed),
-            _ => None,
-        })
-        .sum();
-    assert!(!sum.is_zero());
-    assert_eq!(replay.executed(task), Some(sum));
-}
-
-#[test]
-fn a_budget_that_ran_out_ends_the_step_there() {
-    let facts = serde_json::to_string(&onbeat_sense::recording::Facts::gather(&[])).unwrap();
-    let text = format!(
-        "{facts}\n{}\n{}\n{}\n",
-        r#"{"event":"tracked","at_ns":1000,"tid":7,"started_ticks":0,"pid":7,"comm":"a"}"#,
-        r#"{"event":"exhausted","at_ns":3000,"tid":7,"started_ticks":0}"#,
-        r#"{"event":"exited","at_ns":4000,"tid":7,"started_ticks":0}"#,
-    );
-    let mut replay = Replay::new(read_bytes(text).unwrap());
-    replay.track_all();
-    let mut events = Vec::new();
-    assert_eq!(
-        replay.poll(Span::from_secs(1), &mut events).unwrap(),
-        Flow::Open
-    );
-    assert_eq!((replay.now().as_ns(), events.len()), (3_000, 2));
-    assert_eq!(
-        replay.poll(Span::from_secs(1), &mut events).unwrap(),
-        Flow::Ended
-    );
-    assert_eq!(events.len(), 3);
-    assert!(bursts(replay.recording()).is_empty());
 }
