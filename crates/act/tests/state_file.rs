@@ -1,11 +1,6 @@
-//! The state file, whatever happened to it.
-
-use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime};
-use onbeat_act::cpufreq::DomainSettings;
+use onbeat_act::attributes::Attributes;
 use onbeat_act::restore::{SavedState, StateFile, StateRecord, TaskChange, parse_state};
 use onbeat_model::{Reservation, Span, TaskId};
-use proptest::prelude::*;
-use proptest::test_runner::{Config, RngSeed};
 
 fn before(nice: i32) -> Attributes {
     Attributes::ordinary(nice, false)
@@ -27,19 +22,6 @@ fn change_from(nice: i32, tid: u32, ms: u64) -> StateRecord {
         before: before(nice),
         set: reserved(ms),
     }
-}
-
-fn at_khz(khz: u64) -> DomainSettings {
-    let governor = ["userspace", "schedutil"][khz as usize % 2];
-    let setspeed = if khz.is_multiple_of(2) {
-        format!("{khz}")
-    } else {
-        "null".to_owned()
-    };
-    let json = format!(
-        r#"{{"governor":"{governor}","min_khz":1,"max_khz":{khz},"setspeed_khz":{setspeed}}}"#
-    );
-    serde_json::from_str(&json).unwrap()
 }
 
 fn state_of(records: &[StateRecord]) -> SavedState {
@@ -117,26 +99,6 @@ fn a_task_found_shrunk_in_the_middle_of_a_give_back_is_recognised() {
 }
 
 #[test]
-fn the_last_two_settings_of_a_domain_are_known_until_it_is_done_with() {
-    let to = |khz| StateRecord::Speed {
-        domain: 4,
-        before: at_khz(9),
-        set: at_khz(khz),
-    };
-    let state = state_of(&[to(1), to(3), to(5)]);
-    let change = state.speeds.get(&4).unwrap();
-    assert_eq!(change.before, at_khz(9));
-    for khz in [3, 5, 9] {
-        assert!(change.can_have_left(&at_khz(khz)), "{khz}");
-    }
-    for khz in [1, 4] {
-        assert!(!change.can_have_left(&at_khz(khz)), "{khz}");
-    }
-    let done = StateRecord::SpeedDone { domain: 4 };
-    assert_eq!(state_of(&[to(1), done]), SavedState::default());
-}
-
-#[test]
 fn a_damaged_line_is_counted_and_the_others_stand() {
     let mut bytes = bytes_of(&[change(1, 5)]);
     bytes.extend(b"\xff\x00 not a record\n{}\n");
@@ -200,82 +162,4 @@ fn a_file_with_nothing_left_to_put_back_is_removed() {
     file.write(change(1, 5)).unwrap();
     drop(file);
     assert!(path.exists());
-}
-
-fn policies() -> impl Strategy<Value = Policy> {
-    let fair = (-20..20, 0..u64::MAX).prop_map(|(nice, slice_ns)| Fair { nice, slice_ns });
-    let real_time = (1..100_u32).prop_map(|priority| RealTime { priority });
-    prop_oneof![
-        fair.clone().prop_map(Policy::Other),
-        fair.clone().prop_map(Policy::Batch),
-        fair.clone().prop_map(Policy::Idle),
-        fair.prop_map(Policy::Ext),
-        real_time.clone().prop_map(Policy::Fifo),
-        real_time.prop_map(Policy::RoundRobin),
-    ]
-}
-
-fn records() -> impl Strategy<Value = StateRecord> {
-    let task = (0..4_u32, 0..3_u64).prop_map(|(tid, started_ticks)| TaskId { tid, started_ticks });
-    let attributes = (policies(), any::<bool>()).prop_map(|(policy, reset_on_fork)| Attributes {
-        policy,
-        reset_on_fork,
-    });
-    let leader = prop::option::of(task.clone());
-    let change = (task.clone(), leader, attributes, 1..99_u64);
-    let change = change.prop_map(|(task, leader, before, ms)| StateRecord::Change {
-        task,
-        leader,
-        before,
-        set: reserved(ms),
-    });
-    let speeds = (0..3_u32, 1..9_u64, 1..9_u64);
-    let speeds = speeds.prop_map(|(domain, before, set)| StateRecord::Speed {
-        domain,
-        before: at_khz(before),
-        set: at_khz(set),
-    });
-    prop_oneof![
-        3 => change,
-        2 => speeds,
-        1 => (0..3_u32).prop_map(|domain| StateRecord::SpeedDone { domain }),
-        1 => task.clone().prop_map(|task| StateRecord::Refused { task }),
-        1 => task.prop_map(|task| StateRecord::Done { task }),
-    ]
-}
-
-/// The same cases in every run.
-fn config() -> Config {
-    Config {
-        rng_seed: RngSeed::Fixed(0x6f6e_6265_6174),
-        failure_persistence: None,
-        ..Config::default()
-    }
-}
-
-proptest! {
-    #![proptest_config(config())]
-
-    #[test]
-    fn any_bytes_are_read_without_a_panic(bytes: Vec<u8>) {
-        let lines = bytes.iter().filter(|&&byte| byte == b'\n').count();
-        prop_assert!(parse_state(&bytes).damaged_lines <= lines);
-    }
-
-    #[test]
-    fn any_records_are_read_as_they_were_written(records in prop::collection::vec(records(), 0..30)) {
-        prop_assert_eq!(parse_state(&bytes_of(&records)), state_of(&records));
-    }
-
-    #[test]
-    fn a_flipped_byte_costs_at_most_the_lines_it_touches(
-        records in prop::collection::vec(records(), 1..10),
-        place: prop::sample::Index,
-        byte: u8,
-    ) {
-        let mut bytes = bytes_of(&records);
-        let place = place.index(bytes.len());
-        *bytes.get_mut(place).unwrap() = byte;
-        prop_assert!(parse_state(&bytes).damaged_lines <= 2);
-    }
 }

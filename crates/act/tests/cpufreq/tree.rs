@@ -1,5 +1,3 @@
-//! A tree of files as cpufreq's are, in a folder of its own.
-
 use std::fs;
 use std::path::PathBuf;
 
@@ -12,7 +10,6 @@ pub(crate) fn mhz(mhz: u64) -> Speed {
     Speed::from_khz(mhz * 1000).unwrap()
 }
 
-/// See the file's head.
 pub(crate) struct Fake(TempDir);
 
 impl Fake {
@@ -62,7 +59,6 @@ impl Fake {
         text.trim().to_owned()
     }
 
-    /// The limits in MHz.
     pub(crate) fn limits(&self, number: u32) -> [u64; 2] {
         ["scaling_min_freq", "scaling_max_freq"]
             .map(|file| self.read(number, file).parse::<u64>().unwrap() / 1000)

@@ -1,5 +1,3 @@
-//! Everything that was set is put back: at the end, and after a crash at any moment.
-
 use onbeat_act::cpufreq::Tree;
 use onbeat_act::restore::{Outcome, RestoreReport, restore_in};
 
@@ -30,17 +28,6 @@ fn at_the_end_everything_is_as_before() {
     assert_eq!(fake.state_files(), 1);
     drop(cpufreq);
     assert_eq!(fake.limits(0), [500, 1000]);
-    assert_eq!(fake.state_files(), 0);
-}
-
-#[test]
-fn after_a_crash_restore_puts_the_limits_back() {
-    let fake = Fake::laptop();
-    crash_at(&fake, &[1000, 600]);
-    assert_eq!(fake.limits(0), [600, 600]);
-    let report = restore(&fake);
-    assert_eq!(report.domains, [(0, Outcome::Restored)]);
-    assert_eq!(fake.limits(0), [300, 1000]);
     assert_eq!(fake.state_files(), 0);
 }
 

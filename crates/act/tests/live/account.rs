@@ -1,13 +1,9 @@
-//! The kernel's account of bandwidth stays right.
-
 use std::time::Duration;
 
 use onbeat_act::attributes::Attributes;
 use onbeat_model::{Actuator, Reservation, Span, Standing};
 
-use crate::common::{
-    Bandwidth, Process, actuator, give_up, needs_root, release, reserve, scheduling,
-};
+use crate::common::{Process, give_up, live, release, reserve, scheduling};
 
 /// Enough of one twentieth of a CPU each to fill the machine's account twice, if it leaked.
 fn twentieths(cpus: u32) -> u32 {
@@ -20,10 +16,8 @@ fn twentieth() -> Reservation {
 
 #[test]
 fn tasks_that_are_given_back_asleep_leave_room_for_others() {
-    needs_root!();
-    let _bandwidth = Bandwidth::all();
+    let mut actuator = live!(all);
     forget_earlier_leaks();
-    let (_directory, mut actuator) = actuator();
     for _ in 0..twentieths(actuator.capacity().cpus) {
         let process = Process::asleep();
         let task = process.task();
@@ -35,9 +29,7 @@ fn tasks_that_are_given_back_asleep_leave_room_for_others() {
 
 #[test]
 fn bandwidth_that_leaked_by_others_doing_is_found_again() {
-    needs_root!();
-    let _bandwidth = Bandwidth::all();
-    let (_directory, mut actuator) = actuator();
+    let mut actuator = live!(all);
     leak_until_full();
     let process = Process::asleep();
     let large = Reservation::implicit(Span::from_ms(16), Span::from_ms(20)).unwrap();

@@ -7,43 +7,11 @@ use onbeat_act::attributes::Attributes;
 use onbeat_kernel::clock;
 use onbeat_model::{Actuator, Refusal, Reservation, Span, Standing};
 
-use crate::common::{
-    Bandwidth, Process, actuator, eventually, needs_root, release, reserve, scheduling, small,
-};
-
-#[test]
-fn a_task_given_back_settles_within_a_period_and_says_so() {
-    needs_root!();
-    let _bandwidth = Bandwidth::a_little();
-    let (_directory, mut actuator) = actuator();
-    let process = Process::asleep();
-    let task = process.task();
-    let period = Span::from_secs(2);
-    let slow = Reservation::implicit(Span::from_ms(20), period).unwrap();
-    reserve(&mut actuator, task, slow);
-    // It is given back at some time between these two.
-    let earliest = clock::now();
-    release(&mut actuator, task);
-    let released = clock::now();
-    let before = scheduling(task);
-
-    match actuator.reserve(task, small()) {
-        Err(Refusal::Settling { until }) => {
-            assert!(until.since(released) <= period + Span::from_ms(10));
-            assert_eq!(scheduling(task), before);
-        }
-        // Only if the machine stood still in between.
-        Ok(()) => assert!(clock::now().since(earliest) >= period),
-        Err(refusal) => panic!("{refusal}"),
-    }
-    reserve(&mut actuator, task, small());
-}
+use crate::common::{Process, eventually, live, release, reserve, scheduling};
 
 #[test]
 fn a_longer_period_that_was_left_a_moment_ago_still_counts() {
-    needs_root!();
-    let _bandwidth = Bandwidth::a_little();
-    let (_directory, mut actuator) = actuator();
+    let mut actuator = live!();
     let process = Process::asleep();
     let task = process.task();
     let slow = Reservation::implicit(Span::from_ms(20), Span::from_secs(2)).unwrap();
@@ -63,7 +31,6 @@ fn a_longer_period_that_was_left_a_moment_ago_still_counts() {
     }
 }
 
-/// The CPU time that the process has used, to the nanosecond.
 fn executed_ns(process: &Process) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{}/schedstat", process.pid())).unwrap();
     text.split(' ').next().unwrap().parse().unwrap()
@@ -71,9 +38,7 @@ fn executed_ns(process: &Process) -> u64 {
 
 #[test]
 fn a_task_that_always_runs_out_survives_being_given_back_and_reserved_again() {
-    needs_root!();
-    let _bandwidth = Bandwidth::a_little();
-    let (_directory, mut actuator) = actuator();
+    let mut actuator = live!();
     let process = Process::busy();
     let task = process.task();
     let before = scheduling(task);
@@ -92,9 +57,7 @@ fn a_task_that_always_runs_out_survives_being_given_back_and_reserved_again() {
 
 #[test]
 fn a_task_that_somebody_left_throttled_for_good_is_freed() {
-    needs_root!();
-    let _bandwidth = Bandwidth::a_little();
-    let (_directory, mut actuator) = actuator();
+    let mut actuator = live!();
     let process = Process::busy();
     let task = process.task();
     let before = scheduling(task);

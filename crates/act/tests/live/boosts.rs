@@ -1,5 +1,3 @@
-//! Boosts of ordinary tasks: given, changed, taken back; and a change by hand wins.
-
 use std::process::Command;
 use std::time::Duration;
 
@@ -8,9 +6,7 @@ use onbeat_act::restore::{Outcome, restore};
 use onbeat_act::watcher::{self, Loses};
 use onbeat_model::{Actuator, Boost, Refusal, Span, TaskId};
 
-use crate::common::{
-    Bandwidth, Process, actuator, needs_root, release, reserve, scheduling, small,
-};
+use crate::common::{Process, actuator, live, needs_root, release, reserve, scheduling, small};
 
 const DEFAULT: Attributes = with(0, 0, false);
 
@@ -69,8 +65,7 @@ fn nice(task: TaskId) -> Option<i32> {
 
 #[test]
 fn a_boost_is_given_changed_and_taken_back() {
-    needs_root!();
-    let (_directory, mut actuator) = actuator();
+    let mut actuator = live!();
     for process in [Process::asleep(), Process::busy()].map(ordinary) {
         let task = process.task();
         assert_eq!(scheduling(task), DEFAULT);
@@ -87,8 +82,7 @@ fn a_boost_is_given_changed_and_taken_back() {
 
 #[test]
 fn a_slice_that_is_the_machines_own_is_not_taken_for_somebody_elses_change() {
-    needs_root!();
-    let (_directory, mut actuator) = actuator();
+    let mut actuator = live!();
     let process = ordinary(Process::asleep());
     let task = process.task();
     // From 0.7 ms on one CPU to 2.8 ms on eight and more (sched_base_slice_ns).
@@ -109,8 +103,7 @@ fn a_slice_that_is_the_machines_own_is_not_taken_for_somebody_elses_change() {
 
 #[test]
 fn what_a_boosted_task_forks_is_not_boosted() {
-    needs_root!();
-    let (_directory, mut actuator) = actuator();
+    let mut actuator = live!();
     let mut shell = std::process::Command::new("sh");
     shell.args([
         "-c",
@@ -125,8 +118,7 @@ fn what_a_boosted_task_forks_is_not_boosted() {
 
 #[test]
 fn who_has_a_scheduling_of_its_own_is_not_boosted() {
-    needs_root!();
-    let (_directory, mut actuator) = actuator();
+    let mut actuator = live!();
     let fair = |nice| Fair { nice, slice_ns: 0 };
     let own = [
         Policy::Other(fair(5)),
@@ -151,82 +143,43 @@ fn who_has_a_scheduling_of_its_own_is_not_boosted() {
 }
 
 #[test]
-fn a_boosted_task_that_is_reniced_by_hand_is_left_alone() {
-    needs_root!();
-    let (_directory, mut actuator) = actuator();
-    let process = ordinary(Process::asleep());
-    let task = process.task();
-    assert_eq!(actuator.boost(task, boost(3)), Ok(()));
-    let by_hand = with(7, 0, false);
-    by_hand.set(task.tid).unwrap();
-    for asked in [boost(3), boost(4), None] {
-        let answer = actuator.boost(task, asked);
-        let wins = matches!(answer, Err(Refusal::TakenOver { .. }));
-        assert_eq!(wins, asked.is_some(), "{answer:?}");
-        assert_eq!(scheduling(task), by_hand);
-    }
-    drop(actuator);
-    assert_eq!(scheduling(task), by_hand);
-}
-
-#[test]
-fn who_calls_itself_urgent_while_it_is_boosted_has_the_more_of_both_and_its_own_in_the_end() {
-    needs_root!();
-    let (_directory, mut actuator) = actuator();
-    let process = ordinary(Process::asleep());
-    let task = process.task();
-    assert_eq!(actuator.boost(task, boost(10)), Ok(()));
-    for (own, both) in [(-8, -10), (-12, -12)] {
-        scheduling(task).with_nice(own).set(task.tid).unwrap();
-        assert_eq!(actuator.boost(task, boost(10)), Ok(()));
-        assert_eq!(nice(task), Some(both));
-    }
-    assert_eq!(actuator.boost(task, None), Ok(()));
-    assert_eq!(scheduling(task), with(-12, 0, false));
-    // A thread that is urgent before is boosted as well, and has what it had in the end, also by a
-    // restore.
-    assert_eq!(actuator.boost(task, boost(20)), Ok(()));
-    assert_eq!(nice(task), Some(-20));
-    drop(actuator);
-    assert_eq!(scheduling(task), with(-12, 0, false));
-}
-
-#[test]
-fn who_lowers_its_share_while_it_is_boosted_keeps_nothing_of_the_boost() {
-    needs_root!();
-    let _bandwidth = Bandwidth::a_little();
-    let (_directory, mut actuator) = actuator();
-    let process = ordinary(Process::asleep());
-    let task = process.task();
-    assert_eq!(actuator.boost(task, boost(10)), Ok(()));
-    scheduling(task).with_nice(5).set(task.tid).unwrap();
-    let answer = actuator.boost(task, boost(10));
-    let wins = matches!(answer, Err(Refusal::TakenOver { .. }));
-    assert!(wins, "{answer:?}");
-    assert_eq!(scheduling(task), with(5, 0, false));
-    // It may be reserved for all the same, and has its own nice value after that.
-    reserve(&mut actuator, task, small());
-    release(&mut actuator, task);
-    assert_eq!(scheduling(task), with(5, 0, false));
-}
-
-#[test]
-fn who_calls_itself_ordinary_while_it_is_boosted_keeps_the_boost() {
-    needs_root!();
-    for had in [0, -8] {
-        let (_directory, mut actuator) = actuator();
-        let process = ordinary(Process::asleep());
+fn who_renices_itself_while_it_is_boosted_has_the_more_of_both_or_no_boost_and_its_own_in_the_end()
+{
+    let mut actuator = live!();
+    for (wanted, has_rights, had, sets, meanwhile, end) in [
+        (boost(10), true, 0, -8, Some(-10), -8),
+        (boost(10), true, 0, -12, Some(-12), -12),
+        (boost(20), true, -12, -12, Some(-20), -12),
+        (boost(10), true, 0, 0, Some(-10), 0),
+        (boost(10), true, -8, 0, Some(-10), 0),
+        (boost(10), true, 0, 5, Some(5), 5),
+        (boost(20), false, 0, -8, Some(-20), 0),
+        (first(), true, 0, -8, None, -8),
+        (first(), true, 0, 5, Some(5), 5),
+    ] {
+        let process = match (has_rights, wanted == first()) {
+            (false, _) => without_rights(),
+            (true, true) => settled(Process::asleep()),
+            (true, false) => ordinary(Process::asleep()),
+        };
         let task = process.task();
         with(had, 0, false).set(task.tid).unwrap();
-        assert_eq!(actuator.boost(task, boost(10)), Ok(()));
+        assert_eq!(actuator.boost(task, wanted), Ok(()));
         // Threads may do so when they begin, and each time that they get other work.
         for _ in 0..2 {
-            scheduling(task).with_nice(0).set(task.tid).unwrap();
-            assert_eq!(actuator.boost(task, boost(10)), Ok(()));
-            assert_eq!(nice(task), Some(-10));
+            // SAFETY: numbers only.
+            unsafe { libc::setpriority(libc::PRIO_PROCESS, task.tid, sets) };
+            let answer = actuator.boost(task, wanted);
+            let wins = matches!(answer, Err(Refusal::TakenOver { .. }));
+            assert_eq!((wins, nice(task)), (sets > 0, meanwhile), "{answer:?}");
+        }
+        if sets > 0 {
+            // It may be reserved for all the same.
+            reserve(&mut actuator, task, small());
+            release(&mut actuator, task);
         }
         assert_eq!(actuator.boost(task, None), Ok(()));
-        assert_eq!(scheduling(task), DEFAULT);
+        assert_eq!(scheduling(task), with(end, 0, false), "{had}, {sets}");
     }
 }
 
@@ -262,7 +215,6 @@ fn who_changes_its_policy_while_it_is_boosted_keeps_nothing_of_the_boost() {
     assert_eq!(kept_nice(killed.pid()).unwrap(), 0);
 }
 
-/// A process without any right over its scheduling.
 fn without_rights() -> Process {
     let arguments = [
         "--inh-caps=-all",
@@ -303,25 +255,8 @@ fn who_has_no_right_to_a_nice_value_keeps_none_of_a_boost_by_another_policy() {
 }
 
 #[test]
-fn who_may_not_call_itself_urgent_and_does_while_it_is_boosted_is_ordinary_in_the_end() {
-    needs_root!();
-    let (_directory, mut actuator) = actuator();
-    let process = without_rights();
-    let task = process.task();
-    assert_eq!(actuator.boost(task, boost(20)), Ok(()));
-    scheduling(task).with_nice(-8).set(task.tid).unwrap();
-    assert_eq!(actuator.boost(task, boost(20)), Ok(()));
-    assert_eq!(nice(task), Some(-20));
-    scheduling(task).with_nice(-8).set(task.tid).unwrap();
-    assert_eq!(actuator.boost(task, None), Ok(()));
-    assert_eq!(scheduling(task), DEFAULT);
-}
-
-#[test]
 fn a_reservation_takes_a_boosts_place_and_gives_back_what_was_before_both() {
-    needs_root!();
-    let _bandwidth = Bandwidth::a_little();
-    let (_directory, mut actuator) = actuator();
+    let mut actuator = live!();
     let process = ordinary(Process::asleep());
     let task = process.task();
     assert_eq!(actuator.boost(task, boost(3)), Ok(()));
@@ -393,30 +328,6 @@ fn who_goes_first_has_its_own_nice_value_below_and_gets_back_what_it_had() {
 }
 
 #[test]
-fn who_renices_itself_while_it_goes_first_keeps_that() {
-    needs_root!();
-    let (_directory, mut actuator) = actuator();
-    let renice = |task: TaskId, nice| {
-        // SAFETY: numbers only.
-        unsafe { libc::setpriority(libc::PRIO_PROCESS, task.tid, nice) };
-    };
-    let [urgent, humble] = [Process::asleep(), Process::asleep()].map(settled);
-    for process in [&urgent, &humble] {
-        assert_eq!(actuator.boost(process.task(), first()), Ok(()));
-    }
-    renice(urgent.task(), -8);
-    assert_eq!(actuator.boost(urgent.task(), first()), Ok(()));
-    assert_eq!(scheduling(urgent.task()), FIRST);
-    assert_eq!(actuator.boost(urgent.task(), None), Ok(()));
-    assert_eq!(scheduling(urgent.task()), with(-8, 0, false));
-    renice(humble.task(), 5);
-    let answer = actuator.boost(humble.task(), first());
-    let wins = matches!(answer, Err(Refusal::TakenOver { .. }));
-    assert!(wins, "{answer:?}");
-    assert_eq!(scheduling(humble.task()), with(5, 0, false));
-}
-
-#[test]
 fn each_priority_of_a_boost_is_given_and_taken_back_also_after_a_crash() {
     needs_root!();
     let [given, crashed, lowered] =
@@ -452,8 +363,7 @@ fn each_priority_of_a_boost_is_given_and_taken_back_also_after_a_crash() {
 
 #[test]
 fn who_limits_its_real_time_does_not_go_first_from_the_next_look_on() {
-    needs_root!();
-    let (_directory, mut actuator) = actuator();
+    let mut actuator = live!();
     let limit = |task: TaskId, us| {
         let limit = libc::rlimit {
             rlim_cur: us,

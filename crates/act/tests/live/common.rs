@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
+use std::ops::{Deref, DerefMut};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,6 @@ use onbeat_act::restore::StateFile;
 use onbeat_act::{DeadlineActuator, DeadlineOptions, may_reserve, task};
 use onbeat_model::{Actuator, Refusal, Reservation, Span, TaskId};
 
-/// How long anything is polled for.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Whether the machine lets this test run. In CI a machine that does not is a failure.
@@ -65,7 +65,6 @@ impl Bandwidth {
     }
 }
 
-/// An example program of this crate, which is built with the tests.
 pub(crate) fn example(name: &str) -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let built = tests.parent().and_then(Path::parent).unwrap();
@@ -81,7 +80,6 @@ pub(crate) fn example(name: &str) -> PathBuf {
 pub(crate) struct Process(Child);
 
 impl Process {
-    /// One that sleeps.
     pub(crate) fn asleep() -> Self {
         let (process, _) = Self::talking(Command::new("sh").args(["-c", "echo; read _"]));
         eventually("a process that waits for input", || {
@@ -91,7 +89,6 @@ impl Process {
         process
     }
 
-    /// One that always wants to run.
     pub(crate) fn busy() -> Self {
         Self::start(Command::new("sh").args(["-c", "while :; do :; done"]))
     }
@@ -176,7 +173,49 @@ impl Drop for Process {
     }
 }
 
-/// An actuator and the directory of its state file.
+/// An actuator with a little of the machine's bandwidth, or all of it, until it is dropped.
+pub(crate) struct Live {
+    actuator: DeadlineActuator,
+    _directory: tempfile::TempDir,
+    _bandwidth: Bandwidth,
+}
+
+impl Live {
+    pub(crate) fn with(bandwidth: Bandwidth) -> Self {
+        let (directory, actuator) = actuator();
+        Self {
+            actuator,
+            _directory: directory,
+            _bandwidth: bandwidth,
+        }
+    }
+}
+
+impl Deref for Live {
+    type Target = DeadlineActuator;
+
+    fn deref(&self) -> &DeadlineActuator {
+        &self.actuator
+    }
+}
+
+impl DerefMut for Live {
+    fn deref_mut(&mut self) -> &mut DeadlineActuator {
+        &mut self.actuator
+    }
+}
+
+macro_rules! live {
+    () => {
+        live!(a_little)
+    };
+    ($bandwidth:ident) => {{
+        crate::common::needs_root!();
+        crate::common::Live::with(crate::common::Bandwidth::$bandwidth())
+    }};
+}
+pub(crate) use live;
+
 pub(crate) fn actuator() -> (tempfile::TempDir, DeadlineActuator) {
     let directory = tempfile::tempdir().unwrap();
     let state_file = StateFile::create(directory.path()).unwrap();
@@ -191,7 +230,6 @@ pub(crate) fn small() -> Reservation {
     Reservation::implicit(Span::from_ms(1), Span::from_ms(100)).unwrap()
 }
 
-/// Polls `answer` until it is something.
 pub(crate) fn eventually<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + PATIENCE;
     loop {

@@ -1,5 +1,3 @@
-//! After onbeat is killed, restoring leaves every task as it was before.
-
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -16,7 +14,6 @@ use crate::common::{
 
 const ROUNDS: u64 = 50;
 
-/// Tasks of every kind of scheduling, as they were before.
 fn victims() -> Vec<(Process, Attributes)> {
     let fair = |nice| Fair { nice, slice_ns: 0 };
     let policies = [

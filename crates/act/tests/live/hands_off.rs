@@ -1,5 +1,3 @@
-//! Changes to a task by hand, or by being a child, are left alone.
-
 use std::process::Command;
 
 use onbeat_act::DeadlineActuator;
@@ -7,9 +5,7 @@ use onbeat_act::allowed_cpus;
 use onbeat_act::attributes::{Attributes, Policy, RealTime, kept_nice};
 use onbeat_model::{Actuator, Refusal, Reservation, Span, Standing, TaskId};
 
-use crate::common::{
-    Bandwidth, Process, actuator, eventually, needs_root, release, reserve, scheduling, small,
-};
+use crate::common::{Process, eventually, live, release, reserve, scheduling, small};
 
 fn fifo() -> Attributes {
     Attributes {
@@ -26,9 +22,7 @@ fn set_nice(task: TaskId, nice: i32) {
 
 #[test]
 fn an_administrators_change_is_noticed_and_wins() {
-    needs_root!();
-    let _bandwidth = Bandwidth::a_little();
-    let (_directory, mut actuator) = actuator();
+    let mut actuator = live!();
     let other = Reservation::implicit(Span::from_ms(2), Span::from_ms(100)).unwrap();
     let by_hand = [
         fifo(),
@@ -60,9 +54,7 @@ fn an_administrators_change_is_noticed_and_wins() {
 
 #[test]
 fn a_change_that_nobody_had_looked_at_yet_wins_too() {
-    needs_root!();
-    let _bandwidth = Bandwidth::a_little();
-    let (_directory, mut actuator) = actuator();
+    let mut actuator = live!();
     let process = Process::asleep();
     reserve(&mut actuator, process.task(), small());
     fifo().set(process.task().tid).unwrap();
@@ -72,9 +64,7 @@ fn a_change_that_nobody_had_looked_at_yet_wins_too() {
 
 #[test]
 fn a_nice_value_given_by_hand_meanwhile_stays() {
-    needs_root!();
-    let _bandwidth = Bandwidth::a_little();
-    let (_directory, mut actuator) = actuator();
+    let mut actuator = live!();
     let process = Process::asleep();
     let task = process.task();
     set_nice(task, 4);
@@ -89,9 +79,7 @@ fn a_nice_value_given_by_hand_meanwhile_stays() {
 
 #[test]
 fn a_task_with_a_reservation_of_its_own_is_left_alone() {
-    needs_root!();
-    let _bandwidth = Bandwidth::a_little();
-    let (_directory, mut actuator) = actuator();
+    let mut actuator = live!();
     let process = Process::asleep();
     let own = Attributes::reserved(small(), false);
     own.set(process.task().tid).unwrap();
@@ -103,9 +91,7 @@ fn a_task_with_a_reservation_of_its_own_is_left_alone() {
 
 #[test]
 fn children_of_a_reserved_task_are_ordinary_tasks() {
-    needs_root!();
-    let _bandwidth = Bandwidth::a_little();
-    let (_directory, mut actuator) = actuator();
+    let mut actuator = live!();
     let parent = Process::start(
         Command::new("sh").args(["-c", "while :; do sh -c 'sleep 0.01; exec true'; done"]),
     );
@@ -132,9 +118,7 @@ fn children_of_a_reserved_task_are_ordinary_tasks() {
 
 #[test]
 fn a_task_bound_to_one_cpu_is_refused_with_what_to_do() {
-    needs_root!();
-    let _bandwidth = Bandwidth::a_little();
-    let (_directory, mut actuator) = actuator();
+    let mut actuator = live!();
     if actuator.capacity().cpus < 2 {
         println!("skipped: hands_off: the only CPU is all CPUs");
         return;

@@ -5,7 +5,6 @@ mod again;
 mod boosts;
 mod common;
 mod crash;
-mod doctor;
 mod hands_off;
 mod many;
 mod own;

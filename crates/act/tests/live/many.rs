@@ -1,5 +1,3 @@
-//! Many tasks, and tasks that do not hold still.
-
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
@@ -9,15 +7,13 @@ use onbeat_act::task;
 use onbeat_model::{Actuator, Reservation, Span, Standing, TaskId};
 
 use crate::common::{
-    Bandwidth, Process, actuator, eventually, example, needs_root, release, reserve, scheduling,
-    small,
+    Bandwidth, Process, actuator, eventually, example, live, needs_root, release, reserve,
+    scheduling, small,
 };
 
 #[test]
 fn five_hundred_threads_are_reserved_and_given_back() {
-    needs_root!();
-    let _bandwidth = Bandwidth::a_little();
-    let (_directory, mut actuator) = actuator();
+    let mut actuator = live!();
     let least = Reservation::implicit(Span::from_us(10), Span::from_ms(100)).unwrap();
     let (started, starts) = mpsc::channel();
     std::thread::scope(|scope| {
@@ -49,9 +45,7 @@ fn five_hundred_threads_are_reserved_and_given_back() {
 
 #[test]
 fn a_program_that_becomes_another_keeps_its_reservation_and_gets_its_own_back() {
-    needs_root!();
-    let _bandwidth = Bandwidth::a_little();
-    let (_directory, mut actuator) = actuator();
+    let mut actuator = live!();
     let script = "read _; exec sleep 1000";
     let mut program = Command::new("sh");
     let mut process = Process::start(program.args(["-c", script]).stdin(Stdio::piped()));
@@ -86,9 +80,7 @@ pub(crate) fn become_it(process: &mut Process) {
 
 #[test]
 fn a_thread_that_becomes_another_program_does_not_take_its_reservation_along() {
-    needs_root!();
-    let _bandwidth = Bandwidth::a_little();
-    let (_directory, mut actuator) = actuator();
+    let mut actuator = live!();
     for leader_is_held in [false, true] {
         let (mut process, second) = about_to_become();
         let leader = process.task();
@@ -120,26 +112,4 @@ fn a_thread_that_became_another_program_is_found_after_a_crash() {
     let report = restore(directory.path(), true).unwrap();
     assert_eq!(report.tasks, [(second, Outcome::Restored)]);
     assert_eq!(scheduling(leader), before);
-}
-
-#[test]
-fn tasks_that_die_at_once_are_gone_and_cost_nothing() {
-    needs_root!();
-    let _bandwidth = Bandwidth::a_little();
-    let (_directory, mut actuator) = actuator();
-    for _ in 0..50 {
-        let process = Process::start(&mut Command::new("true"));
-        let Ok(task) = task::identify(process.pid()) else {
-            continue;
-        };
-        match actuator.reserve(task, small()) {
-            Ok(()) | Err(onbeat_model::Refusal::Gone | onbeat_model::Refusal::Settling { .. }) => {}
-            Err(refusal) => panic!("{refusal}"),
-        }
-        eventually("the end", || {
-            (actuator.standing(task) == Standing::Gone).then_some(())
-        });
-        assert_eq!(actuator.release(task), Ok(()));
-        actuator.ended(task);
-    }
 }

@@ -1,5 +1,3 @@
-//! onbeat's own thread goes first, and nothing that it starts does.
-
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc;

@@ -1,5 +1,3 @@
-//! Priorities below reservations: neither outlives its giver.
-
 use onbeat_act::attributes::{Attributes, Policy, RealTime};
 use onbeat_act::restore::StateFile;
 use onbeat_act::{Effect, Given, Priorities, Priority};

@@ -1,8 +1,4 @@
-//! A task that is given back has exactly what it had.
-
-use crate::common::{
-    Bandwidth, Process, actuator, needs_root, release, reserve, scheduling, small,
-};
+use crate::common::{Process, live, release, reserve, scheduling, small};
 use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime};
 use onbeat_model::{Actuator, Standing};
 
@@ -12,8 +8,7 @@ const fn fair(nice: i32, slice_ns: u64) -> Fair {
 
 #[test]
 fn every_policy_priority_nice_and_fork_flag_comes_back() {
-    needs_root!();
-    let _bandwidth = Bandwidth::a_little();
+    let mut actuator = live!();
     let policies = [
         Policy::Other(fair(0, 0)),
         Policy::Other(fair(7, 0)),
@@ -24,7 +19,6 @@ fn every_policy_priority_nice_and_fork_flag_comes_back() {
         Policy::Fifo(RealTime { priority: 42 }),
         Policy::RoundRobin(RealTime { priority: 7 }),
     ];
-    let (_directory, mut actuator) = actuator();
     for policy in policies {
         for reset_on_fork in [false, true] {
             let process = Process::asleep();
@@ -57,9 +51,7 @@ fn every_policy_priority_nice_and_fork_flag_comes_back() {
 
 #[test]
 fn a_soft_reservation_becomes_a_ceiling_and_soft_again() {
-    needs_root!();
-    let _bandwidth = Bandwidth::a_little();
-    let (_directory, mut actuator) = actuator();
+    let mut actuator = live!();
     let process = Process::asleep();
     let task = process.task();
     let before = scheduling(task);
