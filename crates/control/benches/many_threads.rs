@@ -50,7 +50,6 @@ fn many_threads(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Touches each of its cache lines.
 fn walk(memory: &mut [u8]) {
     for byte in memory.iter_mut().step_by(64) {
         *byte = black_box(byte.wrapping_add(1));

@@ -96,16 +96,6 @@ mod tests {
     }
 
     #[test]
-    fn a_missed_deadline_is_need_if_its_program_waited_at_all() {
-        let mut need = Need::default();
-        assert!(!need.sign(Sign::MissedDeadline, at(0)));
-        assert!(!need.sign(Sign::Waited(Span::from_ms(1)), at(10)));
-        assert!(!need.sign(Sign::MissedDeadline, at(200)), "long ago");
-        assert!(!need.sign(Sign::Waited(Span::from_ms(1)), at(210)));
-        assert!(need.sign(Sign::MissedDeadline, at(220)));
-    }
-
-    #[test]
     fn need_lasts_while_others_want_the_cpus() {
         let mut need = Need::default();
         need.sign(Sign::Waited(Span::from_ms(4)), at(0));

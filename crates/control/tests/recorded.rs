@@ -1,12 +1,9 @@
-//! The whole loop on recordings of real programs, without a machine to change anything on.
-
 use std::path::PathBuf;
 
 use onbeat_control::{Controller, DryRun, Next, Report, Settings, ThreadReport, drive};
 use onbeat_model::{Bandwidth, Capacity, Span};
 use onbeat_sense::recording::{self, Replay};
 
-/// The capacity of two CPUs.
 fn capacity() -> Capacity {
     Capacity {
         cpus: 2,
@@ -33,10 +30,7 @@ fn named<'a>(report: &'a Report, name: &str) -> &'a ThreadReport {
         .unwrap()
 }
 
-/// Where the player wakes a little before the beat was thought to be and works across it, its jobs
-/// were told as late by most of a period, one after the other: 27 of them. Now twelve are
-/// told. Six ran out of budget, and one caught up. Five were in time: they end with the first burst
-/// of the next frame.
+/// The player wakes a little before the beat was thought to be, and works across it.
 #[test]
 fn frames_that_were_shown_in_time_are_not_told_as_missed() {
     let report = report("onbeat/mplayer25.reserved.gz");

@@ -123,14 +123,6 @@ mod tests {
     }
 
     #[test]
-    fn the_server_has_the_task_s_own_period() {
-        let us = Span::from_us;
-        assert_eq!(server(us(5000), us(33_367)), (us(5000), us(33_367)));
-        let all = reservation(us(50_000), us(33_367), Span::ZERO, &CAPACITY).unwrap();
-        assert_eq!((all.runtime(), all.period()), (us(33_367), us(33_367)));
-    }
-
-    #[test]
     fn a_period_too_long_is_divided_and_one_too_short_multiplied_at_the_same_bandwidth() {
         let ms = Span::from_ms;
         assert_eq!(server(ms(900), ms(9000)), (ms(300), ms(3000)));

@@ -157,22 +157,3 @@ impl RecentJobs {
         self.0.iter().copied().filter(move |done| done.ended > at)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn promised_bandwidth_is_weighted_by_time() {
-        let s = |s| Instant::ZERO + Span::from_secs(s);
-        let share = Bandwidth::from_cpus;
-        let mut holding = Holding::default();
-        holding.holds(Some(share(0.2)), s(1));
-        holding.holds(Some(share(0.1)), s(2));
-        assert_eq!(holding.reserved(s(5)), share(0.125));
-        holding.holds(None, s(5));
-        assert_eq!(holding.reserved(s(50)), share(0.125));
-        assert_eq!(holding.held(s(50)), Span::from_secs(4));
-        assert_eq!(holding.first, Some(s(1)));
-    }
-}

@@ -190,52 +190,6 @@ mod tests {
     }
 
     #[test]
-    fn an_application_has_the_sums_of_its_members_and_the_name_of_its_first_thread() {
-        let mut applications = Applications::default();
-        applications.add(&Member {
-            means: Means::Reservation,
-            jobs: 10,
-            missed: 1,
-            executed: Span::from_ms(100),
-            promised: Span::from_ms(300),
-            since: START + Span::from_ms(500),
-            ..member(7, "decoder")
-        });
-        applications.add(&Member {
-            is_first: true,
-            means: Means::Nice,
-            is_refused: true,
-            executed: Span::from_ms(50),
-            ..member(7, "player")
-        });
-        applications.add(&member(7, "worker"));
-        applications.add(&Member {
-            executed: Span::from_secs(1),
-            ..member(9, "other")
-        });
-        let sums = applications.sums(START + Span::from_secs(1));
-        assert_eq!(sums.iter().map(|a| a.pid).collect::<Vec<_>>(), [9, 7]);
-        let player = Application {
-            pid: 7,
-            comm: Name::new(b"player"),
-            members: 3,
-            living: 3,
-            by_reservation: 1,
-            by_nice: 1,
-            refused: 1,
-            jobs: 10,
-            missed: 1,
-            executed: Span::from_ms(150),
-            bandwidth_used: Bandwidth::from_cpus(0.15),
-            bandwidth_reserved: Bandwidth::from_cpus(0.3),
-        };
-        assert_eq!(sums[1], player);
-        let served = "3 threads: 1 by reservation, 1 raised, 1 refused";
-        assert_eq!(player.served(), served);
-        assert_eq!(sums[0].served(), "1 thread: none served");
-    }
-
-    #[test]
     fn applications_that_come_and_go_do_not_fill_the_memory() {
         let mut applications = Applications::default();
         for pid in 1..=1000 {

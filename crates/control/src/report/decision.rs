@@ -83,34 +83,3 @@ impl DecisionLog {
         self.0.drain(..)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use onbeat_model::{Name, Span, TaskId};
-
-    use super::*;
-
-    #[test]
-    fn an_entry_is_one_flat_line_with_units_in_its_names_and_its_reason_in_words() {
-        let entry = Entry {
-            at: Instant::from_ns(5),
-            task: Task {
-                id: TaskId::recorded(7),
-                pid: 6,
-                comm: Name::from("player"),
-            },
-            what: What::Reserved,
-            why: Why::Exhausted,
-            old: None,
-            new: Reservation::implicit(Span::from_ns(2), Span::from_ns(9)).ok(),
-        };
-        assert_eq!(
-            serde_json::to_string(&entry).unwrap(),
-            concat!(
-                r#"{"at_ns":5,"tid":7,"started_ticks":0,"pid":6,"comm":"player","what":"reserved","#,
-                r#""why":"a job ran out of budget","old":null,"#,
-                r#""new":{"runtime_ns":2,"deadline_ns":9,"period_ns":9}}"#
-            )
-        );
-    }
-}

@@ -126,7 +126,6 @@ impl Crowd {
         bursts.into_iter().map(Event::Burst).collect()
     }
 
-    /// Hears what [`turns`](Self::turns) gave.
     pub(crate) fn hear(&mut self, turns: &[Vec<Event>]) {
         turns.iter().for_each(|events| self.hear_turn(events));
     }

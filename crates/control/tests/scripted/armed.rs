@@ -1,5 +1,3 @@
-//! Threads that tell their rhythm by the expiries of their timers.
-
 use crate::kernel::Kernel;
 use crate::world::{Noise, Script, ms, play};
 use onbeat_control::{Settings, What, Why};

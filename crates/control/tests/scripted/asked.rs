@@ -1,5 +1,3 @@
-//! Requests to the loop from outside, while it keeps others on the beat.
-
 use onbeat_control::{Settings, What, Why};
 use onbeat_model::{Bandwidth, Instant, Refusal, Reservation, Task, TaskId};
 
@@ -18,7 +16,6 @@ fn asks(tid: u32) -> Task {
     task(tid, tid, "asks")
 }
 
-/// Thread 7 works for 16 ms of each 40 ms, for ten seconds.
 fn film() -> Script {
     let mut script = Script::default();
     script.tracked(7, "player", Instant::ZERO);
@@ -67,24 +64,6 @@ fn what_was_asked_for_is_given_whole_and_those_with_a_rhythm_make_room() {
 }
 
 #[test]
-fn what_does_not_fit_beside_the_rest_is_refused_and_changes_nothing() {
-    let ran = play_asking_at(
-        film(),
-        Kernel::with_cpus(1),
-        &[(4000, &|it, now| {
-            it.grant(asks(8), of(3, 10), now).unwrap();
-            let refusal = it.grant(asks(9), of(6, 10), now).unwrap_err();
-            assert!(matches!(refusal, Refusal::NoRoom { .. }), "{refusal}");
-            assert!(it.tasks().all(|(task, _)| task.id.tid != 9));
-            let refusal = it.grant(asks(8), of(9, 10), now).unwrap_err();
-            assert!(matches!(refusal, Refusal::NoRoom { .. }), "{refusal}");
-        })],
-    );
-    assert_eq!(held_at(&ran, 8, END), Some(of(3, 10)));
-    assert!(ran.of(9).is_empty());
-}
-
-#[test]
 fn a_thread_that_asked_keeps_that_whatever_its_rhythm_and_gets_its_rhythms_share_afterwards() {
     let ran = play_asking_at(
         film(),
@@ -100,21 +79,6 @@ fn a_thread_that_asked_keeps_that_whatever_its_rhythm_and_gets_its_rhythms_share
         assert_eq!(held_at(&ran, 7, at_ms(at)), Some(of(1, 10)), "{at}");
     }
     assert!(share_at(&ran, 7, at_ms(6100)) > 0.4);
-}
-
-#[test]
-fn a_thread_that_is_forgotten_gets_back_what_it_had_and_is_heard_of_no_more() {
-    let ran = play_asking_at(
-        film_and_more(),
-        Kernel::with_cpus(2),
-        &[(10_100, &|it, now| {
-            it.forget(SEVEN, now);
-            assert!(it.tasks().all(|(task, _)| task.id.tid != 7));
-        })],
-    );
-    let last = ran.of(7).last().copied().unwrap();
-    assert_eq!((last.what, &last.why), (What::Released, &Why::Untracked));
-    assert!(ran.kernel.held.is_empty());
 }
 
 #[test]
@@ -176,34 +140,6 @@ fn nobody_gives_way_to_a_wish_beyond_its_owners_quota() {
     let mut of_other = ran.of(8).into_iter();
     assert!(!of_other.any(|entry| matches!(entry.why, Why::GaveWay { .. })));
     assert!(share_at(&ran, 8, END) > 0.45);
-}
-
-#[test]
-fn a_back_off_ends_at_its_own_time_and_not_at_that_of_an_earlier_one() {
-    let refuse = |kernel: &mut Kernel| {
-        let answers = kernel.answers.entry(7).or_default();
-        answers.push_back(Refusal::Other("not now".to_owned()));
-    };
-    let mut kernel = Kernel::with_cpus(2);
-    refuse(&mut kernel);
-    let mut steps = 0;
-    let ran = play_asking(film(), kernel, Settings::default(), |loop_, now| {
-        let first = loop_.actuator().asked.first().copied();
-        let Some((refused_at, Asked::Reserve(..))) = first else {
-            return;
-        };
-        if steps == 0 && now >= refused_at + ms(200) {
-            steps = 1;
-            assert_eq!(loop_.grant(asks(7), of(4, 40), now), Ok(()));
-        } else if steps == 1 && now >= refused_at + ms(400) {
-            steps = 2;
-            refuse(loop_.actuator());
-            loop_.take_back(SEVEN, now);
-        }
-    });
-    let at: Vec<Instant> = ran.reserves(7).iter().map(|&(at, _)| at).collect();
-    assert!(at[2].since(at[0]) < ms(500), "{at:?}");
-    assert!(at[3].since(at[2]) >= ms(1000), "{at:?}");
 }
 
 #[test]

@@ -176,20 +176,6 @@ fn a_paused_film_is_given_back_and_is_reserved_for_soon_after_it_goes_on() {
 }
 
 #[test]
-fn everything_is_given_back_at_the_end() {
-    let mut script = film();
-    script.periodic(8, ms(10), (at_ms(1000), at_ms(11_000)), |_| ms(1));
-    let ran = of_film(script);
-    assert!(ran.kernel.held.is_empty());
-    let finished = ran
-        .journal
-        .iter()
-        .filter(|e| e.why == Why::Finished)
-        .count();
-    assert_eq!(finished, 2);
-}
-
-#[test]
 fn a_thread_that_ends_is_forgotten_and_its_room_is_free() {
     let mut script = film();
     let task = TaskId::recorded(7);
@@ -227,53 +213,4 @@ fn lost_events_are_counted_and_break_nothing() {
     let ran = of_film(script);
     assert_eq!(ran.report.lost_events, 7);
     assert_eq!(ran.report.threads[0].state, State::Kept);
-}
-
-#[test]
-fn the_same_events_lead_to_the_same_journal() {
-    let many = || {
-        let mut script = film();
-        for tid in 100..160 {
-            let period = Span::from_us(4000 + u64::from(tid) * 131);
-            let mut noise = Noise(u64::from(tid));
-            let span = (Instant::ZERO + noise.up_to(ms(900)), at_ms(6000));
-            script.periodic(tid, period, span, |_| {
-                period / 40 + noise.up_to(period / 50)
-            });
-        }
-        script.random(300, ms(7), (at_ms(0), at_ms(6000)));
-        play(script, Kernel::with_cpus(2), Settings::default())
-    };
-    let (first, second) = (many(), many());
-    assert!(first.journal.len() > 60);
-    assert_eq!(first.journal, second.journal);
-    assert_eq!(first.report, second.report);
-}
-
-#[test]
-fn a_start_that_took_long_is_soon_forgotten() {
-    let mut script = Script::default();
-    script.periodic(7, ms(40), (at_ms(0), at_ms(6000)), |job| {
-        if job < 6 { ms(22) } else { ms(8) }
-    });
-    let ran = of_film(script);
-    let last = ran.last_held(7);
-    assert!(last.runtime() <= ms(10), "{last}");
-}
-
-#[test]
-fn a_thread_is_looked_after_by_one_timer_however_often_its_rate_changes() {
-    let mut script = Script::default();
-    for change in 0..20 {
-        let period = if change % 2 == 0 { ms(40) } else { ms(25) };
-        let span = (at_ms(change * 2000), at_ms(change * 2000 + 2000));
-        script.periodic(7, period, span, |_| ms(5));
-    }
-    let ran = of_film(script);
-    let changes = ran
-        .of(7)
-        .into_iter()
-        .filter(|entry| matches!(entry.why, Why::RateChanged { .. }));
-    assert!(changes.count() >= 10);
-    assert!(ran.kernel.looks <= 40, "{}", ran.kernel.looks);
 }

@@ -1,5 +1,3 @@
-//! Whether a clock is behind what looks periodic.
-
 use onbeat_model::{Event, TaskId};
 
 use crate::beat::of_film;

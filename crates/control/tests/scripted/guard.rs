@@ -4,11 +4,11 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use onbeat_control::{AllowedMeans, Settings, Why};
+use onbeat_control::Why;
 use onbeat_model::{Instant, Span};
 
 use crate::kernel::Kernel;
-use crate::world::{Noise, Ran, Script, at_ms, ms, play};
+use crate::world::{Noise, Ran, Script, at_ms, ms, play, with};
 
 const WORKER: u32 = 8;
 
@@ -34,14 +34,7 @@ fn waiting(until: u64, mean: impl Fn(bool) -> Span + 'static) -> Ran {
         waits: Some(waits),
         ..Kernel::with_cpus(2)
     };
-    let settings = Settings {
-        means: AllowedMeans {
-            raises: true,
-            ..AllowedMeans::default()
-        },
-        ..Settings::default()
-    };
-    play(script, kernel, settings)
+    play(script, kernel, with(|it| it.means.raises = true))
 }
 
 /// When it went without its means, and why.
@@ -51,7 +44,6 @@ fn went_without(ran: &Ran) -> Vec<(Instant, Why)> {
     boosts.map(|entry| (entry.at, entry.why.clone())).collect()
 }
 
-/// When it was raised for the first time after then.
 fn raised_after(ran: &Ran, at: Instant) -> Instant {
     let boosts = ran.boosts.iter();
     let mut later = boosts.filter(|entry| entry.at > at && entry.new_boost.is_some());
@@ -88,10 +80,4 @@ fn one_that_waits_and_would_wait_longer_without_has_them_back_after_a_moment() {
         panic!("{all:?}");
     };
     assert!(raised_after(&ran, compared) <= compared + ms(2100));
-}
-
-#[test]
-fn one_that_hardly_waits_is_never_without_them() {
-    let ran = waiting(60_000, |_| ms(2));
-    assert!(went_without(&ran).is_empty());
 }

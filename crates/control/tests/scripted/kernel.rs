@@ -1,5 +1,3 @@
-//! The scripted actuator: answers as it was told to, and writes down every call.
-
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -12,7 +10,6 @@ use onbeat_model::{
 use crate::processor::Processor;
 use crate::world::Clock;
 
-/// The calls of the actuator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Asked {
     Reserve(TaskId, Reservation),
@@ -28,24 +25,18 @@ pub(crate) struct Kernel {
     pub(crate) admissible: Bandwidth,
     /// The answers to the next requests for a thread.
     pub(crate) answers: BTreeMap<u32, VecDeque<Refusal>>,
-    /// The most that a user may have for a thread.
     pub(crate) quotas: BTreeMap<u32, Bandwidth>,
-    /// The answers to the next boosts.
     pub(crate) boost_answers: VecDeque<Result<(), Refusal>>,
     pub(crate) boosted: BTreeMap<TaskId, Boost>,
-    /// The answers to the next releases.
     pub(crate) release_answers: VecDeque<Refusal>,
     pub(crate) taken_over_at: Option<(u32, Instant)>,
     pub(crate) asked: Vec<(Instant, Asked)>,
     pub(crate) held: BTreeMap<TaskId, Reservation>,
     pub(crate) most_held: Bandwidth,
-    /// How often it was asked how a thread stands.
-    pub(crate) looks: u32,
     /// The capacity that others take, and the time until which they do.
     pub(crate) others: (Bandwidth, Instant),
     /// Nothing can be done about its speed unless it is there.
     pub(crate) processor: Option<Rc<Processor>>,
-    /// How long threads wait for a CPU.
     pub(crate) waits: Option<Waits>,
     /// The threads that are boosted, for the sensor.
     pub(crate) raised: Rc<RefCell<BTreeSet<TaskId>>>,
@@ -64,7 +55,6 @@ impl Kernel {
         }
     }
 
-    /// One CPU, of this processor.
     pub(crate) fn on(processor: Processor) -> (Self, Rc<Processor>) {
         let processor = Rc::new(processor);
         let mut kernel = Self::with_cpus(1);
@@ -140,7 +130,6 @@ impl Actuator for Kernel {
     }
 
     fn standing(&mut self, task: TaskId) -> Standing {
-        self.looks += 1;
         match self.taken_over_at {
             Some((tid, at)) if tid == task.tid && at <= self.clock.get() => Standing::TakenOver,
             _ => self

@@ -1,5 +1,3 @@
-//! The answers to observers.
-
 use onbeat_control::{Settings, What};
 use onbeat_model::{Instant, TaskId};
 

@@ -1,10 +1,7 @@
-//! Reservations that cannot be given back yet, and are given back later.
-
 use onbeat_control::{What, Why};
-use onbeat_model::{Instant, Refusal, Reservation, Span, TaskId};
+use onbeat_model::{Instant, Refusal, Span, TaskId};
 
 use crate::kernel::{Asked, Kernel};
-use crate::pipelines::task;
 use crate::world::{Ran, Script, at_ms, ms, play_asking_at};
 
 const SEVEN: TaskId = TaskId::recorded(7);
@@ -15,7 +12,6 @@ fn not_permitted() -> Refusal {
     }
 }
 
-/// When thread 7 was asked for to be released.
 fn releases(ran: &Ran) -> Vec<Instant> {
     let asked = ran.kernel.asked.iter();
     let releases = asked.filter(|(_, asked)| *asked == Asked::Release(SEVEN));
@@ -60,36 +56,6 @@ fn what_could_not_be_given_back_is_tried_again_ever_more_rarely_until_it_is() {
     assert!(last.old.is_some() && last.why == Why::Untracked, "{last:?}");
     assert_eq!(last.task.comm, "player".into());
     assert!(!ran.kernel.held.contains_key(&SEVEN));
-}
-
-#[test]
-fn who_is_owed_twice_is_not_asked_about_twice_as_often() {
-    let mut kernel = Kernel::with_cpus(2);
-    kernel
-        .release_answers
-        .extend(std::iter::repeat_n(not_permitted(), 5));
-    let mut script = Script::default();
-    script.tracked(7, "player", at_ms(0));
-    script.periodic(7, ms(40), (at_ms(0), at_ms(10_000)), |_| ms(8));
-    script.periodic(8, ms(40), (at_ms(0), at_ms(60_000)), |_| ms(1));
-    let ran = play_asking_at(
-        script,
-        kernel,
-        &[
-            (9000, &|it, now| it.forget(SEVEN, now)),
-            (9200, &|it, now| {
-                let asked_for = Reservation::implicit(ms(2), ms(20)).unwrap();
-                it.grant(task(7, 7, "player"), asked_for, now).unwrap();
-            }),
-            (9400, &|it, now| it.take_back(SEVEN, now)),
-        ],
-    );
-    let times = releases(&ran);
-    let mut pauses = times.windows(2).skip(1);
-    assert!(
-        pauses.all(|two| two[1].since(two[0]) >= ms(900)),
-        "{times:?}"
-    );
 }
 
 #[test]

@@ -45,7 +45,6 @@ fn woken_by_each(users: impl Iterator<Item = (u32, u32)>) -> Vec<Event> {
     events
 }
 
-/// How many threads of each user are to be watched.
 fn watched_of_each(events: &[Event]) -> BTreeMap<u32, usize> {
     let mut controller = Controller::new(of_users(by_thousands), Kernel::with_cpus(2));
     controller.turn(events, at_ms(0), &mut Scripted::default());
@@ -203,27 +202,6 @@ fn a_server_works_for_those_whose_jobs_it_shares_and_no_longer_for_whom_it_left(
     );
     assert_eq!(first, [TaskId::recorded(PLAYER)]);
     assert_eq!(last, [TaskId::recorded(2)]);
-}
-
-#[test]
-fn a_thread_that_somebody_asks_for_before_it_was_watched_is_nobodys_partner() {
-    let mut controller = Controller::new(of_users(by_thousands), Kernel::with_cpus(2));
-    controller.turn(
-        &woken_by_each([(1, 1)].into_iter()),
-        at_ms(0),
-        &mut Scripted::default(),
-    );
-    let watched = controller.partners_to_track();
-    assert_eq!(watched.len(), 1);
-    let asked_for = task(watched[0].tid, watched[0].tid, "many");
-    controller.forget(asked_for.id, at_ms(1));
-    let at = at_ms(1);
-    let tracked = Event::Tracked {
-        at,
-        task: asked_for,
-    };
-    controller.turn(&[tracked], at, &mut Scripted::default());
-    assert!(controller.works_for(asked_for.id).is_empty());
 }
 
 /// The share of the server of a player of this weight, when not all fits.

@@ -1,10 +1,8 @@
-//! Threads without a request, on the path of one that is kept: watched, served, and let go.
-
-use onbeat_control::{Controller, Party, PipelineSettings, Settings, What, Why};
+use onbeat_control::{Party, PipelineSettings, Settings, What, Why};
 use onbeat_model::{Burst, Event, Instant, Name, Span, Task, TaskId};
 
 use crate::kernel::{Asked, Kernel};
-use crate::world::{Noise, Ran, Script, Scripted, at_ms, ms, play};
+use crate::world::{Noise, Ran, Script, at_ms, ms, play, with};
 
 pub(crate) const PLAYER: u32 = 1;
 pub(crate) const SERVER: u32 = 20;
@@ -12,12 +10,8 @@ const LOGGER: u32 = 30;
 const COMPOSITOR: u32 = 40;
 
 pub(crate) fn settings() -> Settings {
-    Settings {
-        pipelines: Some(PipelineSettings {
-            outsiders: vec![99],
-        }),
-        ..Settings::default()
-    }
+    let outsiders = vec![99];
+    with(|it| it.pipelines = Some(PipelineSettings { outsiders }))
 }
 
 pub(crate) fn burst(tid: u32, woke: Instant, executed: Span, waker: u32) -> Event {
@@ -89,7 +83,6 @@ fn served(until: u64, serves_until: u64) -> Script {
     script
 }
 
-/// `server` wakes `player`, which goes on for a moment.
 pub(crate) fn answered(script: &mut Script, player: u32, at: Instant, server: u32) {
     script.event(burst(player, at, Span::from_us(50), server));
 }
@@ -142,14 +135,6 @@ fn a_server_that_the_player_wakes_in_each_job_is_watched_and_gets_its_period_and
 }
 
 #[test]
-fn without_the_setting_nobody_else_is_watched() {
-    let mut script = Script::default();
-    plays(&mut script, PLAYER, ms(40), (0, 4000));
-    let ran = play(script, Kernel::with_cpus(2), Settings::default());
-    assert!(ran.watched.is_empty());
-}
-
-#[test]
 fn a_thread_that_the_player_wakes_at_no_rhythm_is_let_go_and_never_served() {
     let mut script = Script::default();
     plays(&mut script, PLAYER, ms(40), (0, 20_000));
@@ -195,13 +180,8 @@ fn what_is_told_of_a_thread_that_was_let_go_brings_it_back_for_nobody() {
         answered(&mut script, PLAYER, at_ms(at), LISTENER);
         script.event(burst(LISTENER, at_ms(at + 2), ms(1), PLAYER));
     }
-    let settings = Settings {
-        means: onbeat_control::AllowedMeans {
-            raises: true,
-            ..Default::default()
-        },
-        ..settings()
-    };
+    let mut settings = settings();
+    settings.means.raises = true;
     let ran = play(script, Kernel::with_cpus(2), settings);
     assert!(ran.unwatched.contains(&LISTENER), "{:?}", ran.watched);
     let is_its = |tid: u32| tid == LISTENER;
@@ -238,13 +218,11 @@ fn a_server_is_a_member_of_the_application_that_it_works_for_also_after_its_end(
         task: TaskId::recorded(PLAYER),
     });
     script.event(burst(SERVER, at_ms(4010), ms(1), 0));
-    let settings = Settings {
-        parties: Box::new(|task| Party {
-            application: (task.tid == PLAYER).then_some(LAUNCHER),
-            ..Party::default()
-        }),
-        ..settings()
-    };
+    let mut settings = settings();
+    settings.parties = Box::new(|task| Party {
+        application: (task.tid == PLAYER).then_some(LAUNCHER),
+        ..Party::default()
+    });
     let ran = play(script, Kernel::with_cpus(2), settings);
     let [application] = &ran.report.applications[..] else {
         panic!("{:?}", ran.report.applications);
@@ -362,30 +340,6 @@ fn who_wakes_the_player_is_found_as_well_as_whom_it_wakes() {
         server.period().abs_diff(ms(20)) < Span::from_us(500),
         "{server:?}"
     );
-}
-
-#[test]
-fn who_may_not_be_tracked_makes_room_for_another() {
-    let mut controller = Controller::new(settings(), Kernel::with_cpus(2));
-    let (at, player) = (at_ms(0), task(PLAYER, PLAYER, "player"));
-    let woke = |tid| Event::Woke {
-        at,
-        task: player.id,
-        wakee: task(tid, tid, "many"),
-        count: 9,
-    };
-    let mut events = vec![Event::Tracked { at, task: player }];
-    events.extend((1000..1040).map(woke));
-    controller.turn(&events, at, &mut Scripted::default());
-    let first = controller.partners_to_track();
-    assert_eq!(first.len(), 16);
-    for partner in &first {
-        controller.partner_refused(*partner, at);
-    }
-    controller.turn(&[], at_ms(300), &mut Scripted::default());
-    let second = controller.partners_to_track();
-    assert_eq!(second.len(), 16);
-    assert!(second.iter().all(|partner| !first.contains(partner)));
 }
 
 #[test]

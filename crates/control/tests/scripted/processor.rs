@@ -9,7 +9,6 @@ pub(crate) fn mhz(mhz: u64) -> Speed {
     Speed::from_khz(mhz * 1000).unwrap()
 }
 
-/// See the file's head.
 pub(crate) struct Processor {
     ladder: Ladder,
     present: Cell<Speed>,
@@ -41,7 +40,6 @@ impl Processor {
         self.ladder.highest().ratio(self.present.get())
     }
 
-    /// The speeds that were set, and when.
     pub(crate) fn history(&self) -> Vec<(Instant, Speed)> {
         self.set.borrow().clone()
     }

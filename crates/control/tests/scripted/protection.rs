@@ -4,46 +4,31 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use onbeat_control::{AllowedMeans, BoostWhat, Party, Settings, What, Why};
+use onbeat_control::{BoostWhat, Party, Settings, What, Why};
 use onbeat_decide::account::Account;
 use onbeat_model::{Event, Instant, Refusal, Said, Span, TaskId};
 
 use crate::kernel::{Asked, Kernel};
 use crate::pipelines::burst;
-use crate::world::{HOG, Noise, Ran, Script, at_ms, ms, play};
+use crate::world::{HOG, Noise, Ran, Script, at_ms, ms, play, with};
 
 const PLAYER: u32 = 7;
 const WORKER: u32 = 8;
-/// The process of the hogs.
 const OTHERS: u32 = 900;
 
 /// Acts always, as LFS++ does.
 fn settings() -> Settings {
-    Settings {
-        means: AllowedMeans {
-            raises: true,
-            ..AllowedMeans::default()
-        },
-        ..Settings::default()
-    }
+    with(|it| it.means.raises = true)
 }
 
 fn on_need() -> Settings {
-    Settings {
-        means: AllowedMeans {
-            always: false,
-            raises: true,
-            ..AllowedMeans::default()
-        },
-        ..Settings::default()
-    }
+    with(|it| (it.means.raises, it.means.always) = (true, false))
 }
 
 fn play_here(script: Script) -> Ran {
     play(script, Kernel::with_cpus(2), settings())
 }
 
-/// When the thread was raised, from when until when.
 fn raised(ran: &Ran, tid: u32) -> Vec<(Instant, Instant)> {
     let mut times = Vec::new();
     let mut since = None;
@@ -58,7 +43,6 @@ fn raised(ran: &Ran, tid: u32) -> Vec<(Instant, Instant)> {
     times
 }
 
-/// For how long, in all.
 fn time_raised(ran: &Ran, tid: u32) -> Span {
     raised(ran, tid)
         .iter()
@@ -88,7 +72,6 @@ fn waits(script: &mut Script, tid: u32, behind: u32, times: Range<u64>) {
     }
 }
 
-/// A film beside a worker.
 fn film(until: u64) -> Script {
     let mut script = Script::default();
     script.tracked(PLAYER, "player", at_ms(0));
@@ -216,13 +199,11 @@ fn many_applications_of_one_user_do_not_add_up_by_their_names() {
             task,
         });
     }
-    let of_one = Settings {
-        parties: Box::new(|_| Party {
-            application: Some(30),
-            ..Party::default()
-        }),
-        ..settings()
-    };
+    let mut of_one = settings();
+    of_one.parties = Box::new(|_| Party {
+        application: Some(30),
+        ..Party::default()
+    });
     let ran = play(script, Kernel::with_cpus(4), of_one);
     let used = (30..34).fold(Span::ZERO, |sum, pid| sum + time_raised(&ran, pid));
     // A burst is told at its end here, so each may have one more.

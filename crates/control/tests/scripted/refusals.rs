@@ -1,5 +1,3 @@
-//! Not enough room, and an actuator that says no.
-
 use crate::kernel::Kernel;
 use crate::world::{Ran, Script, at_ms, ms, play};
 use onbeat_control::{Settings, State, Treatment, What, Why};

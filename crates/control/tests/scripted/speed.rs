@@ -1,11 +1,9 @@
-//! The speed of the CPUs: no job is short of budget when they slow down.
-
 use std::rc::Rc;
 
 use crate::kernel::Kernel;
 use crate::pipelines::task;
 use crate::processor::{Processor, mhz};
-use crate::world::{Ran, Script, at_ms, ms, play, play_asking};
+use crate::world::{Ran, Script, at_ms, ms, play, play_asking, with};
 use onbeat_control::{AtSpeed, PowerSettings, Settings, SpeedWhat, SpeedWhy, Why};
 use onbeat_model::{Bandwidth, Instant, Refusal, Reservation, Span, Speed};
 
@@ -31,10 +29,7 @@ fn play_beside(others: Bandwidth, processor: Processor) -> (Ran, Rc<Processor>) 
 }
 
 fn with_speeds() -> Settings {
-    Settings {
-        power: Some(PowerSettings::default()),
-        ..Settings::default()
-    }
+    with(|it| it.power = Some(PowerSettings::default()))
 }
 
 fn in_force_at(ran: &Ran, at: Instant) -> Reservation {
@@ -68,19 +63,6 @@ fn the_speed_falls_a_period_after_the_budget_was_raised_for_it() {
     );
     let during = in_force_at(&ran, fell);
     assert!(near(during.runtime(), new.runtime()), "{during}");
-}
-
-#[test]
-fn a_job_of_the_lower_speed_fits_into_the_budget_from_the_first_one_on() {
-    let (ran, processor) = play_on(figure_10());
-    let fell = falls_at(&processor).expect("it fell");
-    let longer = ms(16).scale(1.6);
-    for n in 0..100 {
-        let budget = in_force_at(&ran, fell + ms(100) * n);
-        assert!(budget.runtime() >= longer, "{n}: {budget}");
-    }
-    let last = in_force_at(&ran, at_ms(39_000));
-    assert!(last.runtime() <= longer.scale(1.3), "{last}");
 }
 
 #[test]
@@ -190,15 +172,4 @@ fn the_log_and_the_report_tell_which_speed_there_was_and_why() {
     assert_eq!((times[0].0, times[1].0), (mhz(1500), mhz(2400)));
     let sum: Span = times.iter().map(|&(_, time)| time).sum();
     assert!(sum <= ran.report.elapsed && sum + ms(100) >= ran.report.elapsed);
-}
-
-#[test]
-fn without_the_option_the_speed_is_left_alone() {
-    let (kernel, processor) = Kernel::on(figure_10());
-    let mut script = Script::default();
-    script.periodic(7, ms(100), (at_ms(0), at_ms(9000)), |_| ms(16));
-    let ran = play(script, kernel, Settings::default());
-    assert_eq!(processor.history(), []);
-    assert_eq!(ran.report.speeds, []);
-    assert!(!ran.reserves(7).is_empty());
 }

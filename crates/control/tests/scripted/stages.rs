@@ -1,5 +1,3 @@
-//! The reservation of a thread on another one's path, and its end.
-
 use onbeat_control::{Entry, What};
 use onbeat_model::{Event, Span, TaskId};
 
@@ -88,21 +86,4 @@ fn a_server_that_answers_late_for_it_starves_is_served_all_the_same() {
     }
     let ran = play(script, Kernel::with_cpus(2), settings());
     assert!(!ran.reserves(SERVER).is_empty());
-}
-
-#[test]
-fn a_thread_that_was_asked_for_may_show_a_rhythm_of_its_own_for_three_seconds() {
-    let mut script = Script::default();
-    script.tracked(PLAYER, "player", at_ms(0));
-    script.periodic(PLAYER, ms(40), (at_ms(0), at_ms(8000)), |_| ms(8));
-    script.tracked(SERVER, "Xvfb", at_ms(0));
-    let mut noise = Noise(3);
-    for at in (0..8000).step_by(40) {
-        let asked = at_ms(at + 9) + noise.up_to(ms(27));
-        script.event(burst(SERVER, asked, ms(1), PLAYER));
-        answered(&mut script, PLAYER, asked + ms(2), SERVER);
-    }
-    let ran = play(script, Kernel::with_cpus(2), settings());
-    let (first, _) = ran.reserves(SERVER)[0];
-    assert!((at_ms(3000)..at_ms(3500)).contains(&first), "{first:?}");
 }

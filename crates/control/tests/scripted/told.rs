@@ -2,12 +2,11 @@
 //! liars.
 
 use crate::kernel::Kernel;
-use crate::world::{Noise, Ran, Script, at_ms, ms, play};
-use onbeat_control::{EstimationSettings, Settings, State, What, Why};
-use onbeat_decide::predictor::{Parameters, PredictorKind};
-use onbeat_model::{Bandwidth, Instant, Said, Span};
+use crate::world::{Noise, Ran, Script, at_ms, ms, play, with};
+use onbeat_control::{Settings, State, What, Why};
+use onbeat_decide::predictor::PredictorKind;
+use onbeat_model::{Instant, Said, Span};
 
-/// A thread that marks its jobs.
 struct Marker {
     script: Script,
     executed: Span,
@@ -106,27 +105,6 @@ fn a_period_that_is_told_is_served_from_the_first_job_on() {
     assert_eq!(first.new.unwrap().period(), ms(40));
 }
 
-#[test]
-fn budgets_follow_the_jobs_that_are_marked() {
-    let long = |job: u64| {
-        if (100..200).contains(&job) {
-            ms(16)
-        } else {
-            ms(6)
-        }
-    };
-    let ran = film(400, false, long).play();
-    let held_at = |at: Instant| {
-        let reserves = ran.reserves(7);
-        let before = reserves.iter().rev().find(|(when, _)| *when <= at);
-        before.expect("it had a reservation").1.runtime()
-    };
-    assert!(held_at(at_ms(4900)) < ms(9), "{}", held_at(at_ms(4900)));
-    assert!(held_at(at_ms(8900)) >= ms(16), "{}", held_at(at_ms(8900)));
-    // Twice what most jobs take, at most: the spread that it learnt from the longer ones.
-    assert!(last_runtime(&ran) < ms(13), "{}", last_runtime(&ran));
-}
-
 /// The budget after 600 jobs of a thread that wants so many of a thousand in time.
 fn runtime_for(permille: u32, settings: Settings, long: impl Fn(u64) -> Span) -> Span {
     let mut marker = Marker::new();
@@ -150,18 +128,10 @@ fn the_share_of_jobs_that_are_to_be_in_time_decides_about_the_budget() {
 #[test]
 fn a_statistical_budget_is_for_the_share_that_the_thread_tells() {
     let runtime = |permille| {
-        let estimation = EstimationSettings {
-            predictor: PredictorKind::Statistical,
-            parameters: Parameters {
-                window: 100,
-                ..Parameters::default()
-            },
-            ..EstimationSettings::default()
-        };
-        let settings = Settings {
-            estimation,
-            ..Settings::default()
-        };
+        let settings = with(|it| {
+            it.estimation.predictor = PredictorKind::Statistical;
+            it.estimation.parameters.window = 100;
+        });
         runtime_for(permille, settings, |job| ms(4 + job % 10))
     };
     let (median, strict) = (runtime(500), runtime(1000));
@@ -193,28 +163,6 @@ fn a_liar_gains_nothing_lasting() {
         mean(&liar),
         mean(&honest)
     );
-}
-
-#[test]
-fn two_thousand_notifications_in_a_job_are_worth_one() {
-    let mut often = film(30, false, |_| ms(8));
-    let deadline = at_ms(1000 + 40 * 29) + ms(40);
-    for n in 0..2000 {
-        let at = deadline + Span::from_ns(n);
-        often.says(Said::MissedDeadline, at, deadline);
-    }
-    let ran = often.play();
-    let most = ran
-        .reserves(7)
-        .into_iter()
-        .map(|(_, r)| r.bandwidth())
-        .max();
-    assert!(most < Some(Bandwidth::from_cpus(0.5)), "{most:?}");
-    let raises = ran
-        .of(7)
-        .into_iter()
-        .filter(|e| matches!(e.why, Why::MissedDeadline { .. }));
-    assert_eq!(raises.count(), 1);
 }
 
 #[test]

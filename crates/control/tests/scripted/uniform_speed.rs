@@ -1,32 +1,23 @@
-//! GRACE-OS's uniform speed: it follows from the budgets, whatever else uses the CPUs.
-
 use std::rc::Rc;
 
 use crate::kernel::Kernel;
 use crate::processor::{Processor, mhz};
-use crate::world::{Ran, Script, at_ms, ms, play};
-use onbeat_control::{EstimationSettings, PowerSettings, Settings, SpeedRule, SpeedWhat, Why};
-use onbeat_decide::predictor::{Parameters, PredictorKind};
+use crate::world::{Ran, Script, at_ms, ms, play, with};
+use onbeat_control::{PowerSettings, Settings, SpeedRule, SpeedWhat, Why};
+use onbeat_decide::predictor::PredictorKind;
 use onbeat_model::{Instant, Reservation, Span, Speed};
 
 /// As `--power grace` sets them.
 fn settings(best_effort: f64) -> Settings {
-    Settings {
-        estimation: EstimationSettings {
-            predictor: PredictorKind::Statistical,
-            parameters: Parameters {
-                window: 100,
-                overruns: 0.05,
-                ..Parameters::default()
-            },
-            ..EstimationSettings::default()
-        },
-        power: Some(PowerSettings {
+    with(|it| {
+        it.estimation.predictor = PredictorKind::Statistical;
+        it.estimation.parameters.window = 100;
+        it.estimation.parameters.overruns = 0.05;
+        it.power = Some(PowerSettings {
             rule: SpeedRule::Uniform { best_effort },
             ..PowerSettings::default()
-        }),
-        ..Settings::default()
-    }
+        });
+    })
 }
 
 /// On the paper's laptop, all of which a hog uses besides.

@@ -23,12 +23,10 @@ pub(crate) fn at_ms(ms: u64) -> Instant {
     Instant::ZERO + Span::from_ms(ms)
 }
 
-/// Small deterministic noise.
 #[derive(Clone, Copy)]
 pub(crate) struct Noise(pub(crate) u64);
 
 impl Noise {
-    /// Evenly between 0 and `most`.
     pub(crate) fn up_to(&mut self, most: Span) -> Span {
         self.0 = self
             .0
@@ -38,7 +36,6 @@ impl Noise {
     }
 }
 
-/// The events of a test.
 #[derive(Default)]
 pub(crate) struct Script {
     events: Vec<Event>,
@@ -56,7 +53,6 @@ impl Script {
         self.tracked_of(1, tid, name, at);
     }
 
-    /// The thread of this process is tracked.
     pub(crate) fn tracked_of(&mut self, pid: u32, tid: u32, name: &str, at: Instant) {
         let task = Task {
             id: TaskId::recorded(tid),
@@ -66,12 +62,10 @@ impl Script {
         self.events.push(Event::Tracked { at, task });
     }
 
-    /// The thread wakes at `woke` and executes for `executed` without being disturbed.
     pub(crate) fn burst(&mut self, tid: u32, woke: Instant, executed: Span) {
         self.late_burst(tid, woke, Span::from_us(10), executed);
     }
 
-    /// The thread wakes at `woke`, waits for a CPU for `waited` and then executes for `executed`.
     pub(crate) fn late_burst(&mut self, tid: u32, woke: Instant, waited: Span, executed: Span) {
         self.events.push(Event::Burst(Burst {
             woke,
@@ -137,13 +131,11 @@ impl Script {
     }
 }
 
-/// A thread that computes all the time.
 pub(crate) const HOG: TaskId = TaskId::recorded(667);
 
 /// The present time, which the sensor moves and the actuator writes down.
 pub(crate) type Clock = Rc<Cell<Instant>>;
 
-/// Tells what the script says.
 #[derive(Default)]
 pub(crate) struct Scripted {
     events: VecDeque<Event>,
@@ -263,7 +255,6 @@ impl Sensor for Scripted {
     }
 }
 
-/// How it went.
 pub(crate) struct Ran {
     pub(crate) journal: Vec<Entry>,
     pub(crate) boosts: Vec<BoostEntry>,
@@ -281,13 +272,11 @@ impl Ran {
         journal.filter(|entry| entry.task.id.tid == tid).collect()
     }
 
-    /// The first decision about the thread that is so.
     pub(crate) fn first(&self, tid: u32, is: impl Fn(&Entry) -> bool) -> &Entry {
         let found = self.of(tid).into_iter().find(|entry| is(entry));
         found.expect("such a decision")
     }
 
-    /// What it had last.
     pub(crate) fn last_held(&self, tid: u32) -> Reservation {
         let held = self.of(tid).into_iter().rev().find_map(|entry| entry.new);
         held.expect("it had a reservation")
@@ -303,7 +292,12 @@ impl Ran {
     }
 }
 
-/// Plays the script from its first event to its last.
+pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Settings {
+    let mut settings = Settings::default();
+    change(&mut settings);
+    settings
+}
+
 pub(crate) fn play(script: Script, kernel: Kernel, settings: Settings) -> Ran {
     play_asking(script, kernel, settings, |_, _| {})
 }
