@@ -214,25 +214,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_owed_is_paid_back() {
-        let mut account = Account::new(at(0));
-        account.spend(Span::from_ms(10_800), at(0));
-        assert!(!account.is_open(at(199_000)), "10 s at a twentieth");
-        assert!(account.is_open(at(210_000)));
-    }
-
-    #[test]
-    fn a_grant_follows_the_use_and_a_shortage_grows() {
-        let mut grant = Grant::default();
-        for _ in 0..3 {
-            grant.add(grant.cpus());
-        }
-        assert!(grant.cpus() > 0.4);
-        (0..Grant::PERIODS).for_each(|_| grant.add(0.2));
-        assert!((grant.cpus() - 0.35).abs() < 1e-9);
-    }
-
-    #[test]
     fn shares_are_what_is_wanted_or_fair() {
         assert_eq!(share(&[0.4, 3.0, 0.2], 1.7), [0.4, 1.1, 0.2]);
         assert_eq!(share(&[1.0, 1.0], 1.0), [0.5, 0.5]);

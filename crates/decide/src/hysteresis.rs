@@ -146,29 +146,6 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_needs_the_old_grant_again_starts_the_count_anew() {
-        let mut hysteresis = Hysteresis::default();
-        let held = Some(reservation(1000));
-        for _ in 0..10 {
-            for _ in 0..3 {
-                assert_eq!(hysteresis.consider(held, reservation(900)), None);
-            }
-            assert_eq!(hysteresis.consider(held, reservation(1000)), None);
-        }
-    }
-
-    #[test]
-    fn a_shrink_goes_to_the_most_that_was_wanted_meanwhile() {
-        let mut hysteresis = Hysteresis::default();
-        let held = Some(reservation(1000));
-        assert_eq!(hysteresis.consider(held, reservation(880)), None);
-        assert_eq!(
-            hysteresis.consider(held, reservation(700)),
-            Some(reservation(880))
-        );
-    }
-
-    #[test]
     fn a_first_grant_and_another_period_are_put_in_force_at_once() {
         let mut hysteresis = Hysteresis::default();
         let first = reservation(1000);

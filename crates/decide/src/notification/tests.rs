@@ -1,5 +1,3 @@
-//! Honest threads are helped, liars are not: whatever they say, when, and how often.
-
 use onbeat_model::{Instant, Span};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -68,22 +66,6 @@ fn what_cannot_be_a_miss_and_the_same_miss_again_are_not_believed() {
     assert!(!says(800), "long after it");
     assert!(says(395));
     assert!(!says(401), "it was said before");
-}
-
-#[test]
-fn a_raise_decays_the_faster_the_less_the_thread_sleeps() {
-    let after_a_second = |slept: u64| {
-        let mut notification = Notification::default();
-        for _ in 0..100 {
-            notification.blocked(Span::from_ms(slept), Span::from_ms(40 - slept));
-        }
-        misses(&mut notification, 0);
-        let raised = notification.factor() - 1.0;
-        notification.job(at(1041), Span::from_ms(11), PLANNED);
-        (notification.factor() - 1.0) / raised
-    };
-    let (sleeper, worker) = (after_a_second(36), after_a_second(12));
-    assert!(sleeper > 0.4 && worker < 0.15, "{sleeper}, {worker}");
 }
 
 proptest! {

@@ -185,16 +185,4 @@ mod tests {
         let (_, _, most_kept) = answers(0.01, |_, random| random + 1000);
         assert!(most_kept <= 160, "{most_kept}");
     }
-
-    #[test]
-    fn at_another_speed_the_answer_is_scaled_at_once() {
-        let mut excess = Excess::new(0.01);
-        for ns in 1..=500 {
-            excess.record(Span::from_ns(ns * 10), Span::ZERO);
-        }
-        let before = excess.beyond();
-        excess.scale(1.6);
-        assert!(before > Span::ZERO);
-        assert_eq!(excess.beyond(), before.scale(1.6));
-    }
 }

@@ -248,7 +248,6 @@ impl Repetition {
 mod tests {
     use super::*;
 
-    /// I, B, B and P frames.
     const GROUP: [u64; 6] = [20, 10, 10, 14, 10, 10];
 
     fn after(jobs: usize, demand: impl Fn(usize) -> Span) -> Repetition {
@@ -265,28 +264,6 @@ mod tests {
             let ms = GROUP[(60 + ahead - 1) % 6];
             assert_eq!(group.expected(ahead), Some(Span::from_ms(ms)), "{ahead}");
         }
-    }
-
-    #[test]
-    fn a_harder_scene_raises_what_is_expected_of_each_place() {
-        let hard = |n| if n < 60 { 1.0 } else { 1.5 };
-        let group = after(64, |n| Span::from_ms(GROUP[n % 6]).scale(hard(n)));
-        let expected = group.expected(1).unwrap();
-        // None of the ten jobs at that place is of the new scene.
-        assert!(
-            expected.abs_diff(Span::from_ms(15)) < Span::from_us(10),
-            "{expected:?}"
-        );
-    }
-
-    #[test]
-    fn a_shorter_length_that_fits_clearly_less_is_not_the_group() {
-        let nearly = [200, 100, 100, 185, 100, 100];
-        let demand = |n: usize| nearly[n % 6] * (970 + n as u64 * 7919 % 61) / 10;
-        let group = after(600, |n| Span::from_us(demand(n)));
-        let fits_less = group.differences[2].unwrap() / group.differences[5].unwrap();
-        assert!((1.2..2.0).contains(&fits_less), "{fits_less}");
-        assert_eq!(group.length, Some(6));
     }
 
     #[test]

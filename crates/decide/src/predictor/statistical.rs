@@ -37,7 +37,7 @@ fn boundary(demand: &Demand, rho: f64) -> Option<Span> {
 mod tests {
     use super::*;
     use crate::predictor::{Predictor, PredictorKind, build};
-    use onbeat_model::{Burst, Instant, Job, Reservation, TaskId};
+    use onbeat_model::{Burst, Instant, Job, TaskId};
 
     const PERIOD: Span = Span::from_ms(40);
 
@@ -80,15 +80,5 @@ mod tests {
             assert!(budget(overruns) >= exact, "{overruns}");
             assert!(budget(overruns) <= exact + Span::from_us(380), "{overruns}");
         }
-    }
-
-    #[test]
-    fn a_raise_to_catch_up_is_not_lasting() {
-        let mut predictor = after_a_hundred_jobs(0.5);
-        let lasting = predictor.lasting(PERIOD).unwrap();
-        let held = Reservation::implicit(lasting, PERIOD).unwrap();
-        predictor.exhausted(Instant::ZERO + PERIOD * 100, held);
-        assert!(predictor.runtime(PERIOD).unwrap() > lasting);
-        assert_eq!(predictor.lasting(PERIOD), Some(lasting));
     }
 }

@@ -11,10 +11,8 @@ use onbeat_decide::hysteresis::Hysteresis;
 use onbeat_decide::predictor::{Parameters, Predictor};
 use onbeat_model::{Burst, Demand, Instant, Job, Reservation, Span, TaskId};
 
-/// The thread and the machine it runs on.
 pub(crate) struct Scene {
     pub(crate) period: Span,
-    /// The execution time of each job.
     pub(crate) jobs: Vec<Span>,
     /// How many of the last jobs the predictor is shown.
     pub(crate) window: usize,
@@ -42,7 +40,6 @@ impl Scene {
     }
 }
 
-/// How it went, from the first reservation on.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) misses: f64,
@@ -91,7 +88,6 @@ fn ns(span: Span) -> i64 {
     i64::try_from(span.as_ns()).unwrap()
 }
 
-/// Plays all jobs of the scene under the predictor.
 pub(crate) fn play(scene: &Scene, predictor: &mut dyn Predictor) -> Outcome {
     const UNRESERVED_JOBS: usize = 16;
     let server_period = scene.period.scale(1.0 + scene.server_period_error);
@@ -274,7 +270,6 @@ impl<'a> World<'a> {
 pub(crate) struct Noise(pub(crate) u64);
 
 impl Noise {
-    /// The next number in 0..1.
     pub(crate) fn unit(&mut self) -> f64 {
         self.0 = self
             .0

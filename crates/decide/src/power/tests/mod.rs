@@ -1,5 +1,3 @@
-//! The paper's example, each way through the protocol, and what must hold whatever happens.
-
 mod uniform;
 
 use onbeat_model::{Bandwidth, Instant, Ladder, Reservation, Span, Speed, TaskId};
@@ -17,7 +15,6 @@ fn ladder(speeds: &[u64]) -> Ladder {
     Ladder::new(speeds.iter().map(|&speed| mhz(speed))).unwrap()
 }
 
-/// The laptop of GRACE-OS.
 fn six() -> Ladder {
     ladder(&[300, 500, 600, 700, 800, 1000])
 }
@@ -64,14 +61,6 @@ fn the_highest_speed_is_wanted_at_once_and_a_lower_one_step_by_step() {
     assert_eq!(wants(0.19, 1000), Some(mhz(800)));
     assert_eq!(wants(0.01, 500), Some(mhz(300)));
     assert_eq!(wants(0.01, 300), None);
-}
-
-#[test]
-fn a_fall_that_would_carry_the_utilisation_over_the_band_is_not_wanted() {
-    let band = Band::new(share(0.4), share(0.6)).unwrap();
-    let coarse = ladder(&[500, 1000]);
-    assert_eq!(band.wants(share(0.35), mhz(1000), &coarse), None);
-    assert_eq!(band.wants(share(0.29), mhz(1000), &coarse), Some(mhz(500)));
 }
 
 /// The application of Fig. 10, on the paper's two speeds.
@@ -127,16 +116,6 @@ fn a_rise_is_made_at_once_and_ends_a_fall_on_its_way() {
 }
 
 #[test]
-fn a_fall_is_given_up_when_the_load_comes_back() {
-    let (mut manager, tasks) = of_figure_10();
-    manager.sampled(share(0.16), &tasks, &LIMITS);
-    manager.budgets_in_force(at(0), Span::from_ms(100));
-    assert_eq!(manager.sampled(share(0.7), &tasks, &LIMITS), None);
-    assert_eq!(manager.budgets_for(), mhz(2400));
-    assert_eq!(manager.due(at(999), &tasks, &LIMITS), None);
-}
-
-#[test]
 fn a_fall_that_would_overload_is_dismissed() {
     let mut manager = PowerManager::new(
         ProtocolRule::Band(Band::default()),
@@ -163,26 +142,6 @@ fn a_fall_that_would_overload_is_dismissed() {
     assert!(projected_fit(&tasks, &two_cpus, mhz(1000), mhz(500)).is_ok());
 }
 
-#[test]
-fn a_fall_is_dismissed_when_more_is_wanted_meanwhile() {
-    let (mut manager, mut tasks) = of_figure_10();
-    manager.sampled(share(0.16), &tasks, &LIMITS);
-    manager.budgets_in_force(at(0), Span::from_ms(100));
-    tasks[0].wanted = Reservation::implicit(Span::from_ms(29), Span::from_ms(100)).unwrap();
-    assert_eq!(manager.due(at(50), &tasks, &LIMITS), None);
-    let both = [tasks[0], task(2, 80, 100)];
-    let projected = share(1.09);
-    assert_eq!(
-        manager.due(at(60), &both, &LIMITS),
-        Some(SpeedStep::Dismiss {
-            to: mhz(1500),
-            projected
-        })
-    );
-    assert_eq!(manager.budgets_for(), mhz(2400));
-}
-
-/// The same cases in every run.
 fn config() -> Config {
     Config {
         rng_seed: RngSeed::Fixed(0x6f6e_6265_6174),

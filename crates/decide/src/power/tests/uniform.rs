@@ -1,5 +1,3 @@
-//! GRACE-OS's uniform speed: the paper's example, and how the protocol follows it.
-
 use super::*;
 
 /// Under GRACE-OS's uniform speed on the paper's laptop.
@@ -48,47 +46,6 @@ fn no_single_task_is_slowed_down_beyond_its_own_period() {
     let heavy = [task(1, 70, 100)];
     let wanted = rule.wants(&heavy, &two_cpus, mhz(1000), &six());
     assert_eq!(wanted, Some(mhz(700)), "half of two CPUs is no help to it");
-}
-
-#[test]
-fn the_uniform_speed_falls_over_several_steps_after_the_budgets_and_rises_before_them() {
-    let mut manager = uniform(0.0, 1000);
-    let tasks = [task(1, 35, 100)];
-    let fall = manager.sampled(share(1.0), &tasks, &LIMITS);
-    assert_eq!(
-        fall,
-        Some(SpeedStep::RaiseBudgets(mhz(500))),
-        "a hog counts not"
-    );
-    let raised = [task(1, 70, 100)];
-    assert_eq!(manager.sampled(share(1.0), &raised, &LIMITS), None);
-    manager.budgets_in_force(at(0), Span::from_ms(100));
-    assert_eq!(manager.due(at(99), &raised, &LIMITS), None);
-    let fallen = manager.due(at(100), &raised, &LIMITS);
-    assert_eq!(fallen, Some(SpeedStep::Fall(mhz(500))));
-    manager.switched(mhz(500));
-    assert_eq!(manager.pressed(&raised, &LIMITS), None);
-    let more = [raised[0], task(2, 50, 100)];
-    let rise = manager.pressed(&more, &LIMITS);
-    assert_eq!(
-        rise,
-        Some(SpeedStep::Rise(mhz(600))),
-        "not at the next sample"
-    );
-}
-
-#[test]
-fn the_uniform_speed_falls_no_further_than_to_what_was_wanted_since_the_last_look() {
-    let mut manager = uniform(0.0, 1000);
-    assert_eq!(manager.pressed(&[task(1, 65, 100)], &LIMITS), None);
-    let less = [task(1, 20, 100)];
-    assert_eq!(manager.pressed(&less, &LIMITS), None);
-    let first = manager.sampled(share(0.5), &less, &LIMITS);
-    assert_eq!(first, Some(SpeedStep::RaiseBudgets(mhz(700))));
-    manager.switched(mhz(700));
-    let at_700 = [task(1, 28, 100)];
-    let second = manager.sampled(share(0.5), &at_700, &LIMITS);
-    assert_eq!(second, Some(SpeedStep::RaiseBudgets(mhz(300))));
 }
 
 #[test]
