@@ -114,36 +114,4 @@ mod tests {
             assert!(job.woke.offset_from(job.release).abs() < 50_000, "{job:?}");
         }
     }
-
-    #[test]
-    fn what_has_no_rhythm_has_none_and_no_burst_is_no_job() {
-        let mut at = 0;
-        let bursts: Vec<Burst> = (1..200_u64)
-            .map(|n| {
-                at += 1_000 + n.wrapping_mul(n) * 7919 % 37_000;
-                burst(at, 200)
-            })
-            .collect();
-        assert!(
-            rhythms(
-                &bursts,
-                Span::from_secs(10),
-                Instant::ZERO + Span::from_secs(10)
-            )
-            .is_empty()
-        );
-        let rhythm = Rhythm {
-            period: Span::ZERO,
-            phase: Instant::ZERO,
-            jitter: Span::ZERO,
-            confidence: 0.0,
-        };
-        assert!(jobs(&[], rhythm).is_empty());
-        // A rhythm of nothing, from a damaged file: no panic, and no burst is lost.
-        let executed: Span = jobs(&bursts, rhythm)
-            .iter()
-            .map(|recorded| recorded.job.executed)
-            .sum();
-        assert_eq!(executed, bursts.iter().map(|burst| burst.executed).sum());
-    }
 }

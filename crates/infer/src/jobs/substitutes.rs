@@ -104,23 +104,6 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_cut_where_the_thread_said_that_a_job_was_late() {
-        let mut substitutes = Substitutes::default();
-        for at in [45, 86] {
-            substitutes.missed(ms(at), ms(0), &RHYTHM);
-        }
-        let pieces = substitutes.pieces(&burst(0, 100, 100));
-        let ends: Vec<(u64, u64, u64)> = pieces
-            .iter()
-            .map(|p| (p.woke.as_ns(), p.blocked.as_ns(), p.executed.as_ns()))
-            .map(|(a, b, c)| (a / 1_000_000, b / 1_000_000, c / 1_000_000))
-            .collect();
-        assert_eq!(ends, [(0, 45, 45), (45, 86, 41), (86, 100, 14)]);
-        assert!(pieces[0].exhausted && !pieces[1].exhausted);
-        assert!(substitutes.is_empty());
-    }
-
-    #[test]
     fn what_is_said_far_from_a_release_or_again_cuts_nothing() {
         let mut substitutes = Substitutes::default();
         for at in [3, 20, 22, 45, 46, 47, 60] {

@@ -80,30 +80,6 @@ fn a_burst_past_the_next_release_is_a_late_job_and_the_next_one_follows_it() {
 }
 
 #[test]
-fn a_starved_thread_that_catches_up_shows_each_overdue_job_as_late_as_it_was() {
-    let mut bursts = vec![burst(0.0, 405.0)];
-    bursts.extend((1..=10).map(|n| burst(400.2 + 5.0 * f64::from(n), 405.0 + 5.0 * f64::from(n))));
-    bursts.push(burst(480.0, 482.0));
-    let jobs = separate(&bursts);
-    let expected: Vec<_> = (0..=10).map(|n| (n, 1)).chain([(12, 1)]).collect();
-    assert_eq!(beats(&jobs), expected);
-    assert_eq!(jobs[0].ended.since(jobs[0].deadline), Span::from_ms(365));
-    assert_eq!(
-        jobs[5].ended.since(jobs[5].deadline),
-        Span::from_ms(430 - 240)
-    );
-    assert!(!jobs[11].missed());
-}
-
-#[test]
-fn a_budget_that_ran_out_in_any_burst_marks_the_job() {
-    let mut second = burst(7.0, 9.0);
-    second.exhausted = true;
-    let jobs = separate(&[burst(0.2, 5.0), second, burst(40.1, 44.0)]);
-    assert!(jobs[0].exhausted && !jobs[1].exhausted);
-}
-
-#[test]
 fn a_new_rhythm_leaves_the_job_at_hand_its_release() {
     let mut separator = Separator::new(rhythm());
     assert_eq!(separator.hear(&burst(0.0, 5.0)), None);

@@ -1,9 +1,6 @@
-//! The default analyser's answers on made-up threads, and whether they are right.
-
 use onbeat_infer::period::{Analyser, AnalyserConfig};
 use onbeat_model::{Burst, Instant, Rhythm, Span};
 
-/// The rhythm's period is within 1% of `period_ns`.
 pub(crate) fn is_period(rhythm: Option<&Rhythm>, period_ns: f64) -> bool {
     rhythm.is_some_and(|r| (r.period.as_ns() as f64 / period_ns - 1.0).abs() < 0.01)
 }

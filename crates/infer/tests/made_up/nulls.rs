@@ -1,8 +1,7 @@
-//! Threads without any rhythm: called periodic no more often than the stated false-alarm rate.
-
 use crate::analysed::analysed;
-use crate::made_up;
+use crate::made_up::{self, normal, two_kinds};
 use crate::synthetic::{Random, burst};
+use onbeat_infer::period::AnalyserConfig;
 
 const RUNS: u64 = 200;
 const STATED: f64 = 0.01;
@@ -27,64 +26,37 @@ fn alarms(bursts: u32, sleep: impl Fn(&mut Random) -> f64) -> u64 {
         .count() as u64
 }
 
-/// Normal with mean zero and deviation one (Box and Muller, 1958).
-fn normal(random: &mut Random) -> f64 {
-    let radius = (2.0 * random.exponential()).sqrt();
-    radius * (std::f64::consts::TAU * random.even()).cos()
-}
-
-fn stays_within_the_stated_rate(sleep: impl Fn(&mut Random) -> f64) {
-    assert_eq!(
-        STATED,
-        onbeat_infer::period::AnalyserConfig::default().false_alarm_rate
-    );
-    for bursts in [8, 15, 30, 80] {
-        let count = alarms(bursts, &sleep);
-        assert!(count <= MOST, "{count} of {RUNS} with {bursts} bursts");
+#[test]
+fn sleeps_without_a_rhythm_are_called_periodic_no_more_often_than_stated() {
+    assert_eq!(STATED, AnalyserConfig::default().false_alarm_rate);
+    let kinds: [(&str, fn(&mut Random) -> f64); 7] = [
+        ("a Poisson process", Random::exponential),
+        ("of any length up to a limit", |random| {
+            random.between(0.0, 2.0)
+        }),
+        ("lognormal", |random| (0.7 * normal(random)).exp()),
+        ("more widely lognormal", |random| {
+            (1.5 * normal(random)).exp()
+        }),
+        ("bursts of wakeups", |random| {
+            if random.chance(0.25) {
+                random.exponential()
+            } else {
+                random.between(0.01, 0.03)
+            }
+        }),
+        ("within half their mean", |random| random.between(0.5, 1.5)),
+        ("of two kinds in any order", two_kinds),
+    ];
+    for (kind, sleep) in kinds {
+        for bursts in [8, 15, 30, 80] {
+            let count = alarms(bursts, sleep);
+            assert!(
+                count <= MOST,
+                "{kind}: {count} of {RUNS} with {bursts} bursts"
+            );
+        }
     }
-}
-
-#[test]
-fn a_poisson_process_is_not_periodic() {
-    stays_within_the_stated_rate(Random::exponential);
-}
-
-#[test]
-fn sleeps_of_any_length_up_to_a_limit_are_not_periodic() {
-    stays_within_the_stated_rate(|random| 2.0 * random.even());
-}
-
-#[test]
-fn lognormal_sleeps_are_not_periodic() {
-    stays_within_the_stated_rate(|random| (0.7 * normal(random)).exp());
-    stays_within_the_stated_rate(|random| (1.5 * normal(random)).exp());
-}
-
-#[test]
-fn bursts_of_wakeups_at_random_times_are_not_periodic() {
-    stays_within_the_stated_rate(|random| {
-        if random.chance(0.25) {
-            random.exponential()
-        } else {
-            random.between(0.01, 0.03)
-        }
-    });
-}
-
-#[test]
-fn sleeps_within_half_their_mean_either_way_are_not_periodic() {
-    stays_within_the_stated_rate(|random| random.between(0.5, 1.5));
-}
-
-#[test]
-fn two_kinds_of_sleeps_in_any_order_are_not_periodic() {
-    stays_within_the_stated_rate(|random| {
-        if random.chance(0.5) {
-            random.between(0.2, 0.6)
-        } else {
-            random.between(1.0, 3.0)
-        }
-    });
 }
 
 /// How many of a hundred made-up threads of this kind are called periodic.

@@ -1,5 +1,3 @@
-//! The default analyser against its slow twin, which tries every period and every phase.
-
 use crate::analysed::{analysed, is_period};
 use crate::made_up::periodic::Periodic;
 use crate::synthetic::Random;

@@ -22,7 +22,6 @@ fn apps() -> Vec<App> {
     apps
 }
 
-/// How many windows were judged right, wrong, or without a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tally {
     right: u32,
@@ -35,7 +34,6 @@ impl Tally {
         self.right + self.wrong + self.none
     }
 
-    /// Right windows per window.
     fn share(self) -> f64 {
         f64::from(self.right) / f64::from(self.windows().max(1))
     }

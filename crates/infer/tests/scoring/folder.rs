@@ -13,7 +13,6 @@ pub(crate) type Truths = BTreeMap<String, BTreeMap<String, Truth>>;
 /// is too starved to keep them.
 type Entry = Option<Vec<Option<f64>>>;
 
-/// The right answers about a thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Truth {
     /// The true periods in ms; empty if the thread has no rhythm.
@@ -37,13 +36,11 @@ impl Truth {
         self.periods.is_empty()
     }
 
-    /// It is right to find no period.
     pub(crate) fn may_be_none(&self) -> bool {
         self.is_aperiodic() || self.starved
     }
 }
 
-/// A recording and the truth about its threads.
 pub(crate) struct App {
     /// Program and load: the file's name up to its second full stop.
     pub(crate) name: String,
@@ -51,7 +48,6 @@ pub(crate) struct App {
     pub(crate) threads: BTreeMap<String, Truth>,
 }
 
-/// The truth in `folder/truth.json`.
 pub(crate) fn truths(folder: &Path) -> Result<Truths, Box<dyn Error>> {
     type Entries = BTreeMap<String, BTreeMap<String, Entry>>;
     let entries: Entries = serde_json::from_slice(&std::fs::read(folder.join("truth.json"))?)?;
@@ -85,7 +81,6 @@ pub(crate) fn apps(folder: &Path) -> Result<Vec<App>, Box<dyn Error>> {
     Ok(apps)
 }
 
-/// A recording with one thread.
 pub(crate) struct Single {
     pub(crate) name: String,
     pub(crate) recording: Recording,

@@ -1,5 +1,3 @@
-//! Made-up threads of many kinds, with their true periods or none.
-
 use onbeat_model::{Burst, Instant, Span};
 
 #[path = "../synthetic/periodic.rs"]
@@ -8,9 +6,7 @@ pub(crate) mod periodic;
 use crate::synthetic::{Random, burst};
 use periodic::Periodic;
 
-/// A made-up thread.
 pub(crate) struct Train {
-    /// Its kind.
     pub(crate) kind: &'static str,
     /// Its true period in nanoseconds; none if it has no rhythm.
     pub(crate) period_ns: Option<f64>,
@@ -109,8 +105,7 @@ fn long_frames(random: &mut Random) -> (Option<f64>, Vec<Burst>) {
         free = at + this + 2e4;
         burst(at, this)
     });
-    let bursts = bursts.collect();
-    (Some(period), bursts)
+    (Some(period), bursts.collect())
 }
 
 fn polls(random: &mut Random) -> (Option<f64>, Vec<Burst>) {
@@ -142,8 +137,7 @@ fn more_at_some(random: &mut Random) -> (Option<f64>, Vec<Burst>) {
         let work = if job % every == 0 { 0.05 } else { 0.01 } * random.between(0.8, 1.2);
         burst(1e9 + f64::from(job) * period + late, work * period)
     });
-    let bursts = bursts.collect();
-    (Some(period), bursts)
+    (Some(period), bursts.collect())
 }
 
 /// A display chain: two wakeups a frame, of which the second is missing in some, and comes at
@@ -186,11 +180,9 @@ fn set_anew(random: &mut Random) -> (Option<f64>, Vec<Burst>) {
         }
         burst(now + random.even() * 2e4, 0.2 * period)
     });
-    let bursts = bursts.collect();
-    (Some(period), bursts)
+    (Some(period), bursts.collect())
 }
 
-/// The period is the mean step.
 fn relative(random: &mut Random) -> (Option<f64>, Vec<Burst>) {
     let sleep = any_period(random);
     let mut now = 1e9;
@@ -210,8 +202,7 @@ fn busy_clock(random: &mut Random) -> (Option<f64>, Vec<Burst>) {
         let at = 1e9 + f64::from(job) * period + random.even() * 0.02 * period;
         burst(at, random.between(0.3, 0.9) * period)
     });
-    let bursts = bursts.collect();
-    (Some(period), bursts)
+    (Some(period), bursts.collect())
 }
 
 const TICKS: [f64; 4] = [1e6, 10e6 / 3.0, 4e6, 10e6];
@@ -227,8 +218,7 @@ fn timer_in_ticks(random: &mut Random) -> (Option<f64>, Vec<Burst>) {
         let at = 1e9 + f64::from(job) * period + random.exponential() * 3e4;
         burst(at, 1e5 * random.between(0.5, 2.0))
     });
-    let bursts = bursts.collect();
-    (Some(period), bursts)
+    (Some(period), bursts.collect())
 }
 
 fn two_timers(random: &mut Random) -> (Option<f64>, Vec<Burst>) {
@@ -239,12 +229,13 @@ fn two_timers(random: &mut Random) -> (Option<f64>, Vec<Burst>) {
     (Some(one), bursts)
 }
 
-fn normal(random: &mut Random) -> f64 {
+/// Normal with mean zero and deviation one (Box and Muller, 1958).
+pub(crate) fn normal(random: &mut Random) -> f64 {
     let radius = (2.0 * random.exponential()).sqrt();
     radius * (std::f64::consts::TAU * random.even()).cos()
 }
 
-fn two_kinds(random: &mut Random) -> f64 {
+pub(crate) fn two_kinds(random: &mut Random) -> f64 {
     if random.chance(0.5) {
         random.between(0.2, 0.6)
     } else {
@@ -260,11 +251,9 @@ fn renewal(random: &mut Random, sleep: impl Fn(&mut Random) -> f64) -> (Option<f
         now += sleep(random) * mean;
         burst(now, 0.05 * mean * random.between(0.5, 1.5))
     });
-    let bursts = bursts.collect();
-    (None, bursts)
+    (None, bursts.collect())
 }
 
-/// A burst that woke at `woke` and began to run at `ran`.
 fn waited(woke: f64, ran: f64, executed: f64) -> Burst {
     let ran = Instant::from_ns(ran as u64);
     Burst {
@@ -274,7 +263,6 @@ fn waited(woke: f64, ran: f64, executed: f64) -> Burst {
     }
 }
 
-/// The next tick after a time.
 fn next(tick: f64, time: f64) -> f64 {
     (time / tick).floor() * tick + tick
 }
@@ -308,8 +296,7 @@ fn timeouts(random: &mut Random) -> (Option<f64>, Vec<Burst>) {
         now = next(tick, now + mean * random.exponential()) + random.exponential() * 1e4;
         burst(now, 5e4 * random.between(0.5, 2.0))
     });
-    let bursts = bursts.collect();
-    (None, bursts)
+    (None, bursts.collect())
 }
 
 /// As `timeouts`, of a few lengths only: the next tick or the one after it, most often.
@@ -324,6 +311,5 @@ fn waits(random: &mut Random) -> (Option<f64>, Vec<Burst>) {
         }
         burst(now, 5e4 * random.between(0.5, 2.0))
     });
-    let bursts = bursts.collect();
-    (None, bursts)
+    (None, bursts.collect())
 }

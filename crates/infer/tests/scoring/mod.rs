@@ -28,7 +28,6 @@ pub(crate) fn analyse(bursts: &[Burst], now: Instant) -> Option<Rhythm> {
     analyser.analyse(now).first().copied()
 }
 
-/// The rhythm has one of the true periods.
 pub(crate) fn is_right(rhythm: Rhythm, truth: &Truth) -> bool {
     let found = rhythm.period.as_ms_f64();
     truth
@@ -37,7 +36,6 @@ pub(crate) fn is_right(rhythm: Rhythm, truth: &Truth) -> bool {
         .any(|t| (found / t - 1.0).abs() <= WITHIN)
 }
 
-/// The bursts of one thread, in order.
 pub(crate) struct Thread {
     pub(crate) comm: String,
     pub(crate) bursts: Vec<Burst>,

@@ -1,5 +1,3 @@
-//! Made-up threads, the same at every run: with a rhythm of known period, or with none.
-
 use onbeat_model::{Burst, Instant, Span, TaskId};
 
 /// A small generator of random numbers (xorshift64*): the tests must be the same everywhere.
@@ -15,7 +13,6 @@ impl Random {
         random
     }
 
-    /// Even on 0..1.
     pub(crate) fn even(&mut self) -> f64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -23,17 +20,14 @@ impl Random {
         (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Even between two numbers.
     pub(crate) fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.even()
     }
 
-    /// With this probability.
     pub(crate) fn chance(&mut self, probability: f64) -> bool {
         self.even() < probability
     }
 
-    /// Exponential with mean one.
     pub(crate) fn exponential(&mut self) -> f64 {
         -(1.0 - self.even()).ln()
     }
@@ -44,7 +38,6 @@ impl Random {
     }
 }
 
-/// A burst that woke at `woke_ns` and ran for `executed_ns`.
 pub(crate) fn burst(woke_ns: f64, executed_ns: f64) -> Burst {
     let woke = Instant::from_ns(woke_ns as u64);
     let executed = Span::from_ns(executed_ns as u64);

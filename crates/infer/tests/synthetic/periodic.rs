@@ -1,10 +1,7 @@
-//! A thread with a rhythm, and what can blur it.
-
 use onbeat_model::Burst;
 
 use crate::synthetic::{Random, burst};
 
-/// A periodic thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Periodic {
     pub(crate) period_ns: f64,
@@ -33,7 +30,6 @@ impl Periodic {
         }
     }
 
-    /// A plain timer.
     pub(crate) const PLAIN: Self = Self {
         period_ns: 20e6,
         releases: 50,
@@ -44,7 +40,6 @@ impl Periodic {
         drift: 0.0,
     };
 
-    /// Its bursts.
     pub(crate) fn bursts(&self, random: &mut Random) -> Vec<Burst> {
         let start = 5e9 + random.even() * self.period_ns;
         let work = random.ratio_between(0.01, 0.1) * self.period_ns;

@@ -70,28 +70,6 @@ fn a_period_that_is_no_whole_number_of_nanoseconds_is_found() {
 }
 
 #[test]
-fn a_late_thread_that_leaves_beats_out_shows_its_grid_and_no_multiple() {
-    let expiries = [0, 1, 2, 3, 5, 7, 9].map(|beat| BEGAN + beat * PERIOD);
-    let found = of(&expiries).unwrap();
-    assert_eq!(found.period, Span::from_ns(PERIOD));
-    assert!(found.confidence > 0.999_999);
-}
-
-#[test]
-fn wakeups_by_others_in_between_change_nothing() {
-    let mut bursts = Vec::new();
-    for expiry in [1, 2, 3].map(|beat| BEGAN + beat * PERIOD) {
-        bursts.push(woken(expiry, 10_000));
-        bursts.push(Burst {
-            expiry: None,
-            ..woken(expiry, 777_777)
-        });
-    }
-    let found = rhythm(bursts.into_iter()).unwrap();
-    assert_eq!(found.period, Span::from_ns(PERIOD));
-}
-
-#[test]
 fn four_expiries_after_a_change_of_rate_show_the_new_one() {
     let mut expiries: Vec<u64> = (0..20).map(|beat| BEGAN + beat * 10_000_000).collect();
     for beat in 0..4 {

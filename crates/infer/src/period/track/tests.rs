@@ -107,72 +107,37 @@ fn a_slow_drift_is_followed_and_not_called_a_change() {
     assert!(off(&tracker, at) < 0.2, "{}", off(&tracker, at));
 }
 
-#[test]
-fn an_inexact_lock_is_made_exact() {
-    let mut tracker = locked(20.1, 0.1);
-    let mut random = Random(3);
-    let releases = (0..200).map(|n| 20.0 * f64::from(n) + 0.1 * random.normal());
-    assert!(kept(&told(&mut tracker, releases)));
-    let rhythm = tracker.rhythm();
-    assert!(
-        (rhythm.period.as_ms_f64() - 20.0).abs() < 0.01,
-        "{rhythm:?}"
-    );
-    assert!(
-        (0.05..0.2).contains(&rhythm.jitter.as_ms_f64()),
-        "{rhythm:?}"
-    );
-}
-
-#[test]
-fn many_spurious_wakeups_do_not_unlock_it() {
-    let mut tracker = locked(40.0, 0.2);
-    let mut random = Random(4);
+/// Of a thread with these wakeups for each release.
+fn stays_locked(period: f64, mut wakeups: impl FnMut(&mut Random, f64) -> Vec<f64>) {
+    let (mut tracker, mut random) = (locked(period, 0.1), Random(4));
     let mut changes = 0;
     for job in 0..500 {
-        let release = 40.0 * f64::from(job);
-        let mut wakeups = vec![release + 0.1 * random.normal()];
-        wakeups.extend((0..8).map(|_| release + 1.0 + 38.0 * random.next()));
-        wakeups.sort_by(f64::total_cmp);
-        let beats = told(&mut tracker, wakeups);
+        let mut at_ms = wakeups(&mut random, period * f64::from(job));
+        at_ms.sort_by(f64::total_cmp);
+        let beats = told(&mut tracker, at_ms);
         assert!(!beats.contains(&Beat::Lost), "job {job}");
         changes += beats.iter().filter(|&&b| b == Beat::RateChanged).count();
     }
     assert!(changes <= 3, "{changes} false changes in 500 jobs");
-    assert!(off(&tracker, 500.0 * 40.0) < 0.5);
+    let off = off(&tracker, period * 500.0);
+    assert!(off < 0.5, "{off}");
 }
 
 #[test]
-fn jobs_left_out_now_and_then_do_not_unlock_it() {
-    let mut tracker = locked(10.0, 0.1);
-    let mut random = Random(5);
-    let releases: Vec<f64> = (0..1000)
-        .filter(|_| random.next() > 0.25)
-        .map(|n| 10.0 * f64::from(n))
-        .collect();
-    let beats = told(&mut tracker, releases);
-    assert!(!beats.contains(&Beat::Lost));
-    let changes = beats.iter().filter(|&&b| b == Beat::RateChanged).count();
-    assert!(changes <= 3, "{changes} false changes in 1000 beats");
-}
-
-#[test]
-fn releases_that_load_delays_do_not_drag_the_phase() {
-    let mut tracker = locked(20.0, 0.1);
-    let mut random = Random(6);
-    let mut last = 0.0;
-    for job in 0..1000 {
-        last = 20.0 * f64::from(job);
-        let late = if random.next() < 0.3 {
-            9.0 * random.next()
-        } else {
-            0.0
-        };
-        let beat = tracker.hear(&burst(last + late, 1.0));
-        assert_ne!(beat, Beat::Lost, "job {job}");
-    }
-    assert!(off(&tracker, last) < 0.4, "{}", off(&tracker, last));
-    assert!((tracker.rhythm().period.as_ms_f64() - 20.0).abs() < 0.02);
+fn wakeups_for_nothing_jobs_left_out_and_releases_that_load_delays_do_not_unlock_it() {
+    stays_locked(40.0, |random, release| {
+        let mut all = vec![release + 0.1 * random.normal()];
+        all.extend((0..8).map(|_| release + 1.0 + 38.0 * random.next()));
+        all
+    });
+    stays_locked(10.0, |random, release| match random.next() {
+        left_out if left_out < 0.25 => Vec::new(),
+        _ => vec![release],
+    });
+    stays_locked(20.0, |random, release| match random.next() {
+        late if late < 0.3 => vec![release + 9.0 * random.next()],
+        _ => vec![release],
+    });
 }
 
 #[test]
@@ -196,25 +161,6 @@ fn a_thread_that_overruns_its_releases_is_not_taken_off_the_beat() {
         (0..50).map(|n| next + 20.0 * f64::from(n))
     )));
     assert!(off(&tracker, next) < 0.2);
-}
-
-#[test]
-fn a_thread_that_wakes_early_and_works_across_the_beat_puts_the_beat_right() {
-    let mut tracker = locked(40.25, 0.4);
-    let steady = (0..20).map(|n| 40.25 * f64::from(n));
-    for at in steady {
-        assert_eq!(tracker.hear(&burst(at, 4.0)), Beat::Kept);
-    }
-    // It overruns one release, and from then on wakes 3 ms before where the beat is thought to be.
-    let last = 40.25 * 20.0;
-    tracker.hear(&burst(last, 43.0));
-    for n in 2..12 {
-        tracker.hear(&burst(last + 40.0 * f64::from(n) - 3.0, 5.0));
-    }
-    let off = off(&tracker, last + 40.0 * 11.0 - 3.0);
-    assert!(off < 1.5, "{off}");
-    let period = tracker.rhythm().period.as_ms_f64();
-    assert!((period - 40.0).abs() < 0.3, "{period}");
 }
 
 #[test]
