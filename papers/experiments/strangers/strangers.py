@@ -332,20 +332,18 @@ def table(options, programs, ways):
 
 
 def summary(options, programs, ways):
-    """Of each way beside hogs, of the programs that were run by all: the worst and the median of the ratios to idle, by nothing."""
+    """Of each way beside hogs: the worst program and the median of all, as ratios to idle and by nothing."""
     results = read_results(options)
-    columns = [("hogs", way) for way in ways]
-    run = [column for column in columns if values(results, column, "count")]
-    of_each = [[one for one in results if one["program"] == program.name] for program in programs]
-    of_each = [mine for mine in of_each if all(values(mine, column, "count") for column in [("idle", "nothing"), *run])]
-    lines = [f"| beside hogs, by | events: worst of {len(of_each)} programs | median | p99: worst | median |", "|---|---:|---:|---:|---:|"]
-    for column in columns:
+    of_each = [(program.name, [one for one in results if one["program"] == program.name]) for program in programs]
+    lines = ["| beside hogs, by | programs | events: worst | median | p99: worst | median |", "|---|---:|---:|---:|---:|---:|"]
+    for way in ways:
         cells = []
-        for key, which in (("count", min), ("p99_ms", max)) if column in run else ():
-            both = [(mine[0]["program"], values(mine, ("idle", "nothing"), key), values(mine, column, key)) for mine in of_each]
+        for key, which in (("count", min), ("p99_ms", max)):
+            both = [(name, values(mine, ("idle", "nothing"), key), values(mine, ("hogs", way), key)) for name, mine in of_each]
             ratios = [(statistics.median(found) / statistics.median(idle), name) for name, idle, found in both if idle and found]
-            cells += [f"{which(ratios)[0]:.2f} ({which(ratios)[1]})", f"{statistics.median(ratio for ratio, _ in ratios):.2f}"]
-        lines.append(f"| {column[1]} | " + " | ".join(cells or ["-"] * 4) + " |")
+            if ratios:
+                cells += [*([len(ratios)] if key == "count" else []), f"{which(ratios)[0]:.2f} ({which(ratios)[1]})", f"{statistics.median(ratio for ratio, _ in ratios):.2f}"]
+        lines.append(f"| {way} | " + " | ".join(str(cell) for cell in cells or ["-"] * 5) + " |")
     return "\n".join(lines) + f"\n\n{about(results)}.\n"
 
 

@@ -22,11 +22,6 @@ def images(folder):
     return found
 
 
-def lines(found, name):
-    """Of each image, the words of each line."""
-    return [[line.split() for line in (image / name).read_text().splitlines()] for image in found]
-
-
 def spread(values):
     """The median, and how far the others are from each other."""
     low, middle, high = min(values), statistics.median(values), max(values)
@@ -53,9 +48,9 @@ def main():
     folder = ROOT / "papers/experiments/out/images"
     run = [ROOT / "tests/vm/run.sh", "--images", str(count), "--results", folder, CASE]
     subprocess.run(run, check=True, stdout=sys.stderr)
-    found = images(folder)
+    runs = [[line.split() for line in (image / "cost.txt").read_text().splitlines()] for image in images(folder)]
     print(f"{count} images, virtual time.\n" if count > 1 else "1 image, virtual time.\n")
-    print("\n".join(costs(lines(found, "cost.txt"))))
+    print("\n".join(costs(runs)))
 
 
 if __name__ == "__main__":

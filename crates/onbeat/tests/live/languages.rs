@@ -27,7 +27,7 @@ const LANGUAGES: [Language; 7] = [
         run: "cc -static main.c && exec ./a.out",
     },
     Language {
-        name: "cpp",
+        name: "c",
         needs: "c++",
         file: "main.cpp",
         around: ["#include <sys/prctl.h>\nint main() {\n", "}\n"],

@@ -241,9 +241,14 @@ fn draw(
     figure.draw(machine.out(), &format!("{name}-fig7{letter}"))
 }
 
+/// The rows in which lying and silence differ by half a point or more.
 fn table(gains: &[Gain]) -> Table {
     let part = |Spread { mean, deviation }| format!("{mean:.1} ±{deviation:.1}%");
-    Table::of(gains, |gain| {
+    let differ = |a: Spread, b: Spread| (a.mean - b.mean).abs() >= 0.5;
+    let shown = gains.iter().filter(|gain| {
+        differ(gain.honest_at_first, gain.lying_at_first) || differ(gain.honest, gain.lying)
+    });
+    Table::of(shown, |gain| {
         [
             ("cheater's part of the CPU", gain.case.name().to_owned()),
             ("scheduler", gain.scheduler.name().to_owned()),
