@@ -22,7 +22,7 @@ find . -name '*.md' -printf '%P\n' | while read -r file; do
         {
             while (match($0, /\[[^][]*\]\([^()]*\)/)) {
                 link = substr($0, RSTART, RLENGTH)
-                printf "%s", substr($0, 1, RSTART - 1)
+                before = substr($0, 1, RSTART - 1)
                 $0 = substr($0, RSTART + RLENGTH)
                 split(link, part, /\]\(/)
                 whole = substr(part[2], 1, length(part[2]) - 1)
@@ -30,7 +30,8 @@ find . -name '*.md' -printf '%P\n' | while read -r file; do
                 text = substr(part[1], 2)
                 if (target != "") text = "[" text "](" target ")"
                 else if (sub(/^(\.\.\/)*papers\/experiments/, "papers/experiments", whole)) text = text " (" whole ")"
-                printf "%s", text
+                if (target == "") sub(/!$/, "", before)
+                printf "%s%s", before, text
             }
             print
         }' "$file" >"$file.new"

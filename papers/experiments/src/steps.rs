@@ -56,7 +56,7 @@ pub(crate) const STEPS: &[Step] = &[
     step("mark-cost", 1, Script("mark-cost/run.sh"), "The cost of a call of mdn(), heard and unheard"),
     step("notification-latency", 26, Here(notification_latency::run), "How late libonbeat notifies a violation (timing exceptions, Fig. 3 to 6)"),
     step("grace-os-costs", 1, Here(grace_os::costs), "What estimation and scheduling cost (GRACE-OS, Fig. 8 and 9)"),
-    step("strangers", 180, Script("strangers/strangers.py --held-back --resume --results papers/experiments/out/strangers-COMMIT.jsonl --ways nothing,nice,chrt,slice,weight --readme papers/experiments/strangers/README.md --summary README.md"),
+    step("strangers", 120, Script("strangers/strangers.py --held-back --resume --results papers/experiments/out/strangers-COMMIT.jsonl --ways nothing,nice,chrt,slice,weight --readme papers/experiments/strangers/README.md --summary README.md"),
          "Programs of every runtime, idle and beside hogs"),
     step("alternatives", 60, Script("alternatives/run.sh"), "Other means and schedulers of others beside onbeat; in virtual time"),
     step("alternatives-7.3", 10, Script("alternatives/run.sh --kernel 7.3 --images 1"), "The kernel's means beside onbeat on Linux 7.3, where a slice counts across control groups; in virtual time"),
