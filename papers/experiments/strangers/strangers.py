@@ -48,11 +48,11 @@ def arguments():
     parser.add_argument("--onbeat", action="append", metavar="LABEL=ARGS", help="a variant of onbeat's flags; may be given several times [default: onbeat=]")
     parser.add_argument("--resume", action="store_true", help="go on after the last cell in the file of results")
     parser.add_argument("--table", action="store_true", help="run nothing: the table of the cells in the file of results")
-    parser.add_argument("--results", type=Path, action="append", help="the cells, one a line [default: strangers.jsonl here; of a set, SET.jsonl]; further files are read, too")
+    parser.add_argument("--results", type=Path, action="append", help="the cells, one a line [default: strangers.jsonl in out/strangers; of a set, SET.jsonl here]; further files are read, too")
     parser.add_argument("--readme", type=Path, help="write the table into this file, too")
     parser.add_argument("--summary", type=Path, help="write the worst and the median of each way beside hogs into this file")
     options = parser.parse_args()
-    options.results = options.results or [HERE / f"{options.set or 'strangers'}.jsonl"]
+    options.results = options.results or [HERE / f"{options.set}.jsonl" if options.set else OUT / "strangers.jsonl"]
     return options
 
 
@@ -67,7 +67,7 @@ class Program:
 
 
 def chosen(options):
-    files = [HERE / "programs.sh", *(SETS.values() if options.summary else [SETS[options.set]] if options.set in SETS else [])]
+    files = [HERE / "programs.sh", *(SETS.values() if options.table else [SETS[options.set]] if options.set in SETS else [])]
     programs = [Program(line) for file in files for line in open(file, encoding="utf-8") if line.startswith("#: ")]
     if options.set:
         programs = [one for one in programs if options.set in one.sets]
