@@ -1,7 +1,7 @@
 //! A container runtime's bytes, and the annotations of pods in them.
 #![no_main]
 
-use onbeat_node::annotations::Entitlement;
+use onbeat_node::annotations::entitlement;
 use onbeat_node::api::StateChangeEvent;
 use onbeat_node::mux::Incoming;
 use onbeat_node::rules::plain;
@@ -32,8 +32,8 @@ fn look(payload: &[u8]) {
         change.pod.unwrap_or_default(),
         change.container.unwrap_or_default(),
     );
-    match Entitlement::of(&pod.annotations, &container) {
-        Ok(Some(entitlement)) => assert!((0.0..=100.0).contains(&entitlement.bandwidth.as_cpus())),
+    match entitlement(&pod.annotations, &container) {
+        Ok(Some(bandwidth)) => assert!((0.0..=100.0).contains(&bandwidth.as_cpus())),
         Ok(None) => {}
         Err(mistake) => {
             assert!(mistake.to_string().len() < 65_536 + pod.name.len() + payload.len())

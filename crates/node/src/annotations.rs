@@ -12,12 +12,6 @@ pub const PREFIX: &str = "onbeat.dev/";
 
 const LONGEST: usize = 32;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Entitlement {
-    /// The most that its reservations may take together, in CPUs.
-    pub bandwidth: Bandwidth,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Mistake {
     #[error("the annotation {key} is '{value}': write {instead}")]
@@ -34,47 +28,43 @@ pub enum Mistake {
     NoRequest,
 }
 
-impl Entitlement {
-    /// The request of a pod's annotations for the container; none if it is not to be kept. Those
-    /// for this container alone (`onbeat.dev/cap.container.NAME`) come before those for all
-    /// (`onbeat.dev/cap`, or `onbeat.dev/cap.pod`).
-    pub fn of(
-        annotations: &BTreeMap<String, String>,
-        container: &Container,
-    ) -> Result<Option<Self>, Mistake> {
-        let asked = |what: &str| {
-            let keys = [
-                format!("{PREFIX}{what}.container.{}", container.name),
-                format!("{PREFIX}{what}.pod"),
-                format!("{PREFIX}{what}"),
-            ];
-            let mut found = keys.into_iter().filter_map(|key| {
-                let value = annotations.get(&key)?.clone();
-                Some((key, value))
-            });
-            found.next()
-        };
-        let keep = read(asked("keep"), "\"true\" or \"false\"", |text| {
-            text.parse::<bool>().ok()
-        })?;
-        if keep != Some(true) {
-            return Ok(None);
-        }
-        let cap = read(
-            asked("cap"),
-            "CPUs, as in \"250m\" or \"0.5\", or per cent of one CPU, as in \"25%\"",
-            share,
-        )?;
-        let resources = container
-            .linux
-            .as_ref()
-            .and_then(|linux| linux.resources.as_ref());
-        let request = resources.and_then(|resources| requested(resources.cpu.as_ref()?));
-        let request = request.ok_or(Mistake::NoRequest)?;
-        Ok(Some(Self {
-            bandwidth: cap.map_or(request, |cap| cap.min(request)),
-        }))
+/// The most that the container's reservations may take together; none if it is not to be kept.
+/// Annotations for this container alone (`onbeat.dev/cap.container.NAME`) come before those for all
+/// (`onbeat.dev/cap`, or `onbeat.dev/cap.pod`).
+pub fn entitlement(
+    annotations: &BTreeMap<String, String>,
+    container: &Container,
+) -> Result<Option<Bandwidth>, Mistake> {
+    let asked = |what: &str| {
+        let keys = [
+            format!("{PREFIX}{what}.container.{}", container.name),
+            format!("{PREFIX}{what}.pod"),
+            format!("{PREFIX}{what}"),
+        ];
+        let mut found = keys.into_iter().filter_map(|key| {
+            let value = annotations.get(&key)?.clone();
+            Some((key, value))
+        });
+        found.next()
+    };
+    let keep = read(asked("keep"), "\"true\" or \"false\"", |text| {
+        text.parse::<bool>().ok()
+    })?;
+    if keep != Some(true) {
+        return Ok(None);
     }
+    let cap = read(
+        asked("cap"),
+        "CPUs, as in \"250m\" or \"0.5\", or per cent of one CPU, as in \"25%\"",
+        share,
+    )?;
+    let resources = container
+        .linux
+        .as_ref()
+        .and_then(|linux| linux.resources.as_ref());
+    let request = resources.and_then(|resources| requested(resources.cpu.as_ref()?));
+    let request = request.ok_or(Mistake::NoRequest)?;
+    Ok(Some(cap.map_or(request, |cap| cap.min(request))))
 }
 
 fn read<T>(
@@ -159,15 +149,14 @@ mod tests {
     fn of(
         annotations: &[(&str, &str)],
         container: &Container,
-    ) -> Result<Option<Entitlement>, Mistake> {
+    ) -> Result<Option<Bandwidth>, Mistake> {
         let annotations = annotations.iter();
         let annotations = annotations.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        Entitlement::of(&annotations.collect(), container)
+        entitlement(&annotations.collect(), container)
     }
 
     fn cpus(annotations: &[(&str, &str)], container: &Container) -> f64 {
-        let entitlement = of(annotations, container).unwrap().unwrap();
-        entitlement.bandwidth.as_cpus()
+        of(annotations, container).unwrap().unwrap().as_cpus()
     }
 
     const KEEP: (&str, &str) = ("onbeat.dev/keep", "true");
@@ -178,11 +167,7 @@ mod tests {
         assert_eq!(of(&[], &one), Ok(None));
         assert_eq!(of(&[("onbeat.dev/keep", "false")], &one), Ok(None));
         assert_eq!(of(&[("onbeat.dev/cap", "nonsense")], &one), Ok(None));
-        let entitlement = of(&[KEEP], &one).unwrap();
-        let expected = Entitlement {
-            bandwidth: Bandwidth::from_cpus(0.5),
-        };
-        assert_eq!(entitlement, Some(expected));
+        assert_eq!(of(&[KEEP], &one), Ok(Some(Bandwidth::from_cpus(0.5))));
     }
 
     #[test]
@@ -244,8 +229,8 @@ mod tests {
         fn whatever_the_values_are_an_entitlement_is_within_the_request(keep in ".{0,40}", cap in ".{0,40}") {
             let annotations = [KEEP, ("onbeat.dev/keep.pod", &keep), ("onbeat.dev/cap", &cap)];
             for annotations in [&annotations[..], &[annotations[0], annotations[2]]] {
-                if let Ok(Some(entitlement)) = of(annotations, &container(512, 0)) {
-                    prop_assert!(entitlement.bandwidth.as_cpus() <= 0.5);
+                if let Ok(Some(bandwidth)) = of(annotations, &container(512, 0)) {
+                    prop_assert!(bandwidth.as_cpus() <= 0.5);
                 }
             }
         }

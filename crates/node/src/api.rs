@@ -27,7 +27,6 @@ pub struct ConfigureRequest {
     pub runtime_version: String,
 }
 
-/// The events that the plugin subscribes to.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ConfigureResponse {
     /// One bit for each [`Event`], from the lowest for the first one.
@@ -122,21 +121,18 @@ pub struct LinuxCpu {
     pub period: Option<OptionalUInt64>,
 }
 
-/// A number that may be missing.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct OptionalUInt64 {
     #[prost(uint64, tag = "1")]
     pub value: u64,
 }
 
-/// A number that may be missing.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct OptionalInt64 {
     #[prost(int64, tag = "1")]
     pub value: i64,
 }
 
-/// The events that a plugin may subscribe to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, prost::Enumeration)]
 #[repr(i32)]
 pub enum Event {

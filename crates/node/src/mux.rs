@@ -32,7 +32,6 @@ pub enum ProtocolError {
     LongMessage { length: u32 },
 }
 
-/// Bytes from the socket that have not yet been taken as messages.
 #[derive(Debug, Default)]
 pub struct Incoming {
     frames: Vec<u8>,
@@ -84,7 +83,6 @@ pub fn frame(connection: Connection, message: &TtrpcMessage) -> Vec<u8> {
     frame
 }
 
-/// Four bytes at `offset` as a number; 0 where they are not.
 pub(crate) fn word(bytes: &[u8], offset: usize) -> u32 {
     let four = bytes.get(offset..).and_then(|rest| rest.first_chunk());
     four.map_or(0, |four| u32::from_be_bytes(*four))

@@ -5,7 +5,7 @@ use std::io;
 
 use prost::Message as _;
 
-use crate::annotations::Entitlement;
+use crate::annotations::entitlement;
 use crate::api::{
     ConfigureRequest, ConfigureResponse, Container, ContainerState, Event, PLUGIN, PodSandbox,
     StateChangeEvent, StopContainerRequest, SynchronizeRequest, SynchronizeResponse,
@@ -159,13 +159,10 @@ impl Plugin {
         let not_kept = |why: String| {
             eprintln!("onbeat-node: {name} is not served, and starts as usual: {why}");
         };
-        let entitlement = match Entitlement::of(&pod.annotations, container) {
-            Ok(entitlement) => entitlement?,
-            Err(mistake) => {
-                not_kept(mistake.to_string());
-                return None;
-            }
-        };
+        let asked = entitlement(&pod.annotations, container);
+        let bandwidth = asked
+            .map_err(|mistake| not_kept(mistake.to_string()))
+            .ok()??;
         let Some(id) = ContainerId::new(&container.id) else {
             not_kept(format!(
                 "its id '{}' has not 64 hexadecimal digits",
@@ -175,22 +172,11 @@ impl Plugin {
         };
         // Two containers of one name may live for a moment, and rules differ by name.
         let digits = container.id.get(..12).unwrap_or_default();
-        match self
-            .folder
-            .put(&id, &format!("{name} {digits}"), &entitlement)
-        {
-            Ok(()) => {
-                eprintln!(
-                    "onbeat-node: {name} is served: at most {}",
-                    entitlement.bandwidth
-                );
-                Some(id)
-            }
-            Err(error) => {
-                not_kept(format!("cannot write its rule: {error}"));
-                None
-            }
-        }
+        let put = self.folder.put(&id, &format!("{name} {digits}"), bandwidth);
+        put.map_err(|error| not_kept(format!("cannot write its rule: {error}")))
+            .ok()?;
+        eprintln!("onbeat-node: {name} is served: at most {bandwidth}");
+        Some(id)
     }
 
     fn forget(&self, pod: &PodSandbox, container: &Container) {

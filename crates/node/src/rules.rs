@@ -9,14 +9,13 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
-use crate::annotations::Entitlement;
+use onbeat_model::Bandwidth;
 
 /// The id of a container: 64 hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ContainerId(String);
 
 impl ContainerId {
-    /// None if it is not of that form.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
@@ -50,13 +49,13 @@ impl Folder {
 
     /// Writes the rule of a container; the service logs `name`.
     /// Fails if the file cannot be written. A former one is then still there.
-    pub fn put(&self, id: &ContainerId, name: &str, entitlement: &Entitlement) -> io::Result<()> {
+    pub fn put(&self, id: &ContainerId, name: &str, bandwidth: Bandwidth) -> io::Result<()> {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&self.0)?;
         let unfinished = self.0.join(UNFINISHED);
-        fs::write(&unfinished, text(id, name, entitlement))?;
+        fs::write(&unfinished, text(id, name, bandwidth))?;
         fs::rename(unfinished, self.0.join(id.file_name()))
     }
 
@@ -87,8 +86,8 @@ impl Folder {
     }
 }
 
-fn text(id: &ContainerId, name: &str, entitlement: &Entitlement) -> String {
-    let share = format!("{:.3}%", entitlement.bandwidth.as_cpus() * 100.0);
+fn text(id: &ContainerId, name: &str, bandwidth: Bandwidth) -> String {
+    let share = format!("{:.3}%", bandwidth.as_cpus() * 100.0);
     format!(
         "# Written by onbeat-node, and removed with the container.\n\
          [[rule]]\n\
@@ -118,13 +117,8 @@ pub fn plain(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use onbeat_daemon::{Sources, read};
-    use onbeat_model::Bandwidth;
 
     use super::*;
-
-    const ENTITLEMENT: Entitlement = Entitlement {
-        bandwidth: Bandwidth::ONE,
-    };
 
     fn id(digit: char) -> ContainerId {
         ContainerId::new(&digit.to_string().repeat(64)).unwrap()
@@ -163,7 +157,9 @@ mod tests {
         let rules = Folder::new(folder.path().to_owned());
         fs::write(folder.path().join("other.toml"), "").unwrap();
         for digit in ['a', 'b', 'c', 'a'] {
-            rules.put(&id(digit), "default/film", &ENTITLEMENT).unwrap();
+            rules
+                .put(&id(digit), "default/film", Bandwidth::ONE)
+                .unwrap();
         }
         assert_eq!(names(&folder).len(), 4);
         assert!(rules.remove(&id('b')).unwrap());
@@ -178,15 +174,11 @@ mod tests {
     fn the_service_reads_what_is_written_whatever_the_names_are() {
         let folder = tempfile::tempdir().unwrap();
         let rules = Folder::new(folder.path().join("rules.d"));
-        let entitlement = Entitlement {
-            bandwidth: Bandwidth::from_cpus(0.001),
-        };
+        let least = Bandwidth::from_cpus(0.001);
         let name = format!("a\"]\n[[rule]]\nprogram = \"x{}", "é".repeat(9000));
-        rules.put(&id('a'), &name, &entitlement).unwrap();
-        let most = Entitlement {
-            bandwidth: Bandwidth::from_cpus(100.0),
-        };
-        rules.put(&id('b'), "default/film/app", &most).unwrap();
+        rules.put(&id('a'), &name, least).unwrap();
+        let most = Bandwidth::from_cpus(100.0);
+        rules.put(&id('b'), "default/film/app", most).unwrap();
         let config = folder.path().join("onbeat.toml");
         fs::write(&config, "").unwrap();
         let sources = Sources {
@@ -200,8 +192,8 @@ mod tests {
             panic!("{:?}", config.rules.list);
         };
         assert_eq!(first.container.as_deref(), Some(&*id('a').0));
-        assert_eq!(first.bandwidth, Some(entitlement.bandwidth));
+        assert_eq!(first.bandwidth, Some(least));
         assert_eq!(&*second.name, "default/film/app");
-        assert_eq!(second.bandwidth, Some(most.bandwidth));
+        assert_eq!(second.bandwidth, Some(most));
     }
 }

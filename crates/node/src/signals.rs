@@ -20,7 +20,6 @@ impl EndingSignals {
         signals::block(&ending).map(Self)
     }
 
-    /// Waits for a signal, for something to read at `other`, or for `at_most`.
     pub fn wait(
         &self,
         other: Option<BorrowedFd<'_>>,

@@ -27,7 +27,6 @@ pub struct TtrpcMessage {
 }
 
 impl TtrpcMessage {
-    /// Takes the first message from `bytes`, if it is there whole.
     pub(crate) fn take(bytes: &mut Vec<u8>) -> Result<Option<Self>, ProtocolError> {
         let Some((header, rest)) = bytes.split_at_checked(HEADER) else {
             return Ok(None);
