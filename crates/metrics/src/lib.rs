@@ -13,7 +13,6 @@
 
 mod endpoint;
 mod file;
-mod own;
 mod page;
 mod place;
 mod table;
@@ -49,7 +48,7 @@ pub enum MetricsError {
 #[derive(Debug)]
 pub struct Metrics {
     place: OpenTarget,
-    decisions: Decisions,
+    decisions: [u64; COUNTED.len()],
     leaked: Bandwidth,
 }
 
@@ -59,14 +58,14 @@ enum OpenTarget {
     File(MetricsFile),
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Decisions {
-    reserved: u64,
-    changed: u64,
-    released: u64,
-    refused: u64,
-    taken_over: u64,
-}
+/// What is counted, in the order of the page.
+const COUNTED: [What; 5] = [
+    What::Reserved,
+    What::Changed,
+    What::Released,
+    What::Refused,
+    What::TakenOver,
+];
 
 impl Metrics {
     pub fn open(target: &MetricsTarget) -> Result<Self, MetricsError> {
@@ -76,7 +75,7 @@ impl Metrics {
         };
         Ok(Self {
             place,
-            decisions: Decisions::default(),
+            decisions: [0; COUNTED.len()],
             leaked: Bandwidth::ZERO,
         })
     }
@@ -91,15 +90,10 @@ impl Metrics {
     }
 
     pub fn decided(&mut self, entry: &Entry) {
-        let count = match entry.what {
-            What::Reserved => &mut self.decisions.reserved,
-            What::Changed => &mut self.decisions.changed,
-            What::Released => &mut self.decisions.released,
-            What::Refused => &mut self.decisions.refused,
-            What::TakenOver => &mut self.decisions.taken_over,
-            What::Doubted => return,
-        };
-        *count += 1;
+        let mut counts = COUNTED.iter().zip(&mut self.decisions);
+        if let Some((_, count)) = counts.find(|(what, _)| **what == entry.what) {
+            *count += 1;
+        }
     }
 
     /// So much bandwidth the kernel may count for tasks that left their reservations.

@@ -225,7 +225,6 @@ pub fn asks_for_metrics(request: &[u8]) -> Option<bool> {
     understood(request).map(|wanted| wanted == RequestKind::Metrics)
 }
 
-/// The wanted answer, once enough of the request is there.
 fn understood(request: &[u8]) -> Option<RequestKind> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);

@@ -1,15 +1,19 @@
-//! All metrics at a moment.
+//! All metrics at a moment. A value that cannot be read is left out.
+
+use std::fs;
 
 use onbeat_control::{Application, Controller, State, ThreadReport};
+use onbeat_kernel::clock::process_cpu_time;
+use onbeat_kernel::proc::status_number;
 use onbeat_model::{Actuator, Bandwidth, Cgroup, Instant, Span};
 
 use crate::place::cgroup_of;
 use crate::text::MetricsText;
-use crate::{Decisions, own, table};
+use crate::{COUNTED, table};
 
 pub(crate) fn of<A: Actuator>(
     controller: &Controller<A>,
-    decisions: &Decisions,
+    decisions: &[u64; COUNTED.len()],
     leaked: Bandwidth,
     now: Instant,
 ) -> String {
@@ -28,13 +32,8 @@ pub(crate) fn of<A: Actuator>(
     text.single(&table::RESERVED_CPUS, reserved.sum::<Bandwidth>().as_cpus());
     text.single(&table::LIMIT_CPUS, controller.total().as_cpus());
     text.single(&table::LEAKED_CPUS, leaked.as_cpus());
-    let decided = [
-        (["reserved"], decisions.reserved as f64),
-        (["changed"], decisions.changed as f64),
-        (["released"], decisions.released as f64),
-        (["refused"], decisions.refused as f64),
-        (["taken-over"], decisions.taken_over as f64),
-    ];
+    let decided = COUNTED.iter().zip(decisions);
+    let decided = decided.map(|(what, &count)| ([what.name()], count as f64));
     text.metric(&table::DECISIONS, decided);
     text.single(&table::LOST, controller.lost_events() as f64);
     let sums = controller.sums(now);
@@ -47,13 +46,24 @@ pub(crate) fn of<A: Actuator>(
     threads.retain(|thread| thread.period.is_some());
     each_thread(&mut text, &threads);
     for (metric, value) in [
-        (&table::OWN_CPU, Some(own::cpu_time())),
-        (&table::OWN_MEMORY, own::memory()),
-        (&table::OWN_FILES, own::files()),
+        (&table::OWN_CPU, Some(process_cpu_time().as_secs_f64())),
+        (&table::OWN_MEMORY, own_memory()),
+        (&table::OWN_FILES, own_files()),
     ] {
         text.metric(metric, value.map(|value| ([], value)));
     }
     text.finish()
+}
+
+fn own_memory() -> Option<f64> {
+    let kilobytes = status_number(std::process::id(), "VmRSS:")?;
+    Some(f64::from(kilobytes) * 1024.0)
+}
+
+fn own_files() -> Option<f64> {
+    // The folder is open while it is read.
+    let files = fs::read_dir("/proc/self/fd").ok()?.count();
+    Some(files.saturating_sub(1) as f64)
 }
 
 fn each_application(text: &mut MetricsText, applications: &[Application]) {

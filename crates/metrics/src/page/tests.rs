@@ -1,5 +1,4 @@
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
 use onbeat_control::{DryRun, Next, Settings, drive};
 use onbeat_model::{Capacity, Sensor};
@@ -21,11 +20,11 @@ fn page() -> String {
         longest_period: Span::from_secs(4),
     };
     let mut controller = Controller::new(Settings::default(), DryRun::new(capacity));
-    let mut decisions = Decisions::default();
+    let mut decisions = [0; COUNTED.len()];
     let mut page = String::new();
     drive(&mut sensor, &mut controller, |sensor, controller| {
         let made = controller.journal().count();
-        decisions.changed += made as u64;
+        decisions[1] += made as u64;
         if controller.held().count() == 2 {
             page = of(controller, &decisions, Bandwidth::ZERO, sensor.now());
         }
