@@ -17,7 +17,7 @@ if [ -z "${CI:-}" ]; then
     for workspace in . $(find . -maxdepth 1 -name papers); do
         step env -C "$workspace" cargo clippy --workspace --all-targets -- -D warnings
     done
-    step cargo check --quiet --manifest-path fuzz/Cargo.toml
+    step env RUSTFLAGS='--cfg fuzzing' cargo check --quiet --manifest-path fuzz/Cargo.toml
 fi
 step scripts/lines.sh
 for crate in act control daemon infer sense; do

@@ -33,11 +33,9 @@ use name_owner::NameOwner;
 pub use names::NAME;
 use names::REALTIMEKIT;
 use realtimekit::{PATH as REALTIMEKIT_PATH, RealtimeKit};
-pub use socket::{Heard, heard_in};
-pub use wire::track_in_body;
-pub use zbus::zvariant::Endian;
+#[cfg(any(test, fuzzing))]
+pub use socket::prepared::{Endian, Heard, heard_in, track_in_body};
 
-/// How the service stands on the bus.
 #[derive(Debug)]
 pub struct Served {
     connection: Connection,

@@ -4,15 +4,13 @@ use std::collections::HashMap;
 
 use onbeat_control::{Application, ThreadReport, What};
 use onbeat_model::{Reservation, Span};
-use zbus::zvariant::serialized::{Context as Encoding, Data};
-use zbus::zvariant::{Endian, OwnedValue};
+use zbus::zvariant::OwnedValue;
 
 use crate::fault::Fault;
 use crate::publisher::{Change, Figures};
 
 /// Runtime, deadline and period in nanoseconds; three zeroes are no reservation.
 pub(super) type Times = (u64, u64, u64);
-/// Properties by name.
 pub(super) type Properties = HashMap<&'static str, OwnedValue>;
 
 /// The one option of Track.
@@ -32,19 +30,6 @@ pub(super) fn children(options: HashMap<String, OwnedValue>) -> Result<bool, Fau
         }
     }
     Ok(children)
-}
-
-/// The arguments in the body of a call, whichever method is called: the option of Track, if the
-/// body is one of its.
-#[must_use]
-pub fn track_in_body(body: &[u8], endian: Endian) -> Option<Result<bool, Fault>> {
-    let data = Data::new(body, Encoding::new_dbus(endian, 0));
-    let _ = data.deserialize::<(u32, u64, u64, u64)>();
-    let _ = data.deserialize::<(u32, u64)>();
-    let _ = data.deserialize::<(u64, u64, i32)>();
-    let _ = data.deserialize::<(String, String, OwnedValue)>();
-    let track = data.deserialize::<(u32, HashMap<String, OwnedValue>)>();
-    track.ok().map(|((_, options), _)| children(options))
 }
 
 pub(super) fn described(thread: &ThreadReport) -> Properties {
@@ -119,7 +104,6 @@ pub(super) fn counted(figures: &Figures) -> Properties {
         ("turned-away", figures.turned_away.into()),
         ("changes", figures.changes.into()),
         ("refusals", figures.refusals.into()),
-        ("other-managers", text(&figures.others.join(" "))),
         ("uptime-ns", figures.uptime.as_ns().into()),
         ("own-bandwidth", figures.charged.0.as_cpus().into()),
         ("own-tasks", figures.charged.1.into()),

@@ -10,7 +10,9 @@
 //! library reads them, which takes twenty times as long. A connection's first calls wait here until
 //! the bus has said whose it is: else a new one for each call would pass the count.
 
-mod prepared;
+#[cfg(any(test, fuzzing))]
+#[path = "tests/prepared.rs"]
+pub(super) mod prepared;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -37,8 +39,6 @@ use zbus::zvariant::serialized::{Context as Encoding, Data};
 
 use super::clients::{Admission, Clients};
 use crate::fault::Fault;
-
-pub use prepared::{Heard, heard_in};
 
 /// The longest call or signal that is read, in bytes. Those that make sense have some hundreds.
 const MOST_BYTES: u64 = 4096;
@@ -182,17 +182,14 @@ struct BoundedRead<R> {
     strangers: Sender<String>,
     /// Those that are none any more.
     known: Receiver<String>,
-    /// The last read took all that there was.
     is_empty: bool,
 }
 
-/// The fields at the beginning of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Beginning {
     endian: Endian,
     kind: u8,
     wants_answer: bool,
-    /// The length of the head, up to where the body begins.
     head: u64,
     body: u64,
 }
@@ -202,14 +199,12 @@ const CALL: u8 = 1;
 const ANSWER: u8 = 2;
 const ERROR: u8 = 3;
 const SIGNAL: u8 = 4;
-/// The flag of a call that wants no answer.
 const NO_REPLY_EXPECTED: u8 = 1;
 /// The fields of the head that have the name of what is called or told, and the sender's.
 const MEMBER: u8 = 3;
 const SENDER: u8 = 7;
 
 impl Beginning {
-    /// None if it is no beginning of a message.
     fn read(bytes: &[u8]) -> Option<Self> {
         let &[endian, kind, flags, ..] = bytes else {
             return None;
@@ -286,7 +281,6 @@ impl<R: ReadHalf> BoundedRead<R> {
         (read, strangers)
     }
 
-    /// Whether the `call` with this `head` is heard now.
     fn hears(&self, message: Beginning, head: &[u8], call: &[u8]) -> bool {
         let Some(sender) = message.field(head, SENDER) else {
             return false;
@@ -401,7 +395,6 @@ impl<R: ReadHalf> BoundedRead<R> {
     }
 }
 
-/// The number at this place of a message.
 fn word(bytes: &[u8], at: usize, endian: Endian) -> Option<u32> {
     let word = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
     Some(match endian {
@@ -410,7 +403,6 @@ fn word(bytes: &[u8], at: usize, endian: Endian) -> Option<u32> {
     })
 }
 
-/// The call with this head, and nothing in it.
 fn without_body(mut head: Vec<u8>, endian: Endian) -> Option<Message> {
     head.get_mut(4..8)?.fill(0);
     let data = Data::new(head, Encoding::new_dbus(endian, 0));

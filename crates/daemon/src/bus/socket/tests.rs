@@ -5,7 +5,7 @@ use zbus::zvariant::Value;
 
 use crate::account::Account;
 
-use super::prepared::{Prepared, USER};
+use super::prepared::{Prepared, USER, heard_in};
 use super::*;
 
 fn call<B: serde::Serialize + zbus::zvariant::DynamicType>(member: &str, body: &B) -> Message {
@@ -278,7 +278,7 @@ fn damaged_messages_are_read_the_same_in_whatever_pieces_they_come() {
         let read = heard.messages.iter().sum::<usize>() as u64;
         assert!(read + heard.skipped.iter().sum::<u64>() <= bytes.len() as u64);
         for endian in [Endian::Little, Endian::Big] {
-            let _ = crate::bus::track_in_body(&bytes, endian);
+            let _ = prepared::track_in_body(&bytes, endian);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A socket with bytes in it that were made before, for tests and for the fuzz target `dbus`.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -9,10 +9,14 @@ use async_channel::Receiver;
 use async_trait::async_trait;
 use futures_lite::future;
 use zbus::connection::socket::ReadHalf;
+pub use zbus::zvariant::Endian;
+use zbus::zvariant::OwnedValue;
+use zbus::zvariant::serialized::{Context as Encoding, Data};
 
+use super::super::wire::children;
 use super::{BoundedRead, MOST_UNTOLD, Skipped, Strangers};
+use crate::fault::Fault;
 
-/// The user of all connections.
 pub(super) const USER: u32 = 1000;
 
 /// Gives at most `piece` of its bytes at a time.
@@ -64,10 +68,8 @@ pub(super) fn socket(
     (socket, untold)
 }
 
-/// The result of a connection's reading of bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
-    /// The lengths of the messages that were read.
     pub messages: Vec<usize>,
     /// The lengths of the calls that were skipped and are answered so.
     pub skipped: Vec<u64>,
@@ -91,4 +93,17 @@ pub fn heard_in(bytes: &[u8], piece: usize) -> Heard {
         }
     }
     heard
+}
+
+/// The arguments in the body of a call, whichever method is called: the option of Track, if the
+/// body is one of its.
+#[must_use]
+pub fn track_in_body(body: &[u8], endian: Endian) -> Option<Result<bool, Fault>> {
+    let data = Data::new(body, Encoding::new_dbus(endian, 0));
+    let _ = data.deserialize::<(u32, u64, u64, u64)>();
+    let _ = data.deserialize::<(u32, u64)>();
+    let _ = data.deserialize::<(u64, u64, i32)>();
+    let _ = data.deserialize::<(String, String, OwnedValue)>();
+    let track = data.deserialize::<(u32, HashMap<String, OwnedValue>)>();
+    track.ok().map(|((_, options), _)| children(options))
 }
