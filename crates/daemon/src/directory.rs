@@ -2,15 +2,14 @@
 //! does not answer, neither the loop nor the threads that talk to the bus wait for it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_channel::{Receiver, Sender};
 use async_io::Timer;
 use futures_lite::future;
 
-use crate::account::{self, Account};
-use crate::managers::RTKIT;
+use crate::account::Account;
 
 /// For how long what was found is not looked up again. sssd and nscd remember for minutes to hours.
 const FRESH: Duration = Duration::from_secs(60);
@@ -28,41 +27,24 @@ const MOST_WAITING: usize = 256;
 
 type AccountCache = HashMap<u32, (Instant, Arc<Account>)>;
 
-/// The known accounts, and the queue of those to be looked up.
 #[derive(Debug)]
 struct Directory {
     known: Arc<Mutex<AccountCache>>,
     wanted: Sender<UserLookup>,
 }
 
-/// A user who is to be looked up.
 #[derive(Debug)]
 struct UserLookup {
     uid: u32,
-    /// The caller that waits for it.
     done: Option<Sender<()>>,
 }
 
 static DIRECTORY: LazyLock<Directory> =
     LazyLock::new(|| Directory::new(|uid| Account::look_up(uid, &[])));
-static RTKIT_UID: OnceLock<Option<u32>> = OnceLock::new();
 
-/// Starts the thread, with the priority that the caller has now, and one that ends when it has
-/// looked up RealtimeKit's user.
+/// Starts the thread, with the priority that the caller has now.
 pub(crate) fn begin() {
     LazyLock::force(&DIRECTORY);
-    let look_up = || {
-        RTKIT_UID.get_or_init(|| account::user_named(RTKIT));
-    };
-    let thread = std::thread::Builder::new().name("rtkit".to_owned());
-    if let Err(error) = thread.spawn(look_up) {
-        tracing::error!("cannot start a thread: {error}");
-    }
-}
-
-/// The number of RealtimeKit's user, if there is one and it has been looked up.
-pub(crate) fn rtkit() -> Option<u32> {
-    RTKIT_UID.get().copied().flatten()
 }
 
 /// The user `uid`, as far as that is known already; it is looked up for the next time if not, or if
@@ -76,12 +58,10 @@ pub(crate) fn now(uid: u32) -> Arc<Account> {
     known(uid).unwrap_or_else(|| Arc::new(Account::of_no_group(uid)))
 }
 
-/// Whether `uid` was looked up.
 pub(crate) fn has(uid: u32) -> bool {
     DIRECTORY.look(uid).is_some()
 }
 
-/// The user `uid`. None if the database does not answer.
 pub(crate) async fn find(uid: u32) -> Option<Arc<Account>> {
     DIRECTORY.find(uid, PATIENCE).await
 }

@@ -25,7 +25,6 @@ pub mod filtered_sensor;
 pub mod ledger;
 mod line_limit;
 pub mod logs;
-pub mod managers;
 pub mod monitor;
 pub mod publisher;
 pub mod quota;

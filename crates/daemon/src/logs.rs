@@ -1,6 +1,5 @@
 //! The log: to the journal with fields of its own where that listens, else to standard error.
 
-use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use onbeat_control::{Entry, What};
@@ -36,15 +35,7 @@ pub fn begin() {
 }
 
 /// A thread's change, its reason, and the reservations before and after.
-pub(crate) fn entry(entry: &Entry, others: &BTreeSet<&'static str>) {
-    if entry.what == What::TakenOver && !others.is_empty() {
-        let others: Vec<&str> = others.iter().copied().collect();
-        tracing::warn!(
-            tid = entry.task.id.tid,
-            "another program changed it (probably {}); onbeat leaves it alone",
-            others.join(" and ")
-        );
-    }
+pub(crate) fn entry(entry: &Entry) {
     let (task, what) = (entry.task, entry.what.name());
     let (old, new) = (in_words(entry.old), in_words(entry.new));
     match entry.what {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use onbeat_control::{Application, Decision, Progress, State, ThreadReport};
-use onbeat_model::{Actuator, Instant, Sensor, TaskId};
+use onbeat_model::{Instant, TaskId};
 
 use crate::account::Account;
 use crate::ledger::Ledger;
@@ -13,10 +13,7 @@ use crate::service::turn::Turn;
 const MOST_THREADS: usize = 256;
 
 /// The applications that the user of `account` may see: those all of whose threads it sees.
-pub(crate) fn applications<S: Sensor, A: Actuator>(
-    account: &Account,
-    turn: &Turn<'_, S, A>,
-) -> Vec<Application> {
+pub(crate) fn applications(account: &Account, turn: &Turn<'_>) -> Vec<Application> {
     let mut applications = turn.controller.applications(turn.now);
     applications.retain(|application| application.living > 0);
     if !account.is_root() {
@@ -33,10 +30,10 @@ pub(crate) fn applications<S: Sensor, A: Actuator>(
 
 /// The threads that the user of `account` may see: its own, root all. Of a `process`, those of it
 /// and of the application that it began.
-pub(crate) fn threads<S: Sensor, A: Actuator>(
+pub(crate) fn threads(
     account: &Account,
     process: Option<u32>,
-    turn: &Turn<'_, S, A>,
+    turn: &Turn<'_>,
 ) -> Vec<ThreadReport> {
     let registry = turn.registry.borrow();
     let threads = turn.controller.tasks().filter_map(|(task, application)| {
@@ -54,10 +51,10 @@ pub(crate) fn threads<S: Sensor, A: Actuator>(
 
 /// What `account` may see of the program to which `process` belongs, or of all, with what happened
 /// after `since`.
-pub(crate) fn progress<S: Sensor, A: Actuator>(
+pub(crate) fn progress(
     account: &Account,
     (process, since): (Option<u32>, Instant),
-    turn: &Turn<'_, S, A>,
+    turn: &Turn<'_>,
 ) -> Progress<Decision> {
     let threads = threads(account, process, turn);
     let mut applications = applications(account, turn);

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use async_channel::Sender;
 use onbeat_control::{Controller, Decision, Entry, ThreadReport, What, Why};
 use onbeat_metrics::Metrics;
-use onbeat_model::{Actuator, Bandwidth, Instant, Refusal, Span, Task, TaskId};
+use onbeat_model::{Bandwidth, Instant, Refusal, Span, Task, TaskId};
 
 use crate::account::Account;
 use crate::line_limit::LineLimit;
@@ -14,38 +14,27 @@ use crate::quota_actuator::{QuotaActuator, Reniced};
 use crate::registry::SharedRegistry;
 use crate::target::Status;
 
-/// How much there is of everything.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     /// Threads that are tracked or reserved for.
     pub threads: u64,
-    /// Threads that hold a reservation.
     pub reserved: u64,
-    /// The bandwidth that they hold together.
     pub bandwidth: Bandwidth,
-    /// The most that all may hold together.
     pub total: Bandwidth,
     /// The number of holders: connections and rules.
     pub holders: u64,
     /// Threads that were one too many for their owner.
     pub turned_away: u64,
-    /// Changes made since the start.
     pub changes: u64,
-    /// Refusals since the start.
     pub refusals: u64,
-    /// The other programs on this machine that change the scheduling of tasks.
-    pub others: Vec<&'static str>,
-    /// For how long the service has been running.
     pub uptime: Span,
-    /// The caller's own quota, if he is under one.
     pub quota: Option<Quota>,
-    /// The caller's charges.
     pub charged: (Bandwidth, u32),
 }
 
-/// The changes of one user's tasks that are written in that time. 64 tasks may each change four
+/// The lines about one user's tasks that are written in a minute. 64 tasks may each change four
 /// times, and forty users do not come near what journald takes of a service (10,000 lines in 30 s).
-const CHANGES: u32 = 256;
+const LINES: u32 = 256;
 /// A client asks each second, and a few hundred threads change at most twice a second.
 const DECISIONS: usize = 1024;
 const PROCESSES: usize = 256;
@@ -57,7 +46,6 @@ pub struct Change {
     pub uid: u32,
 }
 
-/// Publishes changes, and counts them.
 #[derive(Debug)]
 pub struct Publisher {
     changes: Sender<Change>,
@@ -71,8 +59,6 @@ pub struct Publisher {
     /// The last processes of which it was written that a quota refuses them a reservation (true),
     /// or is used up.
     told_quota: VecDeque<(u32, bool)>,
-    /// Other programs on this machine that change the scheduling of tasks.
-    pub(crate) others: BTreeSet<&'static str>,
 }
 
 impl Publisher {
@@ -85,17 +71,15 @@ impl Publisher {
             made: 0,
             refused: 0,
             metrics,
-            lines: LineLimit::new(CHANGES),
+            lines: LineLimit::new(LINES),
             decisions: VecDeque::new(),
             told_quota: VecDeque::new(),
-            others: BTreeSet::new(),
         }
     }
 
-    /// Publishes everything that the loop did since this was last called.
-    pub(crate) fn publish<A: Actuator>(
+    pub(crate) fn publish(
         &mut self,
-        controller: &mut Controller<A>,
+        controller: &mut Controller<QuotaActuator>,
         registry: &SharedRegistry,
     ) {
         for decision in controller.journal() {
@@ -127,7 +111,7 @@ impl Publisher {
             let is_known = matches!(entry.why, Why::Refused(Refusal::OverQuota { .. }))
                 && !self.is_first((entry.task.pid, true));
             if !is_known && self.may_write(uid.unwrap_or(0), entry.at) {
-                crate::logs::entry(&entry, &self.others);
+                crate::logs::entry(&entry);
             }
             let _ = self.changes.try_send(Change {
                 uid: uid.unwrap_or(0),
@@ -143,7 +127,6 @@ impl Publisher {
         self.decisions.push_back(decision.clone());
     }
 
-    /// The decisions after `since` about these threads.
     pub(crate) fn decisions_on(&self, threads: &[ThreadReport], since: Instant) -> Vec<Decision> {
         let known: BTreeSet<TaskId> = threads.iter().map(|thread| thread.task.id).collect();
         let is_meant = |decision: &&Decision| match decision {
@@ -187,13 +170,11 @@ impl Publisher {
         uid == 0 || self.lines.admits(uid, now)
     }
 
-    /// Writes one line for each user about the changes that were left out.
     pub(crate) fn log_left_out(&mut self, now: Instant) {
         for (uid, count) in self.lines.left_out(now) {
             tracing::info!(
                 uid,
-                "{count} more changes of tasks that are charged to user {uid} are not written here: more than {CHANGES} in a \
-                 minute"
+                "{count} more lines about tasks of user {uid} are not written here: more than {LINES} in a minute"
             );
         }
     }
@@ -218,9 +199,9 @@ impl Publisher {
 
     /// Logs the nice levels that another program gave tasks with reservations, which are left as
     /// they are.
-    pub(crate) fn log_reniced<A: Actuator>(
+    pub(crate) fn log_reniced(
         &mut self,
-        actuator: &mut QuotaActuator<A>,
+        actuator: &mut QuotaActuator,
         registry: &SharedRegistry,
         at: Instant,
     ) {
@@ -242,18 +223,18 @@ impl Publisher {
         }
     }
 
-    pub(crate) fn measure<A: Actuator>(&mut self, controller: &mut Controller<A>, now: Instant) {
+    pub(crate) fn measure(&mut self, controller: &mut Controller<QuotaActuator>, now: Instant) {
         let outcome = self.metrics.as_mut().map(|m| m.attend(controller, now));
         if let Some(Err(error)) = outcome {
             tracing::error!("{error}");
         }
     }
 
-    pub(crate) fn count<A: Actuator>(
+    pub(crate) fn count(
         &self,
         account: &Account,
         registry: &SharedRegistry,
-        controller: &Controller<A>,
+        controller: &Controller<QuotaActuator>,
         now: Instant,
     ) -> Figures {
         let registry = registry.borrow();
@@ -270,7 +251,6 @@ impl Publisher {
             turned_away: registry.turned_away,
             changes: self.made,
             refusals: self.refused,
-            others: self.others.iter().copied().collect(),
             uptime: now.since(self.started),
             quota: registry.ledger.quotas().of_user(account.uid),
             charged: registry.ledger.charged_to(account.uid),

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use onbeat_act::DeadlineActuator;
 use onbeat_act::attributes::{Attributes, Policy, kept_nice};
 use onbeat_kernel::clock::{self, TICK};
 use onbeat_model::{
@@ -17,11 +18,10 @@ use crate::account::Account;
 use crate::registry::{Registry, SharedRegistry};
 
 #[derive(Debug)]
-pub struct QuotaActuator<A> {
-    inner: A,
+pub struct QuotaActuator {
+    inner: DeadlineActuator,
     registry: SharedRegistry,
     ends: Ends,
-    /// The nice level that each task with a reservation has under it.
     nice: HashMap<TaskId, i32>,
     /// The nice levels that other programs changed, to be logged.
     reniced: Vec<Reniced>,
@@ -33,13 +33,12 @@ pub struct Reniced {
     pub task: TaskId,
     /// Its nice level until then.
     pub before: i32,
-    /// The other one.
     pub now: i32,
 }
 
-impl<A: Actuator> QuotaActuator<A> {
+impl QuotaActuator {
     /// `inner`, as far as the registry's quotas go; `ends` tells how tasks end.
-    pub fn new(inner: A, registry: SharedRegistry, ends: Ends) -> Self {
+    pub fn new(inner: DeadlineActuator, registry: SharedRegistry, ends: Ends) -> Self {
         Self {
             inner,
             registry,
@@ -49,7 +48,6 @@ impl<A: Actuator> QuotaActuator<A> {
         }
     }
 
-    /// The tasks that were given another nice level since this was last called.
     pub(crate) fn take_reniced(&mut self) -> Vec<Reniced> {
         std::mem::take(&mut self.reniced)
     }
@@ -88,7 +86,6 @@ impl<A: Actuator> QuotaActuator<A> {
         registry.settle_lending(task);
     }
 
-    /// The task has ended.
     fn gone(&mut self, task: TaskId) {
         self.nice.remove(&task);
         let registry = &mut *self.registry.borrow_mut();
@@ -96,7 +93,6 @@ impl<A: Actuator> QuotaActuator<A> {
         registry.settle_lending(task);
     }
 
-    /// Charges what ended tasks held no longer, unless they had left it.
     pub(crate) fn settle_ended(&mut self, now: Instant) {
         let end = |task| self.ends.of(task).or_else(|| end_of_zombie(task));
         let has_left = |task| Some(end(task)? == End::Left);
@@ -120,7 +116,6 @@ impl<A: Actuator> QuotaActuator<A> {
     }
 }
 
-/// Why a thread gets nothing.
 pub(crate) const BARRED: &str = "it lent its priority by a lock too long, or to another user";
 
 /// Until when the task is one that may end at once, as those of a shell script do: 10 to 20 ms. In
@@ -159,7 +154,7 @@ fn others(registry: &Registry, task: TaskId) -> Option<Attributes> {
     matches!(now.policy, Policy::Fifo(_) | Policy::RoundRobin(_)).then_some(now)
 }
 
-impl<A: Actuator> Actuator for QuotaActuator<A> {
+impl Actuator for QuotaActuator {
     fn reserve(&mut self, task: TaskId, reservation: Reservation) -> Result<(), Refusal> {
         self.admits(task, reservation)?;
         if let Some(now) = others(&self.registry.borrow(), task) {

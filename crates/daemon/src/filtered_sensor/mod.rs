@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use onbeat_model::{
     Event, Flow, Follow, Instant, Origin, RunningProgram, Sensor, Span, Task, TaskId,
 };
+use onbeat_sense::bpf::BpfSensor;
 
 use crate::directory;
 use crate::fault::Fault;
@@ -14,23 +15,19 @@ use crate::registry::{Registry, SharedRegistry, TrackedProcess};
 use crate::target::{Status, Target};
 
 #[derive(Debug)]
-pub struct FilteredSensor<S> {
+pub struct FilteredSensor<S = BpfSensor> {
     inner: S,
     registry: SharedRegistry,
-    /// Processes in which another user's program runs now.
     changed_owners: BTreeSet<u32>,
     /// Events were lost: threads of tracked processes may have started that are not tracked.
     has_missed_starts: bool,
-    /// Threads that work for a tracked one, and are not tracked with it.
     left_out: Vec<LeftOut>,
 }
 
 /// A thread that is not tracked with the one that it works for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Its number.
     pub tid: u32,
-    /// The thread that it works for.
     pub of: TaskId,
     /// To whom that one is charged.
     pub payer: u32,
@@ -39,7 +36,6 @@ pub struct LeftOut {
 }
 
 impl<S: Sensor> FilteredSensor<S> {
-    /// `inner`, as far as the registry says.
     pub const fn new(inner: S, registry: SharedRegistry) -> Self {
         Self {
             inner,
@@ -60,7 +56,6 @@ impl<S: Sensor> FilteredSensor<S> {
         std::mem::take(&mut self.has_missed_starts) | self.inner.take_missed_starts()
     }
 
-    /// The threads that were left out since this was last called.
     pub(crate) fn take_left_out(&mut self) -> Vec<LeftOut> {
         std::mem::take(&mut self.left_out)
     }
@@ -143,7 +138,6 @@ impl<S: Sensor> FilteredSensor<S> {
     }
 }
 
-/// Whether a client asked for this thread and may have it.
 fn is_wanted(registry: &mut Registry, task: &Task, origin: Option<Origin>) -> bool {
     let is_known = registry
         .processes

@@ -13,7 +13,6 @@ use onbeat_model::{Instant, TaskId};
 /// How long a call may take to come here. Longer than anybody takes to be asked for a password.
 const REMEMBERED: onbeat_model::Span = onbeat_model::Span::from_secs(300);
 
-/// The last call of each connection about each task.
 #[derive(Debug, Default)]
 pub(super) struct CallOrder(HashMap<(Arc<str>, TaskId), (u32, Instant)>);
 

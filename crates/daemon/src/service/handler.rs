@@ -1,9 +1,9 @@
 //! Carries out requests, and ends what is over.
 
 use onbeat_act::Priorities;
-use onbeat_model::{Actuator, Sensor, TaskId};
+use onbeat_model::TaskId;
 
-use super::partners::{self, PartnerUpkeep};
+use super::partners;
 use super::priorities::RealTimePriorities;
 use super::reservations::{self, Reservations};
 use super::rule_scan::RuleScan;
@@ -12,18 +12,16 @@ use super::tracking::{self, MissedStarts};
 use super::turn::Turn;
 use crate::config::Config;
 use crate::monitor;
-use crate::registry::{Holder, SharedRegistry};
+use crate::registry::Holder;
 use crate::request::{About, Reply, ServiceRequest, answer};
 
-/// The parts of the service, each with what it still has to do.
 pub(super) struct Handler {
     missed_starts: MissedStarts,
-    reservations: Reservations,
-    priorities: RealTimePriorities,
-    partners: PartnerUpkeep,
-    rule_scan: RuleScan,
-    reloads: Vec<Reply<Vec<&'static str>>>,
-    is_cut_off: bool,
+    pub(super) reservations: Reservations,
+    pub(super) priorities: RealTimePriorities,
+    pub(super) rule_scan: RuleScan,
+    pub(super) reloads: Vec<Reply<Vec<&'static str>>>,
+    pub(super) is_cut_off: bool,
 }
 
 impl Handler {
@@ -32,56 +30,21 @@ impl Handler {
             missed_starts: MissedStarts::default(),
             reservations: Reservations::default(),
             priorities: RealTimePriorities::new(priorities),
-            partners: PartnerUpkeep::new(),
             rule_scan: RuleScan::new(config),
             reloads: Vec::new(),
             is_cut_off: false,
         }
     }
 
-    pub(super) const fn is_cut_off(&self) -> bool {
-        self.is_cut_off
-    }
-
-    pub(super) fn take_reloads(&mut self) -> Vec<Reply<Vec<&'static str>>> {
-        std::mem::take(&mut self.reloads)
-    }
-
-    pub(super) fn configure<S: Sensor, A: Actuator>(
-        &mut self,
-        config: &Config,
-        turn: &mut Turn<'_, S, A>,
-    ) {
-        self.rule_scan.configure(config, turn);
-    }
-
-    pub(super) fn adopt<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
-        self.priorities.adopt(turn);
-        self.rule_scan.have_programs_told(turn);
-    }
-
-    pub(super) fn end(&mut self, registry: &SharedRegistry) {
-        self.priorities.retry_lowering(registry);
-    }
-
-    /// Retries the reservations whose time has come.
-    pub(super) fn retry<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
-        self.reservations.retry(turn);
-    }
-
     /// The work of every turn, after the requests.
-    pub(super) fn update<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
-        self.partners.settle(turn);
+    pub(super) fn update(&mut self, turn: &mut Turn<'_>) {
+        partners::settle(turn);
         self.rule_scan.scan(turn);
         self.missed_starts.track_some(turn);
         self.priorities.raise_after_reservation(turn);
     }
 
-    pub(super) fn carry_out<S: Sensor, A: Actuator>(
-        &mut self,
-        request: ServiceRequest,
-        turn: &mut Turn<'_, S, A>,
-    ) {
+    pub(super) fn carry_out(&mut self, request: ServiceRequest, turn: &mut Turn<'_>) {
         match request {
             ServiceRequest::Track(About { caller, target }, children, reply) => {
                 answer(&reply, tracking::track(&caller, &target, children, turn));
@@ -140,10 +103,7 @@ impl Handler {
     }
 
     /// Where another user's program runs now, earlier requests have no effect.
-    pub(super) fn release_changed_owners<S: Sensor, A: Actuator>(
-        &mut self,
-        turn: &mut Turn<'_, S, A>,
-    ) {
+    pub(super) fn release_changed_owners(&mut self, turn: &mut Turn<'_>) {
         for pid in turn.sensor.take_changed_owners() {
             let registry = turn.registry.borrow();
             let processes = registry.processes.iter();
@@ -168,7 +128,7 @@ impl Handler {
     }
 
     /// Forgets what has ended without an event of the sensor's, and what has changed its owner.
-    pub(super) fn keep_house<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
+    pub(super) fn keep_house(&mut self, turn: &mut Turn<'_>) {
         turn.controller.measure();
         let gone = |task: &TaskId| !onbeat_act::task::is_alive(*task);
         let registry = turn.registry.borrow();
@@ -194,10 +154,8 @@ impl Handler {
             partners::untrack(partner, turn);
         }
         self.reservations.forget_old_calls(turn.now);
-        self.partners.log_left_out(turn.now);
         turn.publisher.log_left_out(turn.now);
         turn.publisher.log_leaks(turn.registry, turn.now);
-        self.rule_scan.log_left_out(turn.now);
         self.priorities.forget(gone, turn.registry);
         self.priorities.retry_lowering(turn.registry);
         reservations::take_back_from_other_owners(turn);
@@ -205,8 +163,7 @@ impl Handler {
     }
 }
 
-/// A holder wants nothing any more.
-fn forget_holder<S: Sensor, A: Actuator>(holder: &Holder, turn: &mut Turn<'_, S, A>) {
+fn forget_holder(holder: &Holder, turn: &mut Turn<'_>) {
     let dropped = turn.registry.borrow_mut().drop_holder(holder);
     for task in dropped.explicit {
         reservations::take_back(task, turn);

@@ -64,30 +64,24 @@ impl Service {
     }
 
     /// Does what is due between two turns. Stops when the bus is gone.
-    pub fn attend<S: Sensor, A: Actuator>(
+    pub fn attend(
         &mut self,
-        sensor: &mut FilteredSensor<S>,
-        controller: &mut Controller<QuotaActuator<A>>,
+        sensor: &mut FilteredSensor,
+        controller: &mut Controller<QuotaActuator>,
     ) -> Next {
         let now = sensor.now();
-        let mut turn = Turn {
-            sensor,
-            controller,
-            registry: &self.registry,
-            publisher: &mut self.publisher,
-            now,
-        };
-        let handler = &mut self.handler;
-        handler.retry(&mut turn);
+        let requests = self.requests.clone();
+        let is_time = now.since(self.housekept) >= HOUSEKEEPING;
+        let (handler, mut turn) = self.turn(sensor, controller);
+        handler.reservations.retry(&mut turn);
         for _ in 0..IN_A_TURN {
-            let Ok(request) = self.requests.try_recv() else {
+            let Ok(request) = requests.try_recv() else {
                 break;
             };
             handler.carry_out(request, &mut turn);
         }
         handler.release_changed_owners(&mut turn);
-        if now.since(self.housekept) >= HOUSEKEEPING {
-            self.housekept = now;
+        if is_time {
             handler.keep_house(&mut turn);
         }
         handler.update(&mut turn);
@@ -95,6 +89,9 @@ impl Service {
         turn.controller.actuator().settle_ended(now);
         keep_to_quotas(&mut turn);
         turn.publish();
+        if is_time {
+            self.housekept = now;
+        }
         self.publisher
             .log_reniced(controller.actuator(), &self.registry, now);
         self.publisher.measure(controller, now);
@@ -105,60 +102,56 @@ impl Service {
         }
     }
 
-    /// Whether the bus is gone.
+    fn turn<'a>(
+        &'a mut self,
+        sensor: &'a mut FilteredSensor,
+        controller: &'a mut Controller<QuotaActuator>,
+    ) -> (&'a mut Handler, Turn<'a>) {
+        let turn = Turn {
+            now: sensor.now(),
+            sensor,
+            controller,
+            registry: &self.registry,
+            publisher: &mut self.publisher,
+        };
+        (&mut self.handler, turn)
+    }
+
     #[must_use]
     pub const fn is_cut_off(&self) -> bool {
-        self.handler.is_cut_off()
+        self.handler.is_cut_off
     }
 
     /// The clients that have asked, since this was last called, for the configuration to be read
     /// anew, and wait for it.
     pub fn take_reloads(&mut self) -> Vec<Reply<Vec<&'static str>>> {
-        self.handler.take_reloads()
+        std::mem::take(&mut self.handler.reloads)
     }
 
     /// Puts `config` in force. Holdings stay, except those that only a removed rule wanted.
-    pub fn configure<S: Sensor, A: Actuator>(
+    pub fn configure(
         &mut self,
         config: &Config,
-        sensor: &mut FilteredSensor<S>,
-        controller: &mut Controller<QuotaActuator<A>>,
+        sensor: &mut FilteredSensor,
+        controller: &mut Controller<QuotaActuator>,
     ) {
-        let now = sensor.now();
-        self.handler.configure(
-            config,
-            &mut Turn {
-                sensor,
-                controller,
-                registry: &self.registry,
-                publisher: &mut self.publisher,
-                now,
-            },
-        );
+        let (handler, mut turn) = self.turn(sensor, controller);
+        handler.rule_scan.configure(config, &mut turn);
     }
 
     /// The tasks that an earlier service gave a priority are tracked as if they had just asked.
-    pub fn adopt<S: Sensor, A: Actuator>(
+    pub fn adopt(
         &mut self,
-        sensor: &mut FilteredSensor<S>,
-        controller: &mut Controller<QuotaActuator<A>>,
+        sensor: &mut FilteredSensor,
+        controller: &mut Controller<QuotaActuator>,
     ) {
-        let now = sensor.now();
-        self.handler.adopt(&mut Turn {
-            sensor,
-            controller,
-            registry: &self.registry,
-            publisher: &mut self.publisher,
-            now,
-        });
+        let (handler, mut turn) = self.turn(sensor, controller);
+        handler.priorities.adopt(&mut turn);
+        handler.rule_scan.have_programs_told(&mut turn);
     }
 
     /// Publishes the last changes, when everything has been given back.
-    pub fn finish<A: Actuator>(
-        &mut self,
-        controller: &mut Controller<QuotaActuator<A>>,
-        now: Instant,
-    ) {
+    pub fn finish(&mut self, controller: &mut Controller<QuotaActuator>, now: Instant) {
         self.publisher.publish(controller, &self.registry);
         self.publisher
             .log_reniced(controller.actuator(), &self.registry, now);
@@ -167,13 +160,13 @@ impl Service {
     /// Ends: a task whose reservation is over by now loses its priority, too, if it was to. Others
     /// keep theirs, or get back what they had, as [`Priorities`] was told.
     pub fn end(mut self) {
-        self.handler.end(&self.registry);
+        self.handler.priorities.retry_lowering(&self.registry);
     }
 }
 
 /// Who lent more than he may has lost it. Who inherited it from another user may have to pay for
 /// that, and then has no reservation from here until he has.
-fn bar<S: Sensor, A: Actuator>(turn: &mut Turn<'_, S, A>) {
+fn bar(turn: &mut Turn<'_>) {
     let barred = turn.registry.borrow_mut().bar();
     for (task, heir) in barred {
         if let Some(heir) = heir {
@@ -198,7 +191,7 @@ fn bar<S: Sensor, A: Actuator>(turn: &mut Turn<'_, S, A>) {
 /// A task that uses more than it holds goes without while its owner has used more than a quota
 /// gives: a reservation that is less than what it needs would hold it up. One that was asked for is
 /// a ceiling meanwhile.
-fn keep_to_quotas<S: Sensor, A: Actuator>(turn: &mut Turn<'_, S, A>) {
+fn keep_to_quotas(turn: &mut Turn<'_>) {
     let tasks = turn.registry.borrow_mut().ledger.take_to_reconsider();
     for task in tasks {
         turn.registry.borrow_mut().settle_lending(task);

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use onbeat_act::{Effect, Given, Priorities, Priority};
-use onbeat_model::{Actuator, Follow, Refusal, Sensor, TaskId};
+use onbeat_model::{Follow, Refusal, TaskId};
 
 use super::partners;
 use super::tracking;
@@ -40,7 +40,6 @@ pub(super) struct RealTimePriorities {
     priorities: Priorities,
     /// The priorities that tasks are to have as soon as their reservation is over.
     rising: BTreeMap<TaskId, Given>,
-    /// The owners of the tasks when they got a priority.
     raised_for: BTreeMap<TaskId, RaisedFor>,
     /// Tasks that are to lose their priority as soon as they have lost their reservation.
     lowering: BTreeSet<TaskId>,
@@ -56,12 +55,12 @@ impl RealTimePriorities {
         }
     }
 
-    pub(super) fn prioritise<S: Sensor, A: Actuator>(
+    pub(super) fn prioritise(
         &mut self,
         caller: &Caller,
         target: &Target,
         priority: Priority,
-        turn: &mut Turn<'_, S, A>,
+        turn: &mut Turn<'_>,
     ) -> Result<(), Fault> {
         let task = target.task.id;
         if turn.registry.borrow().barred.contains(&task) {
@@ -110,12 +109,12 @@ impl RealTimePriorities {
     }
 
     /// The task has its priority, or will: it is tracked.
-    fn look_after<S: Sensor, A: Actuator>(
+    fn look_after(
         &mut self,
         given: Given,
         target: &Target,
         account: &Arc<Account>,
-        turn: &mut Turn<'_, S, A>,
+        turn: &mut Turn<'_>,
     ) -> Result<(), Fault> {
         let task = target.task.id;
         let (pid, uid) = (target.task.pid, target.uid);
@@ -150,7 +149,7 @@ impl RealTimePriorities {
     /// The tasks that an earlier service gave a priority are looked after as if they had just
     /// asked. Those that are another user's by now, or beyond a quota, get back what they had
     /// before.
-    pub(super) fn adopt<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
+    pub(super) fn adopt(&mut self, turn: &mut Turn<'_>) {
         let given: Vec<(TaskId, Given)> = self.priorities.given().collect();
         let payers: BTreeSet<u32> = given.iter().map(|(_, given)| given.payer).collect();
         let mut is_answered = true;
@@ -185,12 +184,12 @@ impl RealTimePriorities {
         }
     }
 
-    fn adopt_one<S: Sensor, A: Actuator>(
+    fn adopt_one(
         &mut self,
         task: TaskId,
         given: Given,
         account: &Arc<Account>,
-        turn: &mut Turn<'_, S, A>,
+        turn: &mut Turn<'_>,
     ) -> Result<(), Fault> {
         let target = Target::find(task.tid, None)?;
         if target.task.id != task || target.uid != given.owner {
@@ -207,7 +206,6 @@ impl RealTimePriorities {
         asked.chain(self.priorities.tasks()).collect()
     }
 
-    /// Every task gets back what it had before it asked.
     pub(super) fn lower_all(&mut self, registry: &SharedRegistry) {
         for task in self.raised() {
             self.lower(task, registry);
@@ -216,10 +214,7 @@ impl RealTimePriorities {
 
     /// Those that asked for a priority while they had a reservation, which is over: below it, they
     /// had what they had before.
-    pub(super) fn raise_after_reservation<S: Sensor, A: Actuator>(
-        &mut self,
-        turn: &mut Turn<'_, S, A>,
-    ) {
+    pub(super) fn raise_after_reservation(&mut self, turn: &mut Turn<'_>) {
         let registry = turn.registry.borrow();
         let is_over = |task: &&TaskId| !registry.ledger.holds(**task);
         let over = self.rising.keys().filter(is_over);
@@ -298,7 +293,6 @@ impl RealTimePriorities {
         }
     }
 
-    /// Tasks that have ended.
     pub(super) fn forget(&mut self, gone: impl Fn(&TaskId) -> bool, registry: &SharedRegistry) {
         for task in self.raised().into_iter().filter(gone) {
             self.priorities.forget(task);
@@ -313,7 +307,7 @@ impl RealTimePriorities {
     }
 }
 
-fn tell_withheld<S: Sensor, A: Actuator>(task: TaskId, payer: u32, turn: &mut Turn<'_, S, A>) {
+fn tell_withheld(task: TaskId, payer: u32, turn: &mut Turn<'_>) {
     if turn.publisher.may_write(payer, turn.now) {
         tracing::info!(
             tid = task.tid,

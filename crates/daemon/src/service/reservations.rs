@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use onbeat_model::{Actuator, Instant, Refusal, Reservation, Sensor, TaskId};
+use onbeat_model::{Instant, Refusal, Reservation, TaskId};
 
 use super::call_order::CallOrder;
 use super::partners;
@@ -18,7 +18,6 @@ use crate::target::{Status, Target};
 /// is counted until its 0-lag time, a period later: of four seconds, the longest there is.
 const LONGEST_WAIT: onbeat_model::Span = onbeat_model::Span::from_secs(6);
 
-/// A caller that waits for a reservation.
 #[derive(Debug)]
 struct Waiting {
     about: About,
@@ -36,12 +35,12 @@ pub(super) struct Reservations {
 }
 
 impl Reservations {
-    pub(super) fn reserve<S: Sensor, A: Actuator>(
+    pub(super) fn reserve(
         &mut self,
         about: About,
         reservation: Reservation,
         reply: Reply<()>,
-        turn: &mut Turn<'_, S, A>,
+        turn: &mut Turn<'_>,
     ) {
         let wait = Waiting {
             about,
@@ -54,7 +53,7 @@ impl Reservations {
     }
 
     /// Tries again those whose time has come.
-    pub(super) fn retry<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
+    pub(super) fn retry(&mut self, turn: &mut Turn<'_>) {
         let waiting = std::mem::take(&mut self.waiting);
         for wait in waiting {
             if wait.again_at <= turn.now {
@@ -65,7 +64,7 @@ impl Reservations {
         }
     }
 
-    fn try_to_reserve<S: Sensor, A: Actuator>(&mut self, wait: Waiting, turn: &mut Turn<'_, S, A>) {
+    fn try_to_reserve(&mut self, wait: Waiting, turn: &mut Turn<'_>) {
         let About { caller, target } = &wait.about;
         let tid = target.task.id.tid;
         if caller.client.is_gone() || !target.is_alive() {
@@ -98,11 +97,11 @@ impl Reservations {
         }
     }
 
-    pub(super) fn release<S: Sensor, A: Actuator>(
+    pub(super) fn release(
         &mut self,
         caller: &Caller,
         target: &Target,
-        turn: &mut Turn<'_, S, A>,
+        turn: &mut Turn<'_>,
     ) -> Result<(), Fault> {
         self.in_order(caller, target, turn.now)?;
         let task = target.task.id;
@@ -120,17 +119,16 @@ impl Reservations {
         Ok(())
     }
 
-    /// Forgets the calls before which no other can come any more.
     pub(super) fn forget_old_calls(&mut self, now: Instant) {
         self.order.forget_old(now);
     }
 }
 
-fn grant<S: Sensor, A: Actuator>(
+fn grant(
     caller: &Caller,
     target: &Target,
     reservation: Reservation,
-    turn: &mut Turn<'_, S, A>,
+    turn: &mut Turn<'_>,
 ) -> Result<(), Refusal> {
     let task = target.task;
     partners::untrack(task.id, turn);
@@ -187,7 +185,7 @@ fn grant<S: Sensor, A: Actuator>(
 
 /// Threads that run another user's program by now (a set-user-ID one was executed): earlier
 /// requests have no effect. Those that are tracked are noticed at once; these are looked at.
-pub(super) fn take_back_from_other_owners<S: Sensor, A: Actuator>(turn: &mut Turn<'_, S, A>) {
+pub(super) fn take_back_from_other_owners(turn: &mut Turn<'_>) {
     let registry = turn.registry.borrow();
     let is_strangers = |grant: &&ExplicitReservation| {
         let now = Status::read(grant.task.id.tid);
@@ -201,8 +199,7 @@ pub(super) fn take_back_from_other_owners<S: Sensor, A: Actuator>(turn: &mut Tur
     }
 }
 
-/// The reservation of `task` has no holder any more.
-pub(super) fn take_back<S: Sensor, A: Actuator>(task: TaskId, turn: &mut Turn<'_, S, A>) {
+pub(super) fn take_back(task: TaskId, turn: &mut Turn<'_>) {
     if turn.registry.borrow_mut().explicit.remove(&task).is_none() {
         return;
     }

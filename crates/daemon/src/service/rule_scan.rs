@@ -1,5 +1,5 @@
 //! Looks for programs that a rule names: the sensor tells which processes run them, and when one
-//! begins to. Now and then all of them are gone through, with other managers of scheduling.
+//! begins to. Now and then all of them are gone through.
 //!
 //! A process is looked at again when it runs another program or is in another cgroup, and for 30 s
 //! if it cannot be tracked at once.
@@ -12,24 +12,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use onbeat_act::task;
-use onbeat_model::{Actuator, Cgroup, Follow, Instant, RunningProgram, Sensor, Span, TaskId};
+use onbeat_model::{Cgroup, Follow, Instant, RunningProgram, Sensor, Span, TaskId};
 
 use super::tracking;
 use super::turn::Turn;
 use crate::account::Account;
 use crate::config::Config;
 use crate::directory;
-use crate::line_limit::LineLimit;
-use crate::managers::{self, Managers};
 use crate::registry::{Holder, SharedRegistry};
 use crate::rules::{Groups, Rule};
 use crate::target::{Status, Target};
 
-/// The lines about processes of one user's that rules name. `THREADED` processes, each with one.
-const RULED: u32 = 64;
-/// The time between two looks for processes, if there is no rule. Only other managers of scheduling
-/// are looked for then, and they stay.
-const SELDOM: Span = Span::from_secs(10);
 /// The processes that are looked at in one turn of the loop. One that a rule names takes some 100
 /// us, and the loop is to turn again after 10 ms.
 const AT_A_TIME: usize = 64;
@@ -47,21 +40,14 @@ const THREADS: usize = 512;
 /// scan. The next scan is seconds later.
 const OF_UNKNOWN: usize = 64;
 
-/// The rules to look for, and the processes seen.
 pub(super) struct RuleScan {
     rules: Vec<Rule>,
     every: Span,
     next: Instant,
-    /// Processes that are yet to be looked at.
     due: Vec<TaskId>,
     /// Those that run what rules name.
     seen: HashMap<TaskId, SeenProcess>,
-    /// Processes that rules name, with owners that are not known yet.
     of_unknown: Vec<(TaskId, u32)>,
-    /// The lines written about each user's.
-    lines: LineLimit,
-    /// Other programs that change the scheduling of tasks.
-    managers: Managers,
 }
 
 struct SeenProcess {
@@ -90,48 +76,34 @@ impl SeenProcess {
 impl RuleScan {
     pub(super) fn new(config: &Config) -> Self {
         Self {
-            every: if config.rules.list.is_empty() {
-                SELDOM
-            } else {
-                config.rules.scan
-            },
+            every: config.rules.scan,
             rules: config.rules.list.clone(),
             next: Instant::ZERO,
             due: Vec::new(),
             seen: HashMap::new(),
             of_unknown: Vec::new(),
-            lines: LineLimit::new(RULED),
-            managers: Managers::default(),
         }
     }
 
     /// Puts `config` in force: what none of its rules names is untracked, unless a client wants it,
     /// too. The rest stays as it was.
-    pub(super) fn configure<S: Sensor, A: Actuator>(
-        &mut self,
-        config: &Config,
-        turn: &mut Turn<'_, S, A>,
-    ) {
-        *self = Self {
-            managers: std::mem::take(&mut self.managers),
-            ..Self::new(config)
-        };
+    pub(super) fn configure(&mut self, config: &Config, turn: &mut Turn<'_>) {
+        *self = Self::new(config);
         self.have_programs_told(turn);
         self.apply_again(turn);
     }
 
-    /// Has the sensor tell who runs the programs that rules name, and which managers there are.
-    pub(super) fn have_programs_told<S: Sensor, A: Actuator>(&self, turn: &mut Turn<'_, S, A>) {
+    /// Has the sensor tell who runs the programs that rules name.
+    pub(super) fn have_programs_told(&self, turn: &mut Turn<'_>) {
         // A rule without a program may name any process.
         let last = |rule: &Rule| rule.program.as_deref().map_or(String::new(), last_part);
-        let names = self.rules.iter().map(last).chain(managers::names());
+        let names = self.rules.iter().map(last);
         if let Err(error) = turn.sensor.tell_programs(&names.collect()) {
             tracing::warn!("programs that rules name are not found: {error}");
         }
     }
 
-    /// Looks at processes that are new, if it is time to.
-    pub(super) fn scan<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
+    pub(super) fn scan(&mut self, turn: &mut Turn<'_>) {
         let of_unknown = std::mem::take(&mut self.of_unknown).into_iter();
         let (known, unknown) = of_unknown.partition(|&(_, uid)| directory::has(uid));
         self.of_unknown = unknown;
@@ -144,7 +116,7 @@ impl RuleScan {
                 .insert(process, SeenProcess::new(program, turn.now));
             self.look_at(process, turn);
         }
-        if self.due.is_empty() && turn.now >= self.next {
+        if self.due.is_empty() && turn.now >= self.next && !self.rules.is_empty() {
             self.next = turn.now + self.every;
             self.list(turn);
         }
@@ -159,18 +131,16 @@ impl RuleScan {
     }
 
     /// Has those looked at that are new, or have named threads.
-    fn list<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
+    fn list(&mut self, turn: &mut Turn<'_>) {
         let Some(programs) = programs(turn) else {
             return;
         };
         // All of these are among the new ones.
         self.of_unknown.clear();
-        self.managers.begin();
         let mut former = std::mem::take(&mut self.seen);
         let mut shares: HashMap<u32, usize> = HashMap::new();
         for program in programs {
             let (process, uid) = (program.process, program.uid);
-            self.managers.notice(program.comm, uid, directory::rtkit());
             let seen = former.remove(&process);
             let mut seen = seen
                 .filter(|seen| seen.program == program)
@@ -187,15 +157,10 @@ impl RuleScan {
             }
             self.seen.insert(process, seen);
         }
-        turn.publisher.others = self.managers.names();
     }
 
     /// Whether that took as long as a turn may: a look at all threads.
-    fn look_at<S: Sensor, A: Actuator>(
-        &mut self,
-        process: TaskId,
-        turn: &mut Turn<'_, S, A>,
-    ) -> bool {
+    fn look_at(&mut self, process: TaskId, turn: &mut Turn<'_>) -> bool {
         let Some(seen) = self.seen.get(&process) else {
             return false;
         };
@@ -223,17 +188,6 @@ impl RuleScan {
         is_threaded
     }
 
-    /// How many lines were not written about whose processes.
-    pub(super) fn log_left_out(&mut self, now: Instant) {
-        for (uid, count) in self.lines.left_out(now) {
-            tracing::info!(
-                uid,
-                "{count} more lines about processes of user {uid} that rules name are not written: more than {RULED} in a \
-                 minute"
-            );
-        }
-    }
-
     fn rule_for(&self, program: &RunningProgram) -> Option<Rule> {
         let pid = program.process.tid;
         let pays = |rule: &Rule| rule.bandwidth.is_some();
@@ -254,12 +208,12 @@ impl RuleScan {
     }
 
     /// Tracks the process `tid`, or that thread of one alone. Whether that need not be tried again.
-    fn track_by<S: Sensor, A: Actuator>(
+    fn track_by(
         &mut self,
         rule: &Rule,
         program: &RunningProgram,
         tid: u32,
-        turn: &mut Turn<'_, S, A>,
+        turn: &mut Turn<'_>,
     ) -> bool {
         let Ok(target) = Target::find(tid, None) else {
             if let Some(why) = task::off_limits(tid).filter(|_| self.refuse(program.process)) {
@@ -309,7 +263,7 @@ impl RuleScan {
         // One that cannot be tracked is tried again as long as it is new, and said of once.
         let is_settled = is_tracked.is_ok();
         let is_said = !is_settled && !self.refuse(program.process);
-        if is_said || (uid != 0 && !self.lines.admits(uid, turn.now)) {
+        if is_said || !turn.publisher.may_write(uid, turn.now) {
             return is_settled;
         }
         match is_tracked {
@@ -335,7 +289,7 @@ impl RuleScan {
 
     /// Has each process that a rule wanted wanted by the rule that names it now. A process that is
     /// tracked because another one started it comes after that one.
-    fn apply_again<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
+    fn apply_again(&mut self, turn: &mut Turn<'_>) {
         let Some(programs) = programs(turn) else {
             return;
         };
@@ -430,7 +384,6 @@ fn means(rule: &Rule, thread: TaskId, is_whole: bool) -> bool {
     rule.threads.is_empty() == is_whole && (is_whole || is_named())
 }
 
-/// The threads of the process that `rule` names, among its oldest ones.
 fn named_threads(rule: &Rule, pid: u32) -> Vec<u32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task"));
     let entries = entries.into_iter().flatten().flatten().take(THREADS);
@@ -490,8 +443,7 @@ fn last_part(path: &str) -> String {
     path.rsplit('/').next().unwrap_or(path).to_owned()
 }
 
-/// What all processes run that the sensor is to tell of.
-fn programs<S: Sensor, A: Actuator>(turn: &mut Turn<'_, S, A>) -> Option<Vec<RunningProgram>> {
+fn programs(turn: &mut Turn<'_>) -> Option<Vec<RunningProgram>> {
     let programs = turn.sensor.programs();
     let programs = programs.inspect_err(|error| tracing::warn!("no rule is applied now: {error}"));
     programs.ok()

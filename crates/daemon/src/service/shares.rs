@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use onbeat_model::{Actuator, Follow, Reservation, Sensor, Span, TaskId};
+use onbeat_model::{Follow, Reservation, Span, TaskId};
 
 use super::tracking;
 use super::turn::Turn;
@@ -23,17 +23,17 @@ fn key(caller: &Caller, number: u32) -> Key {
     (Holder::Client(Arc::clone(&caller.client.name)), number)
 }
 
-fn find<S: Sensor, A: Actuator>(key: &Key, turn: &Turn<'_, S, A>) -> Result<TaskId, Fault> {
+fn find(key: &Key, turn: &Turn<'_>) -> Result<TaskId, Fault> {
     let found = turn.registry.borrow().shares.get(key).copied();
     let none = || Fault::NotHeld(format!("this connection has no account {}", key.1));
     found.ok_or_else(none)
 }
 
-pub(super) fn share<S: Sensor, A: Actuator>(
+pub(super) fn share(
     caller: &Caller,
     number: u32,
     wanted: Option<Reservation>,
-    turn: &mut Turn<'_, S, A>,
+    turn: &mut Turn<'_>,
 ) -> Result<(), Fault> {
     let key = key(caller, number);
     let found = find(&key, turn);
@@ -73,12 +73,12 @@ pub(super) fn share<S: Sensor, A: Actuator>(
     fixed
 }
 
-pub(super) fn join<S: Sensor, A: Actuator>(
+pub(super) fn join(
     caller: &Caller,
     target: &Target,
     number: u32,
     whole: bool,
-    turn: &mut Turn<'_, S, A>,
+    turn: &mut Turn<'_>,
 ) -> Result<(), Fault> {
     let key = key(caller, number);
     let account = find(&key, turn)?;
@@ -91,17 +91,17 @@ pub(super) fn join<S: Sensor, A: Actuator>(
     Ok(())
 }
 
-pub(super) fn balance<S: Sensor, A: Actuator>(
+pub(super) fn balance(
     caller: &Caller,
     number: u32,
-    turn: &mut Turn<'_, S, A>,
+    turn: &mut Turn<'_>,
 ) -> Result<(Span, Span), Fault> {
     let account = find(&key(caller, number), turn)?;
     let balance = turn.controller.balance(account.tid, turn.now);
     Ok(balance.unwrap_or_default())
 }
 
-fn end<S: Sensor, A: Actuator>(key: &Key, account: TaskId, turn: &mut Turn<'_, S, A>) {
+fn end(key: &Key, account: TaskId, turn: &mut Turn<'_>) {
     let mut registry = turn.registry.borrow_mut();
     let members = registry.processes.iter();
     let members = members.filter(|(_, process)| process.shares == Some(account.tid));
@@ -121,8 +121,7 @@ fn end<S: Sensor, A: Actuator>(key: &Key, account: TaskId, turn: &mut Turn<'_, S
     turn.controller.fix(account.tid, None, turn.now);
 }
 
-/// The holder wants nothing any more.
-pub(super) fn end_all_of<S: Sensor, A: Actuator>(holder: &Holder, turn: &mut Turn<'_, S, A>) {
+pub(super) fn end_all_of(holder: &Holder, turn: &mut Turn<'_>) {
     let registry = turn.registry.borrow();
     let theirs = registry.shares.iter().filter(|((of, _), _)| of == holder);
     let theirs: Vec<(Key, TaskId)> = theirs

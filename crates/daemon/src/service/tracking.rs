@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use onbeat_act::task;
-use onbeat_model::{Actuator, Follow, Instant, Sensor, TaskId};
+use onbeat_model::{Follow, Instant, Sensor, TaskId};
 
 use super::partners;
 use super::turn::Turn;
@@ -18,16 +18,15 @@ use crate::target::Target;
 /// (`TASKS_PER_CALL`), which is half a percent of a CPU.
 const SEARCH: onbeat_model::Span = onbeat_model::Span::from_us(62_500);
 
-/// Whether the whole process is meant, not one thread of it.
 fn is_whole(target: &Target, follow: Follow) -> bool {
     target.is_process() && follow != Follow::Alone
 }
 
-pub(super) fn track<S: Sensor, A: Actuator>(
+pub(super) fn track(
     caller: &Caller,
     target: &Target,
     children: bool,
-    turn: &mut Turn<'_, S, A>,
+    turn: &mut Turn<'_>,
 ) -> Result<(), Fault> {
     if caller.client.is_gone() {
         return Err(Fault::NotHeld("the caller has left the bus".to_owned()));
@@ -42,13 +41,12 @@ pub(super) fn track<S: Sensor, A: Actuator>(
     )
 }
 
-/// Tracks `target`, charged to `account`, for as long as `holder` is there.
-pub(super) fn track_for<S: Sensor, A: Actuator>(
+pub(super) fn track_for(
     holder: Holder,
     account: &Arc<Account>,
     target: &Target,
     follow: Follow,
-    turn: &mut Turn<'_, S, A>,
+    turn: &mut Turn<'_>,
 ) -> Result<(), Fault> {
     let (tid, id) = (target.task.id.tid, target.task.id);
     untrack_partners_of(target, turn);
@@ -83,7 +81,7 @@ pub(super) fn track_for<S: Sensor, A: Actuator>(
 
 /// A thread that was tracked because it may work for another one is from now on tracked for its own
 /// sake.
-fn untrack_partners_of<S: Sensor, A: Actuator>(target: &Target, turn: &mut Turn<'_, S, A>) {
+fn untrack_partners_of(target: &Target, turn: &mut Turn<'_>) {
     let is_meant = |task: &TaskId, pid: u32| {
         (target.is_process() && pid == target.task.pid) || *task == target.task.id
     };
@@ -117,11 +115,7 @@ fn enter(
     })
 }
 
-pub(super) fn untrack<S: Sensor, A: Actuator>(
-    caller: &Caller,
-    target: &Target,
-    turn: &mut Turn<'_, S, A>,
-) -> Result<(), Fault> {
+pub(super) fn untrack(caller: &Caller, target: &Target, turn: &mut Turn<'_>) -> Result<(), Fault> {
     let (tid, id) = (target.task.id.tid, target.task.id);
     let holder = Holder::Client(Arc::clone(&caller.client.name));
     let unwanted = turn.registry.borrow_mut().drop_lease(&holder, id);
@@ -135,11 +129,7 @@ pub(super) fn untrack<S: Sensor, A: Actuator>(
 }
 
 /// The process is of this application from now on, or again of its own.
-pub(super) fn assign<S: Sensor, A: Actuator>(
-    id: TaskId,
-    application: Option<u32>,
-    turn: &mut Turn<'_, S, A>,
-) {
+pub(super) fn assign(id: TaskId, application: Option<u32>, turn: &mut Turn<'_>) {
     let mut registry = turn.registry.borrow_mut();
     let Some(process) = registry.processes.get_mut(&id) else {
         return;
@@ -154,17 +144,14 @@ pub(super) fn assign<S: Sensor, A: Actuator>(
 
 /// Has what its payer wants no longer paid by another holder, and untracks the threads that this
 /// one's quota has no room for.
-pub(super) fn settle_payers<S: Sensor, A: Actuator>(turn: &mut Turn<'_, S, A>) {
+pub(super) fn settle_payers(turn: &mut Turn<'_>) {
     let beyond = turn.registry.borrow_mut().settle_payers();
     untrack_threads(&beyond, turn);
 }
 
 /// No holder wants these any more: their threads get back what they had. All at once, because the
 /// sensor may go through all tasks of the machine for it.
-pub(super) fn untrack_processes<S: Sensor, A: Actuator>(
-    processes: &[TaskId],
-    turn: &mut Turn<'_, S, A>,
-) {
+pub(super) fn untrack_processes(processes: &[TaskId], turn: &mut Turn<'_>) {
     let mut registry = turn.registry.borrow_mut();
     let threads = processes.iter().flat_map(|id| registry.take_out(*id));
     let threads: Vec<TaskId> = threads.collect();
@@ -172,7 +159,7 @@ pub(super) fn untrack_processes<S: Sensor, A: Actuator>(
     untrack_threads(&threads, turn);
 }
 
-fn untrack_threads<S: Sensor, A: Actuator>(threads: &[TaskId], turn: &mut Turn<'_, S, A>) {
+fn untrack_threads(threads: &[TaskId], turn: &mut Turn<'_>) {
     if threads.is_empty() {
         return;
     }
@@ -195,7 +182,7 @@ pub(super) struct MissedStarts {
 impl MissedStarts {
     /// Tracks the threads that started while events were lost, or while there was no room for one
     /// more. One process at a time.
-    pub(super) fn track_some<S: Sensor, A: Actuator>(&mut self, turn: &mut Turn<'_, S, A>) {
+    pub(super) fn track_some(&mut self, turn: &mut Turn<'_>) {
         if turn.now < self.next {
             return;
         }

@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use onbeat_daemon::managers::Manager;
 use onbeat_model::{Feature, Support};
 use onbeat_sense::{energy, tracer};
 use serde::Serialize;
@@ -34,7 +33,6 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let mut features = onbeat_sense::bpf::probe();
     features.extend(onbeat_act::kernel::probe());
     features.push(energy::probe(Path::new(energy::POWERCAP)));
-    features.extend(onbeat_daemon::managers::managers().into_iter().map(manager));
     let tracers = tracer::probe();
     let works = |feature: &Feature| feature.standing != Support::None;
     let ready = features.iter().all(works) && tracers.iter().any(works);
@@ -53,17 +51,6 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
         write_for_people(&mut output, &examination)?;
     }
     Ok(ExitCode::from(u8::from(!ready)))
-}
-
-/// Another manager of scheduling that runs here, and the line that settles it.
-fn manager(found: Manager) -> Feature {
-    let standing = if found.remedy.is_empty() {
-        Support::Full
-    } else {
-        Support::Partial
-    };
-    let detail = format!("it runs: {}", found.effect);
-    Feature::new(found.name, standing, &detail, found.remedy)
 }
 
 fn write_for_people(output: &mut impl Write, examination: &Examination<'_>) -> io::Result<()> {
