@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Event, Follow, Instant, Name, Span, TaskId};
+use crate::{Event, Follow, Instant, Span, TaskId};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
@@ -16,7 +16,6 @@ pub struct RunningProgram {
     /// The first thread of the process.
     pub process: TaskId,
     pub uid: u32,
-    pub comm: Name,
     /// The path of its file, or the end of one that is too long, without the slash that begins it.
     pub path: String,
     /// Its cgroups: another number for others.

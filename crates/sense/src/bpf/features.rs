@@ -10,7 +10,6 @@ use onbeat_model::{Feature, Support};
 use super::{BpfError, BpfOptions, BpfSensor, Hooks, MarkHook, interrupts};
 use onbeat_kernel::proc::started_ticks;
 
-/// Tries each feature that the tracer needs.
 #[must_use]
 pub fn probe() -> Vec<Feature> {
     let ring_buffer = ring_buffer();
@@ -107,7 +106,6 @@ fn wakers() -> Feature {
     )
 }
 
-/// Whether the expiry of the timer that woke a thread is told.
 #[must_use]
 pub fn tells_expiries() -> bool {
     tells_wakers() && interrupts::places().timers.is_some()
@@ -162,26 +160,6 @@ fn marks() -> Feature {
         ],
         "boot Linux 6.13 or newer; an older one needs CONFIG_SECURITY=y, and CONFIG_FUNCTION_TRACER=y or CONFIG_KPROBES=y",
     )
-}
-
-/// Loads the tracer of system calls for a moment.
-#[must_use]
-pub fn probe_calls() -> Feature {
-    const NAME: &str = "tracer bpf-syscalls";
-    let options = BpfOptions {
-        buffer_bytes: 0,
-        calls: [0].into_iter().collect(),
-        ..BpfOptions::default()
-    };
-    match BpfSensor::new(options) {
-        Ok(_) => Feature::new(
-            NAME,
-            Support::Partial,
-            "sees when system calls begin, not bursts: for comparison",
-            "",
-        ),
-        Err(error) => Feature::new(NAME, Support::None, &error.to_string(), ""),
-    }
 }
 
 /// Loads the tracer for a moment: the proof that no list of parts can be.

@@ -31,7 +31,7 @@ use onbeat_model::{Event, Flow, Follow, Instant, Origin, RunningProgram, Sensor,
 pub use calls::CallSet;
 pub use ends::{End, Ends};
 pub use error::BpfError;
-pub use features::{is_likely, probe, probe_calls, probe_tracer, tells_expiries, tells_wakers};
+pub use features::{is_likely, probe, probe_tracer, tells_expiries, tells_wakers};
 use load::Attached;
 pub use meter::{Meter, Spender};
 use partners::PartnerCounts;
@@ -61,7 +61,6 @@ pub fn event_of_wakeups(key: &[u8], value: &[u8], now: Instant) -> Option<Event>
     partners::woke(key, value, now)
 }
 
-/// How to trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BpfOptions {
     /// Report each wakeup too ([`Event::Wakeup`]), not only the bursts.
@@ -81,7 +80,6 @@ pub struct BpfOptions {
     /// The largest number of tasks tracked at a time. One that starts when there is no room counts
     /// as one lost event.
     pub most_tasks: u32,
-    /// Where the programs hook in.
     pub hooks: Hooks,
     /// Tell the beginnings of these system calls, as moments without length, and no bursts; if
     /// there are any.
@@ -90,7 +88,6 @@ pub struct BpfOptions {
     pub endless: bool,
 }
 
-/// Where the tracer's programs hook into the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hooks {
     /// On what this kernel takes: BTF tracepoints first.
@@ -107,11 +104,8 @@ pub enum Hooks {
 pub enum MarkHook {
     /// On the tracepoint of unknown options, which no other `prctl()` passes. Linux 6.13.
     Tracepoint,
-    /// On each `prctl()`, by fentry.
     Fentry,
-    /// On each `prctl()`, by a kprobe.
     Kprobe,
-    /// Not at all.
     Unheard,
 }
 
@@ -142,7 +136,6 @@ impl Default for BpfOptions {
 #[derive(Debug)]
 pub struct BpfSensor {
     chooser: Link,
-    /// The iterator of programs, if they are told.
     running: Option<Link>,
     mark_hook: MarkHook,
     attached: Attached,
@@ -151,9 +144,7 @@ pub struct BpfSensor {
     ends: Ends,
     meter: Meter,
     shared: SharedPage,
-    /// Lost records that were reported.
     lost: u64,
-    /// Missed starts that were reported.
     missed: u64,
     /// With the hooks that the kernel took.
     options: BpfOptions,
@@ -164,7 +155,6 @@ pub struct BpfSensor {
 }
 
 impl BpfSensor {
-    /// Loads the programs and attaches them. Nothing is tracked yet.
     pub fn new(options: BpfOptions) -> Result<Self, BpfError> {
         if !proc::has_machines_numbers() {
             return Err(BpfError::OtherNumbers);
@@ -196,7 +186,6 @@ impl BpfSensor {
         })
     }
 
-    /// How many tasks are tracked now.
     #[must_use]
     pub fn tracked(&self) -> u64 {
         self.shared.alive()
@@ -208,7 +197,6 @@ impl BpfSensor {
         self.waker.clone()
     }
 
-    /// The means to learn how tasks end, tracked or not.
     #[must_use]
     pub fn ends(&self) -> Ends {
         self.ends.clone()
@@ -226,7 +214,6 @@ impl BpfSensor {
         self.options.hooks
     }
 
-    /// Whether it tells system calls instead of bursts.
     #[must_use]
     pub fn tells_calls(&self) -> bool {
         !self.options.calls.is_empty()
@@ -243,7 +230,6 @@ impl BpfSensor {
             .map_err(|e| BpfError::kernel("wait for the trace")(e.into()))
     }
 
-    /// Runs the task iterator once, which carries `request` out.
     fn ask(&mut self, request: IteratorCommand<'_>) -> Result<shared::Answer, BpfError> {
         self.shared.ask(request);
         let mut pass =

@@ -71,7 +71,6 @@ static __always_inline u64 describe(struct running *running, struct task_struct 
 	running->id = id_of_any(task);
 	running->groups = (u64)BPF_CORE_READ(task, cgroups);
 	running->uid = BPF_CORE_READ(task, cred, uid.val);
-	bpf_probe_read_kernel_str(running->comm, sizeof(running->comm), task->comm);
 	bytes = describe_path(running, program_of(task));
 	running->bytes = bytes;
 	return __builtin_offsetof(struct running, path) + bytes;
@@ -86,7 +85,7 @@ static __always_inline bool is_of_one_user(struct task_struct *task)
 	       BPF_CORE_READ(task, cred, fsuid.val) == uid;
 }
 
-/* Tells all processes that have a wanted name or a wanted program, or all with a program. */
+/* Tells all processes that run a wanted program, or all with a program. */
 SEC("iter/task")
 int run(struct bpf_iter__task *ctx)
 {
@@ -98,8 +97,8 @@ int run(struct bpf_iter__task *ctx)
 	if (!task || task->pid != task->tgid || !program_of(task) || !is_of_one_user(task))
 		return 0;
 	running = bpf_map_lookup_elem(&a_program, &first);
-	if (running && (is_wanted(file_name(program_of(task))) || is_wanted(task->comm) ||
-			bpf_map_lookup_elem(&programs, &all)))
+	if (running &&
+	    (is_wanted(file_name(program_of(task))) || bpf_map_lookup_elem(&programs, &all)))
 		bpf_seq_write(ctx->meta->seq, running, describe(running, task));
 	return 0;
 }

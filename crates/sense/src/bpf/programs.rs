@@ -5,7 +5,7 @@ use std::mem::offset_of;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 
-use onbeat_model::{Name, RunningProgram};
+use onbeat_model::RunningProgram;
 
 use super::BpfError;
 use super::skeleton::types::{program, running};
@@ -14,7 +14,6 @@ use super::wire::{long, unpack, word};
 /// Where the path begins in what is told of a process.
 const HEAD: usize = offset_of!(running, path);
 
-/// The size of the table's keys.
 const NAME: usize = size_of::<program>();
 
 #[derive(Debug)]
@@ -52,13 +51,10 @@ impl Programs {
     }
 }
 
-/// What is told of a process at the beginning of `bytes`, and the rest.
 pub(super) fn running(bytes: &[u8]) -> Option<(RunningProgram, &[u8])> {
     let (head, rest) = bytes.split_first_chunk::<HEAD>()?;
     let path_bytes = word(head, offset_of!(running, bytes)) as usize;
     let (path, rest) = rest.split_at_checked(path_bytes)?;
-    let mut comm = [0; 16];
-    comm.copy_from_slice(&head[offset_of!(running, comm)..][..16]);
     let parts = path
         .strip_suffix(&[0])
         .unwrap_or_default()
@@ -66,14 +62,12 @@ pub(super) fn running(bytes: &[u8]) -> Option<(RunningProgram, &[u8])> {
     let program = RunningProgram {
         process: unpack(long(head, offset_of!(running, id))),
         uid: word(head, offset_of!(running, uid)),
-        comm: Name::new(&comm),
         path: String::from_utf8_lossy(&parts.collect::<Vec<_>>().join(&b'/')).into_owned(),
         groups: long(head, offset_of!(running, groups)),
     };
     Some((program, rest))
 }
 
-/// All that the iterator told.
 pub(super) fn all(mut bytes: &[u8]) -> Vec<RunningProgram> {
     let next = || {
         let (program, rest) = running(bytes)?;

@@ -117,7 +117,6 @@ struct running {
 	u64 groups; /* told apart by this number, as long as they are the same */
 	u32 uid;
 	u32 bytes;
-	char comm[16];
 	char path[PATH_BYTES + NAME_BYTES];
 };
 

@@ -15,7 +15,7 @@ mod ring;
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 
-use onbeat_model::{Event, Feature, Span, Support};
+use onbeat_model::{Event, Span};
 
 use crate::switch_sensor::{Following, Source};
 use crate::task_set::{Followed, ThreadStart};
@@ -39,7 +39,6 @@ pub struct Events {
     rings: Vec<(u32, Ring)>,
     /// None is closed before the end: what was started by a thread that has exited inherited it.
     events: Vec<OwnedFd>,
-    /// Which thread each event was opened for.
     sources: HashMap<u64, u32>,
     /// The event of each thread that tells of it: one that was started while threads were listed
     /// may be told of twice, by its own and by those that it inherited.
@@ -50,7 +49,6 @@ pub struct Events {
 }
 
 impl PerfSensor {
-    /// Makes the rings. Nothing is tracked yet.
     pub fn new() -> Result<Self, PerfError> {
         Events::new().map(Self::by)
     }
@@ -79,7 +77,6 @@ impl Events {
         })
     }
 
-    /// Opens the events of one thread, one for each CPU.
     fn open(&mut self, tid: u32) -> Result<(), PerfError> {
         let mut opened = Vec::new();
         for (cpu, ring) in &self.rings {
@@ -134,21 +131,6 @@ impl Events {
             }
             PerfContent::Lost { count } => followed.lost(at, count, events),
         }
-    }
-}
-
-/// Opens the rings for a moment, and says what may be heard through them.
-#[must_use]
-pub fn probe() -> Feature {
-    const NAME: &str = "tracer perf";
-    match PerfSensor::new() {
-        Ok(_) => Feature::new(
-            NAME,
-            Support::Partial,
-            "sees your own programs without root, from when they run, not from when they are woken",
-            "",
-        ),
-        Err(error) => Feature::new(NAME, Support::None, &error.to_string(), ""),
     }
 }
 

@@ -20,9 +20,7 @@ use std::os::fd::OwnedFd;
 use onbeat_kernel::clock;
 use onbeat_kernel::proc::{open_process, started_ticks};
 use onbeat_kernel::wait::{PollFd, PollFlags, poll};
-use onbeat_model::{
-    Burst, Event, Feature, Flow, Follow, Instant, Sensor, Span, Support, Task, TaskId,
-};
+use onbeat_model::{Burst, Event, Flow, Follow, Instant, Sensor, Span, Task, TaskId};
 
 pub use error::PreloadError;
 pub use ring::{PreloadRecord, Reader};
@@ -56,12 +54,10 @@ pub struct PreloadSensor {
     workload: Workload,
 }
 
-/// A program that was asked for.
 #[derive(Debug)]
 struct Root {
     pid: u32,
     follow: Follow,
-    /// Readable when it has ended.
     process: OwnedFd,
     ended: bool,
 }
@@ -70,12 +66,10 @@ struct Root {
 struct PreloadThread {
     task: Task,
     ignored: bool,
-    /// When its last burst ended.
     heard: Instant,
 }
 
 impl PreloadSensor {
-    /// Makes the memory that programs will write to.
     pub fn new() -> Result<Self, PreloadError> {
         Ok(Self {
             memory: Memory::new().map_err(|source| PreloadError::NoMemory { source })?,
@@ -89,7 +83,6 @@ impl PreloadSensor {
         })
     }
 
-    /// By what a program finds the library and the memory.
     #[must_use]
     pub fn preparation(&self) -> Preparation {
         let mut preload = std::ffi::OsString::from(self.library.path());
@@ -106,7 +99,6 @@ impl PreloadSensor {
         }
     }
 
-    /// Reads what was written, and adds what is to be believed of it.
     fn collect(&mut self, events: &mut Vec<Event>) {
         events.append(&mut self.announced);
         let mut records = Vec::new();
@@ -301,20 +293,10 @@ fn burst_of(record: &PreloadRecord, now: Instant) -> Option<Burst> {
     })
 }
 
-/// Whether programs can be heard like this here, by this user.
-#[must_use]
-pub fn probe() -> Feature {
-    const NAME: &str = "tracer preload";
-    let memory = Memory::new().map_err(|source| PreloadError::NoMemory { source });
-    match memory.and_then(|_| Library::probe()) {
-        Ok(()) => Feature::new(
-            NAME,
-            Support::Full,
-            "sees dynamically linked programs that onbeat starts, without privilege",
-            "",
-        ),
-        Err(error) => Feature::new(NAME, Support::None, &error.to_string(), ""),
-    }
+/// Whether programs can be heard like this here, by this user. Leaves nothing behind.
+pub(crate) fn probe() -> Result<(), PreloadError> {
+    Memory::new().map_err(|source| PreloadError::NoMemory { source })?;
+    Library::probe()
 }
 
 #[cfg(test)]

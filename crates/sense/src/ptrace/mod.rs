@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
-use onbeat_model::{Event, Feature, Flow, Follow, Sensor, Span, Support, TaskId};
+use onbeat_model::{Event, Flow, Follow, Sensor, Span, TaskId};
 
 pub use filter::Filter;
 
@@ -28,43 +28,35 @@ use crate::inbox::Inbox;
 use crate::preparation::{ExitStatuses, Preparation};
 use crate::workload::{Workload, of_this_machine};
 
-/// Why a program cannot be traced.
 #[derive(Debug, thiserror::Error)]
 pub enum PtraceError {
-    /// It runs already, and has no filter.
     #[error(
         "process {tid} was not started by onbeat: the ptrace tracer sees only programs that it starts itself; \
          start it under onbeat, or take another tracer"
     )]
     NotStartedHere { tid: u32 },
-    /// Another tracer has it.
     #[error(
         "may not trace process {tid} ({source}): another tracer (gdb, strace) may hold it; end that, or take another \
          tracer"
     )]
     Refused { tid: u32, source: io::Error },
-    /// No processes may be traced here, not even one's own.
     #[error("ptrace is forbidden here ({source}): {remedy}")]
     Forbidden {
         source: io::Error,
         remedy: &'static str,
     },
-    /// A program cannot be made to stop at chosen calls.
     #[error(
         "a program cannot have a seccomp filter here ({source}): boot a kernel built with CONFIG_SECCOMP_FILTER=y; in a \
          container, have its own filter allow that"
     )]
     NoFilter { source: io::Error },
-    /// It was traced and had its filter, and did not stop.
     #[error("a program does not stop at the calls of its seccomp filter here: take another tracer")]
     NeverStops,
-    /// It stops, and nothing says what it did since.
     #[error(
         "/proc/TID/schedstat says nothing, and so not what a thread did between two calls: boot a kernel built with \
          CONFIG_SCHEDSTATS=y"
     )]
     NoAccount,
-    /// There is no process to try it with.
     #[error("cannot start a process to try ptrace with: {source}")]
     NoProcess { source: io::Error },
 }
@@ -81,7 +73,6 @@ pub struct PtraceSensor {
 }
 
 impl PtraceSensor {
-    /// Stops programs at these calls.
     pub fn new(calls: &[Call]) -> Result<Self, PtraceError> {
         probe::run()?;
         let own = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
@@ -138,19 +129,4 @@ impl Sensor for PtraceSensor {
     }
 
     of_this_machine!();
-}
-
-/// Whether programs can be traced like this here, by this user.
-#[must_use]
-pub fn probe() -> Feature {
-    const NAME: &str = "tracer ptrace";
-    match PtraceSensor::new(&[]) {
-        Ok(_) => Feature::new(
-            NAME,
-            Support::Full,
-            "sees programs that onbeat starts, without privilege",
-            "",
-        ),
-        Err(error) => Feature::new(NAME, Support::None, &error.to_string(), ""),
-    }
 }

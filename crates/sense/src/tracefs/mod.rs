@@ -14,7 +14,7 @@ mod text;
 use std::fs::File;
 use std::io::{self, Read};
 
-use onbeat_model::{Event, Feature, Instant, Span, Support};
+use onbeat_model::{Event, Instant, Span};
 
 use crate::bpf::BpfError;
 use crate::burst_builder::Wakeup;
@@ -44,7 +44,6 @@ pub struct Trace {
     raw_wakeups: bool,
     /// The events that cannot be told yet, as an earlier event of another CPU may be to come.
     pending: Vec<(Instant, TracefsEvent)>,
-    /// The time of the last event that was read.
     last: Instant,
 }
 
@@ -67,7 +66,6 @@ impl TracefsSensor {
 }
 
 impl Trace {
-    /// Reads what was written up to `horizon`, and perhaps more.
     fn read_up_to(&mut self, horizon: Instant) -> Result<(), TracefsError> {
         let mut piece = [0; 1 << 14];
         loop {
@@ -96,7 +94,6 @@ impl Trace {
         }
     }
 
-    /// Adds what a piece of the trace says to what is to be told.
     fn take(&mut self, piece: &[u8]) {
         let mut said = Vec::new();
         self.text.take(piece, &mut said);
@@ -204,20 +201,5 @@ impl Source for Trace {
 
     fn nobody(tid: u32) -> TracefsError {
         TracefsError::NoSuchTask { tid }
-    }
-}
-
-/// Makes a trace buffer for a moment, and says what may be heard through it.
-#[must_use]
-pub fn probe() -> Feature {
-    const NAME: &str = "tracer tracefs";
-    match TracefsSensor::new(false) {
-        Ok(_) => Feature::new(
-            NAME,
-            Support::Partial,
-            "sees wakeups and switches to a microsecond, but no exhausted budgets and no marks",
-            "",
-        ),
-        Err(error) => Feature::new(NAME, Support::None, &error.to_string(), ""),
     }
 }

@@ -5,17 +5,14 @@ use std::fmt;
 use super::TracerKind;
 use crate::{bpf, perf, preload, ptrace, tracefs};
 
-/// Why tasks could not be heard.
 #[derive(Debug, thiserror::Error)]
 pub enum TracerError {
-    /// The tracer that was chosen is not made for what is asked of it.
     #[error("--tracer {kind} {what}: {remedy}")]
     Lacks {
         kind: TracerKind,
         what: &'static str,
         remedy: &'static str,
     },
-    /// No tracer was chosen, and none works here.
     #[error("no tracer works here:{}", Reasons(.reasons))]
     None {
         reasons: Vec<(TracerKind, TracerError)>,

@@ -2,13 +2,12 @@
 
 use std::fmt;
 
-use onbeat_model::Feature;
+use onbeat_model::{Feature, Support};
 
-use super::TracerError;
+use super::{Tracer, TracerError};
 use crate::calls::Call;
-use crate::{bpf, perf, preload, ptrace, tracefs};
+use crate::{bpf, preload};
 
-/// A way to hear what tasks do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TracerKind {
     /// BPF programs on the scheduler's tracepoints.
@@ -16,7 +15,6 @@ pub enum TracerKind {
     /// System calls in which a thread can wait, by BPF: as the LFS++ paper's tracer had it before
     /// it heard wakeups.
     BpfSyscalls,
-    /// The scheduler's events in tracefs.
     Tracefs,
     /// Context switches of one's own threads, by perf events.
     Perf,
@@ -31,9 +29,7 @@ pub enum TracerKind {
 pub struct Wants {
     /// CPU times of bursts, as the loop needs them.
     pub bursts: bool,
-    /// Each single wakeup.
     pub wakeups: bool,
-    /// Processes that run already.
     pub running: bool,
     /// The tasks that tracked tasks wake; a tracer that cannot tell does all the same.
     pub partners: bool,
@@ -72,7 +68,6 @@ impl TracerKind {
         Self::Preload,
     ];
 
-    /// Its name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -88,13 +83,37 @@ impl TracerKind {
     /// Whether it works here, with this user's rights; found by trying it.
     #[must_use]
     pub fn probe(self) -> Feature {
-        match self {
-            Self::Bpf => bpf::probe_tracer(),
-            Self::BpfSyscalls => bpf::probe_calls(),
-            Self::Tracefs => tracefs::probe(),
-            Self::Perf => perf::probe(),
-            Self::Ptrace => ptrace::probe(),
-            Self::Preload => preload::probe(),
+        let (standing, detail) = match self {
+            Self::Bpf => return bpf::probe_tracer(),
+            Self::BpfSyscalls => (
+                Support::Partial,
+                "sees when system calls begin, not bursts: for comparison",
+            ),
+            Self::Tracefs => (
+                Support::Partial,
+                "sees wakeups and switches to a microsecond, but no exhausted budgets and no marks",
+            ),
+            Self::Perf => (
+                Support::Partial,
+                "sees your own programs without root, from when they run, not from when they are woken",
+            ),
+            Self::Ptrace => (
+                Support::Full,
+                "sees programs that onbeat starts, without privilege",
+            ),
+            Self::Preload => (
+                Support::Full,
+                "sees dynamically linked programs that onbeat starts, without privilege",
+            ),
+        };
+        let tried = match self {
+            Self::Preload => preload::probe().map_err(TracerError::from),
+            _ => Tracer::new(self, &Wants::default()).map(drop),
+        };
+        let name = format!("tracer {self}");
+        match tried {
+            Ok(()) => Feature::new(&name, standing, detail, ""),
+            Err(error) => Feature::new(&name, Support::None, &error.to_string(), ""),
         }
     }
 

@@ -14,7 +14,6 @@ use rustix::process::geteuid;
 
 use super::TracerKind;
 
-/// Why something is not as it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limitation {
     /// Nothing is loaded into it.

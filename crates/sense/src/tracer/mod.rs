@@ -32,7 +32,6 @@ pub enum Tracer {
     Preload(PreloadSensor),
 }
 
-/// Does the same with whichever tracer it is.
 macro_rules! each {
     ($tracer:expr, $sensor:ident => $what:expr) => {
         match $tracer {
@@ -45,7 +44,6 @@ macro_rules! each {
     };
 }
 
-/// A tracer that was started.
 #[derive(Debug)]
 pub struct StartedTracer {
     pub tracer: Tracer,
@@ -113,7 +111,6 @@ impl Tracer {
         }
     }
 
-    /// The steps before a program that onbeat starts is heard.
     #[must_use]
     pub fn preparation(&self) -> Preparation {
         match self {
@@ -123,7 +120,6 @@ impl Tracer {
         }
     }
 
-    /// What tasks use above ordinary priority, if it tells.
     #[must_use]
     pub fn meter(&self) -> Option<Meter> {
         match self {
