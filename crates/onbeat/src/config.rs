@@ -20,8 +20,7 @@ use crate::cli::{MeansChoice, band};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunConfig {
     pub(crate) budgets: Budgets,
-    pub(crate) enforcement: EnforcementTable,
-    /// The rule for the CPUs' speed, if there is one.
+    pub(crate) means: MeansChoice,
     pub(crate) power: Option<PowerSettings>,
     weights: BTreeMap<String, f64>,
 }
@@ -56,28 +55,22 @@ impl RunConfig {
     /// # Errors
     /// If the settings say what only a live machine has.
     pub(crate) fn without_a_machine(self, command: &str) -> anyhow::Result<Self> {
-        if self.power.is_some() || self.enforcement != EnforcementTable::default() {
+        if self.power.is_some() || self.means != MeansChoice::default() {
             bail!("[power] and [enforcement] have no effect with {command}: leave them out");
         }
         Ok(self)
     }
 }
 
-/// The weight of a task, by its number or name.
 fn weight(weights: &BTreeMap<String, f64>, task: &Task) -> f64 {
     let (name, number) = (task.comm.to_text(), task.id.tid.to_string());
     let weight = weights.get(&number).or_else(|| weights.get(&name));
     weight.copied().unwrap_or(1.0)
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct EnforcementTable {
-    pub(crate) means: MeansChoice,
-}
-
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct EnforcementText {
+struct EnforcementTable {
     means: Option<MeansChoice>,
 }
 
@@ -94,7 +87,7 @@ struct Tables {
     prediction: Option<Prediction>,
     #[serde(default)]
     weights: BTreeMap<String, Spanned<f64>>,
-    enforcement: Option<EnforcementText>,
+    enforcement: Option<EnforcementTable>,
     power: Option<PowerTable>,
 }
 
@@ -137,7 +130,6 @@ impl ReadSettings {
         Ok(self.parse(path, &text)?)
     }
 
-    /// Adds what is in `text`, which errors call `path`.
     pub(crate) fn parse(&mut self, path: &Path, text: &str) -> Result<(), ConfigError> {
         let at = |offset| Place::new(path, text, offset);
         let tables: Tables = tables_of(path, text)?;
@@ -155,11 +147,8 @@ impl ReadSettings {
             }
             self.config.weights.insert(name, weight);
         }
-        if let Some(enforcement) = tables.enforcement {
-            let before = self.config.enforcement;
-            self.config.enforcement = EnforcementTable {
-                means: enforcement.means.unwrap_or(before.means),
-            };
+        if let Some(means) = tables.enforcement.and_then(|table| table.means) {
+            self.config.means = means;
         }
         if let Some(power) = tables.power {
             self.power = PowerTable {
@@ -240,7 +229,7 @@ mod tests {
         assert_eq!(power.sampling, Span::from_ms(500));
         let band = Band::new(Bandwidth::from_cpus(0.3), Bandwidth::from_cpus(0.7));
         assert_eq!(Some(power.rule), band.map(SpeedRule::Band));
-        assert_eq!(config.enforcement.means, MeansChoice::Nice);
+        assert_eq!(config.means, MeansChoice::Nice);
         assert!(config.without_a_machine("replay").is_err());
     }
 

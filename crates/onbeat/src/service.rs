@@ -33,15 +33,24 @@ use onbeat_command::output::{Output, create};
 use onbeat_command::signals::Signals;
 
 const NAME: &str = "org.onbeat.Manager1";
-const PATH: &str = "/org/onbeat/Manager1";
 /// A service that has not answered by then does not.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PACE: Duration = Duration::from_secs(1);
-/// Where each job is wanted: the service remembers 64 of a thread.
 const PACE_OF_JOBS: Duration = Duration::from_millis(250);
 /// The decisions and the threads with jobs that a report has at most.
 const MOST_DECISIONS: usize = 10_000;
 const MOST_THREADS: usize = 256;
+
+#[zbus::proxy(
+    interface = "org.onbeat.Manager1",
+    default_service = "org.onbeat.Manager1",
+    default_path = "/org/onbeat/Manager1",
+    gen_blocking = false
+)]
+trait Manager {
+    fn track(&self, task: u32, options: HashMap<&str, Value<'_>>) -> zbus::Result<()>;
+    fn reserve(&self, thread: u32, runtime: u64, deadline: u64, period: u64) -> zbus::Result<()>;
+}
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ClientRequest {
@@ -56,9 +65,7 @@ pub(crate) enum ClientRequest {
 #[derive(Clone, Debug)]
 struct Asked {
     wish: ClientRequest,
-    /// The name of the connection of the service that did.
     by: Option<String>,
-    /// Why one that was started since did not.
     refused: String,
 }
 
@@ -107,8 +114,8 @@ impl ClientSession {
         let connection =
             connect(PATIENCE).context("cannot reach the service (start it with 'sudo systemctl enable --now onbeat', or use sudo)")?;
         has_the_bus_numbers(&connection)?;
-        let log = options.and_then(|options| options.log.as_deref());
-        let report = options.and_then(|options| options.report.as_deref());
+        let log = options.and_then(|options| options.files.log.as_deref());
+        let report = options.and_then(|options| options.files.report.as_deref());
         let now = onbeat_kernel::clock::now();
         Ok(Self {
             connection,
@@ -286,7 +293,6 @@ impl ClientSession {
         }
     }
 
-    /// Whether one of the processes still runs, or a thread of theirs.
     pub(crate) fn is_any_alive(&self) -> bool {
         self.is_seen
             || self.asked.iter().any(|asked| asked.wish.is_alive())
@@ -399,17 +405,9 @@ impl ClientRequest {
 /// The service means tasks by the numbers that they have for the bus. In a container with numbers
 /// of its own, a number here is another task there.
 fn has_the_bus_numbers(connection: &Connection) -> anyhow::Result<()> {
-    const BUS: &str = "org.freedesktop.DBus";
-    let name = connection.unique_name().map(|name| name.as_str());
-    let name = name.unwrap_or_default();
-    let answer = connection.call_method(
-        Some(BUS),
-        "/org/freedesktop/DBus",
-        Some(BUS),
-        "GetConnectionUnixProcessID",
-        &name,
-    )?;
-    let there: u32 = answer.body().deserialize()?;
+    let name = connection.unique_name().context("the bus gave no name")?;
+    let bus = zbus::blocking::fdo::DBusProxy::new(connection)?;
+    let there = bus.get_connection_unix_process_id(name.into())?;
     let here = std::process::id();
     if there == here {
         return Ok(());
@@ -420,44 +418,31 @@ fn has_the_bus_numbers(connection: &Connection) -> anyhow::Result<()> {
     ))
 }
 
-/// The name of the service's connection, if it is there.
 async fn owner(connection: &Connection) -> Option<String> {
-    const BUS: &str = "org.freedesktop.DBus";
-    let connection = connection.inner();
-    let answer = connection.call_method(
-        Some(BUS),
-        "/org/freedesktop/DBus",
-        Some(BUS),
-        "GetNameOwner",
-        &NAME,
-    );
-    answer.await.ok()?.body().deserialize().ok()
+    let bus = zbus::fdo::DBusProxy::new(connection.inner()).await.ok()?;
+    let owner = bus.get_name_owner(NAME.try_into().ok()?).await.ok()?;
+    Some(owner.to_string())
 }
 
 async fn call(connection: &Connection, wish: ClientRequest) -> anyhow::Result<()> {
-    let (connection, interface) = (connection.inner(), Some(NAME));
+    let manager = ManagerProxy::new(connection.inner()).await?;
     let answer = match wish {
         ClientRequest::Track { process, children } => {
             let options = HashMap::from([("children", Value::from(children))]);
-            let asked = (process.tid, options);
-            let answer = connection.call_method(interface, PATH, interface, "Track", &asked);
-            answer.await
+            manager.track(process.tid, options).await
         }
         ClientRequest::Reserve {
             thread,
-            reservation,
+            reservation: it,
         } => {
-            let times = (
-                thread.tid,
-                reservation.runtime().as_ns(),
-                reservation.deadline().as_ns(),
-                reservation.period().as_ns(),
-            );
-            let answer = connection.call_method(interface, PATH, interface, "Reserve", &times);
-            answer.await
+            let [runtime, deadline, period] = [it.runtime(), it.deadline(), it.period()];
+            let (runtime, deadline) = (runtime.as_ns(), deadline.as_ns());
+            manager
+                .reserve(thread.tid, runtime, deadline, period.as_ns())
+                .await
         }
     };
-    answer.map(drop).map_err(in_words)
+    answer.map_err(in_words)
 }
 
 /// A message as the terminal gets it: names in it are other people's choice.

@@ -4,30 +4,18 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// An error in a configuration: where, what, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// A file cannot be read.
     #[error("cannot read {path}: {source}; name another file with --config")]
-    Unreadable {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// Something in it is not right.
+    Unreadable { path: PathBuf, source: io::Error },
     #[error("{path}:{line}: {problem}")]
     Wrong {
-        /// The file.
         path: PathBuf,
-        /// The line in it, from 1.
         line: usize,
-        /// The error, and what to write instead.
         problem: String,
     },
 }
 
-/// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub(super) path: PathBuf,
@@ -41,7 +29,6 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    /// The line in which the byte at `offset` of `text`, the text of `path`, is.
     #[must_use]
     pub fn new(path: &Path, text: &str, offset: usize) -> Self {
         Self {
@@ -90,7 +77,6 @@ pub(super) fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> ConfigE
     }
 }
 
-/// The number of the line in which the byte at `offset` is, from 1.
 fn line_of(text: &str, offset: usize) -> usize {
     let before = text.as_bytes().iter().take(offset);
     before.filter(|&&byte| byte == b'\n').count() + 1

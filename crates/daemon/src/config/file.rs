@@ -10,7 +10,7 @@ use toml::Spanned;
 
 use super::error::{ConfigError, Place};
 use super::settings::Config;
-use super::tables::{LimitsTable, Prediction};
+use super::tables::{LimitsTable, Prediction, within};
 use super::values::{PredictorName, Share, Time};
 use crate::quota::Quota;
 use crate::rules::Rule;
@@ -31,7 +31,6 @@ pub(super) struct File {
     rule: Vec<Spanned<RuleTable>>,
 }
 
-/// A file with rules and nothing else.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RulesFile {
@@ -75,7 +74,6 @@ struct AllQuotas {
     group: BTreeMap<Spanned<String>, OneQuota>,
 }
 
-/// One of these tables.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct OneQuota {
@@ -238,18 +236,11 @@ impl Realtimekit {
     fn put_into(self, config: &mut Config, at: impl Fn(usize) -> Place) -> Result<(), ConfigError> {
         let mut limits = config.realtimekit.unwrap_or_default();
         if let Some(priority) = self.priority {
-            let place = at(priority.span().start);
-            limits.priority = priority.into_inner();
-            if !(1..=98).contains(&limits.priority) {
-                return Err(place.wrong("write a real-time priority from 1 to 98".to_owned()));
-            }
+            let remedy = "write a real-time priority from 1 to 98";
+            limits.priority = within(priority, 1..=98, &at, remedy)?;
         }
         if let Some(nice) = self.nice {
-            let place = at(nice.span().start);
-            limits.nice = nice.into_inner();
-            if !(-20..=19).contains(&limits.nice) {
-                return Err(place.wrong("write a nice level from -20 to 19".to_owned()));
-            }
+            limits.nice = within(nice, -20..=19, &at, "write a nice level from -20 to 19")?;
         }
         if let Some(rttime) = self.rttime {
             limits.rttime = rttime.0;

@@ -34,7 +34,6 @@ pub use values::{Share, Time};
 /// The most files of given rules that are read. More than a node of Kubernetes has containers.
 const MOST_GIVEN: usize = 1024;
 
-/// Where the configuration is.
 pub const PATH: &str = "/etc/onbeat/onbeat.toml";
 
 /// Where everything is that makes up the configuration.

@@ -12,10 +12,8 @@ use crate::bus::PriorityLimits;
 use crate::quota::{Quota, Quotas};
 use crate::rules::Rules;
 
-/// Everything that is configured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// The limits and the prediction of budgets.
     pub budgets: Budgets,
     /// Quotas, as far as they need no look at the database of users.
     pub(super) quota: Quota,
@@ -23,7 +21,6 @@ pub struct Config {
     pub(super) seat: Bandwidth,
     pub(super) users: Vec<(Place, String, Quota)>,
     pub(super) groups: Vec<(Place, String, Quota)>,
-    /// The limits of RealtimeKit's clients; none if they are not served.
     pub realtimekit: Option<PriorityLimits>,
     /// Which programs are tracked by themselves.
     pub rules: Rules,

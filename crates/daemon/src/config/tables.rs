@@ -1,5 +1,7 @@
 //! The tables that the service's configuration and `--config` of `run` have in common.
 
+use std::ops::RangeInclusive;
+
 use onbeat_control::AllocationSettings;
 use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_decide::supervisor::Limits as Defaults;
@@ -13,22 +15,17 @@ use super::values::{PredictorName, Share, Time};
 /// The jobs whose demands make a distribution. GRACE-OS, section 4.3.
 const PROFILED_JOBS: usize = 100;
 
-/// How much may be reserved, and how budgets are predicted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Budgets {
     /// The most that all reservations together may take, as a share of all CPUs.
     pub total: f64,
-    /// The most that one thread may take.
     pub per_task: Bandwidth,
     /// The bandwidth that each periodic thread gets under overload.
     pub minimum: Bandwidth,
-    /// The predictor that was named.
     pub predictor: Option<PredictorKind>,
-    /// Its parameters.
     pub parameters: Parameters,
     /// Share of the jobs that stay within their budget (`statistical`).
     pub rho: Bandwidth,
-    /// The number of past jobs that was named.
     samples: Option<usize>,
 }
 
@@ -59,7 +56,6 @@ impl Budgets {
         (kind, parameters)
     }
 
-    /// The limits of the loop's requests.
     #[must_use]
     pub fn allocation(&self) -> AllocationSettings {
         AllocationSettings {
@@ -93,13 +89,24 @@ pub struct Prediction {
     sampling: Option<Time>,
 }
 
-fn part(share: Spanned<Share>, at: impl Fn(usize) -> Place) -> Result<Bandwidth, ConfigError> {
-    let place = at(share.span().start);
-    let share = share.into_inner().0;
-    if share > Bandwidth::ONE {
-        return Err(place.wrong("more than everything: write at most \"100%\"".to_owned()));
+/// `value`, or the `remedy` with its line if it is out of `range`.
+pub(super) fn within<T: PartialOrd>(
+    value: Spanned<T>,
+    range: RangeInclusive<T>,
+    at: impl Fn(usize) -> Place,
+    remedy: &str,
+) -> Result<T, ConfigError> {
+    if range.contains(value.get_ref()) {
+        return Ok(value.into_inner());
     }
-    Ok(share)
+    Err(at(value.span().start).wrong(remedy.to_owned()))
+}
+
+fn part(share: Spanned<Share>, at: impl Fn(usize) -> Place) -> Result<Bandwidth, ConfigError> {
+    let all = Share(Bandwidth::ZERO)..=Share(Bandwidth::ONE);
+    let remedy = "more than everything: write at most \"100%\"";
+    let share = within(share, all, at, remedy)?;
+    Ok(share.0)
 }
 
 impl LimitsTable {
@@ -134,11 +141,7 @@ impl Prediction {
         let parameters = &mut budgets.parameters;
         budgets.predictor = self.predictor.map(|kind| kind.0).or(budgets.predictor);
         if let Some(samples) = self.samples {
-            let place = at(samples.span().start);
-            parameters.window = samples.into_inner();
-            if !(1..=4096).contains(&parameters.window) {
-                return Err(place.wrong("write 1 to 4096 samples".to_owned()));
-            }
+            parameters.window = within(samples, 1..=4096, &at, "write 1 to 4096 samples")?;
             budgets.samples = Some(parameters.window);
         }
         if let Some(above) = self.above {
@@ -153,19 +156,13 @@ impl Prediction {
             }
         }
         if let Some(spread) = self.spread {
-            let place = at(spread.span().start);
-            parameters.spread = spread.into_inner();
-            if !(0.0..=10.0).contains(&parameters.spread) {
-                return Err(place.wrong("write a spread from 0 to 10, as in 0.1".to_owned()));
-            }
+            let remedy = "write a spread from 0 to 10, as in 0.1";
+            parameters.spread = within(spread, 0.0..=10.0, &at, remedy)?;
             parameters.widest_spread = parameters.widest_spread.max(parameters.spread);
         }
         if let Some(sigmas) = self.sigmas {
-            let place = at(sigmas.span().start);
-            parameters.sigmas = sigmas.into_inner();
-            if !(0.0..=100.0).contains(&parameters.sigmas) {
-                return Err(place.wrong("write 0 to 100 standard deviations".to_owned()));
-            }
+            let remedy = "write 0 to 100 standard deviations";
+            parameters.sigmas = within(sigmas, 0.0..=100.0, &at, remedy)?;
         }
         if let Some(rho) = self.rho {
             budgets.rho = part(rho, &at)?;

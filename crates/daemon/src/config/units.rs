@@ -13,7 +13,6 @@ use super::file::RuleTable;
 use super::texts::{entries_in, texts_in};
 use crate::rules::Rule;
 
-/// The section's name, with its brackets.
 const SECTION: &str = "[X-OnBeat]";
 
 /// The rules of all units below these folders; see [`Sources::units`](super::Sources::units).

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 const MOST_PERCENT: f64 = 10_000.0;
 
 /// A share of all CPUs or of one, as in `"85%"`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Share(pub Bandwidth);
 
 impl<'de> Deserialize<'de> for Share {
@@ -45,7 +45,6 @@ impl<'de> Deserialize<'de> for Time {
     }
 }
 
-/// The name of a predictor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PredictorName(pub(super) PredictorKind);
 

@@ -1,8 +1,6 @@
 //! `--config`: the settings that only few runs need, in a file or one by one.
 
-use std::convert::Infallible;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::path::Path;
 
 use clap::Args;
 
@@ -17,25 +15,7 @@ pub(crate) struct ConfigOption {
     /// `power` are for this command alone. The man page lists all keys. A later value wins, and a
     /// flag wins over all.
     #[arg(long = "config", value_name = "FILE|KEY=VALUE")]
-    sources: Vec<SettingSource>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum SettingSource {
-    File(PathBuf),
-    Setting(String),
-}
-
-impl FromStr for SettingSource {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(if text.contains('=') && !Path::new(text).exists() {
-            Self::Setting(text.to_owned())
-        } else {
-            Self::File(PathBuf::from(text))
-        })
-    }
+    sources: Vec<String>,
 }
 
 /// The setting, where a shell took the quotation marks of a text, too.
@@ -52,11 +32,11 @@ impl ConfigOption {
     pub(crate) fn read(&self) -> anyhow::Result<RunConfig> {
         let mut file = ReadSettings::default();
         for source in &self.sources {
-            match source {
-                SettingSource::File(path) => file.read(path)?,
-                SettingSource::Setting(text) => {
-                    file.parse(Path::new("--config"), &with_quotes(text))?;
-                }
+            let path = Path::new(source);
+            if source.contains('=') && !path.exists() {
+                file.parse(Path::new("--config"), &with_quotes(source))?;
+            } else {
+                file.read(path)?;
             }
         }
         file.config()

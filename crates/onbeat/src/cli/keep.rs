@@ -13,6 +13,21 @@ use onbeat_command::values;
 use super::values::Pipelines;
 
 #[derive(Debug, Args)]
+pub(crate) struct LoopFiles {
+    /// File for figures, jobs and decisions at the end, as one JSON object for `onbeat report`
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) report: Option<PathBuf>,
+    /// File for a timeline of jobs, bursts, budgets and decisions, for ui.perfetto.dev
+    ///
+    /// It holds the last 8192 bursts of each thread, and is written at the end.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) perfetto: Option<PathBuf>,
+    /// File for every decision and its reason, one JSON object per line
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) log: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct KeepOptions {
     #[command(flatten)]
     pub(crate) config: ConfigOption,
@@ -71,17 +86,8 @@ pub(crate) struct KeepOptions {
     /// Decide and log, but change nothing; without --always there is nothing to log
     #[arg(short = 'n', long, help_heading = "Output")]
     pub(crate) dry_run: bool,
-    /// File for figures, jobs and decisions at the end, as one JSON object for `onbeat report`
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) report: Option<PathBuf>,
-    /// File for a timeline of jobs, bursts, budgets and decisions, for ui.perfetto.dev
-    ///
-    /// It holds the last 8192 bursts of each thread, and is written at the end.
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) perfetto: Option<PathBuf>,
-    /// File for every decision and its reason, one JSON object per line
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) log: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) files: LoopFiles,
     /// Metrics for Prometheus: an address on loopback, or a file (NAME.prom) for node_exporter
     /// [default: none]
     ///

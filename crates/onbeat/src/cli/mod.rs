@@ -23,7 +23,7 @@ mod tracing;
 mod values;
 
 pub(crate) use config::ConfigOption;
-pub(crate) use keep::KeepOptions;
+pub(crate) use keep::{KeepOptions, LoopFiles};
 pub(crate) use replay::ReplayArgs;
 pub(crate) use service::ServiceOption;
 pub(crate) use top::TopArgs;
@@ -241,18 +241,26 @@ pub(crate) struct WatchArgs {
     /// Print one JSON object per thread and line instead of a table
     #[arg(long)]
     pub(crate) json: bool,
-    /// File for the threads' figures and jobs, as one JSON object for `onbeat report`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
-    /// File for a timeline of jobs and bursts, for ui.perfetto.dev
-    #[arg(long, value_name = "FILE")]
-    pub(crate) perfetto: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) files: HistoryFiles,
     /// No table and no progress line
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// The program and its arguments
     #[arg(required = true, last = true, value_name = "CMD")]
     pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HistoryFiles {
+    /// File for the threads' figures and jobs, as one JSON object for `onbeat report`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// File for a timeline of jobs and bursts, for ui.perfetto.dev
+    ///
+    /// It holds the last 8192 bursts of each thread.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) perfetto: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -270,14 +278,8 @@ pub(crate) struct AnalyzeArgs {
     /// Print one JSON object per line, thread and window instead of a table
     #[arg(long)]
     pub(crate) json: bool,
-    /// File for the threads' figures and jobs, as one JSON object for `onbeat report`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
-    /// File for a timeline of jobs and bursts, for ui.perfetto.dev
-    ///
-    /// It holds the last 8192 bursts of each thread.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) perfetto: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) files: HistoryFiles,
 }
 
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::ConfigOption;
+use super::{ConfigOption, LoopFiles};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
@@ -25,15 +25,6 @@ pub(crate) struct ReplayArgs {
     /// One JSON object per decision and line, as --log has them, instead of tables
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
-    /// File for figures, jobs and decisions, as one JSON object, for `onbeat report`
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) report: Option<PathBuf>,
-    /// File for a timeline of jobs, bursts, budgets and decisions, for ui.perfetto.dev
-    ///
-    /// It has the last 8192 bursts of each thread.
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) perfetto: Option<PathBuf>,
-    /// File for every decision with its reason, one JSON object per line
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) log: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) files: LoopFiles,
 }

@@ -29,7 +29,6 @@ pub(crate) enum Pipelines {
     Off,
 }
 
-/// The number of a process.
 pub(super) fn process(text: &str) -> Result<u32, String> {
     text.parse()
         .map_err(|_| format!("'{text}' is not the number of a process: write $(pidof {text})"))

@@ -19,7 +19,7 @@ use onbeat_top::Align;
 pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
     let recording = recording::read(&args.file)?;
     warn(&args.file, &recording.warnings);
-    if args.report.is_some() || args.perfetto.is_some() {
+    if args.files.report.is_some() || args.files.perfetto.is_some() {
         write_history(&recording, args)?;
     }
     let findings = analysis::findings(&recording, args.window);
@@ -49,11 +49,11 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
 /// The bursts and jobs of the recording's threads, as `run --report` and `--perfetto` write them.
 fn write_history(recording: &Recording, args: &AnalyzeArgs) -> anyhow::Result<()> {
     let history = RunHistory::of(recording);
-    if let Some(output) = Output::of(args.report.as_deref())? {
+    if let Some(output) = Output::of(args.files.report.as_deref())? {
         let elapsed_ns = recording.ended.since(recording.began);
         write_report(output, &history.report(elapsed_ns, recording.lost))?;
     }
-    if let Some(output) = Output::of(args.perfetto.as_deref())? {
+    if let Some(output) = Output::of(args.files.perfetto.as_deref())? {
         output.write(|file| history.write_timeline(file))?;
     }
     Ok(())

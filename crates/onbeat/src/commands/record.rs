@@ -18,7 +18,6 @@ use onbeat_command::signals::Signals;
 
 const PACE: Span = Span::from_ms(100);
 
-/// Tracks, records until the end, and says what was recorded.
 pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
     let wants = Wants {

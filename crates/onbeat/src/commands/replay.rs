@@ -34,10 +34,10 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let mut controller = Controller::new(settings, actuator);
     let began = recording.began;
     let mut replayed = replayed(recording, args)?;
-    let report_file = Output::of(args.report.as_deref())?;
-    let perfetto = Output::of(args.perfetto.as_deref())?;
+    let report_file = Output::of(args.files.report.as_deref())?;
+    let perfetto = Output::of(args.files.perfetto.as_deref())?;
     let mut log = Some(LogOutput {
-        file: args.log.as_deref().map(create).transpose()?,
+        file: args.files.log.as_deref().map(create).transpose()?,
         output: args.json.then(|| BufWriter::new(io::stdout().lock())),
     });
 
@@ -108,7 +108,6 @@ impl Write for LogOutput {
     }
 }
 
-/// The recording as a sensor that tells of the threads that are asked for.
 fn replayed(recording: Recording, args: &ReplayArgs) -> anyhow::Result<Replay> {
     let mut replay = Replay::new(recording);
     if args.pids.is_empty() {

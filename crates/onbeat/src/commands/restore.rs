@@ -10,7 +10,6 @@ use onbeat_sense::tracefs;
 use crate::cli::RestoreArgs;
 use onbeat_command::guard;
 
-/// Puts back, and says of each task what became of it.
 pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<ExitCode> {
     let directory = args.state.path()?;
     if args.guard {

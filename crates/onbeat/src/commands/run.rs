@@ -63,7 +63,6 @@ pub(super) fn tell_nice(keep: &KeepOptions) {
     }
 }
 
-/// A program that has begun and is not tracked yet.
 struct Begun {
     program: ChildProgram,
     /// If its children are to be followed.
@@ -138,7 +137,6 @@ fn start_tracked(
     keeper.keep(begin, |program| program.attend(signals))
 }
 
-/// The program that is run, and how it is to end.
 pub(super) struct ChildProgram {
     child: Child,
     /// Processes whose parent ended before they were tracked, and that are ours since.
@@ -238,7 +236,6 @@ impl ChildProgram {
         Next::Stop
     }
 
-    /// Ends it, unless it has ended.
     fn end(mut self) -> Self {
         self.ended = self.ended.or_else(|| {
             self.child.signal(libc::SIGTERM);
@@ -247,7 +244,6 @@ impl ChildProgram {
         self
     }
 
-    /// Waits for its end, which is near.
     pub(super) fn wait(&mut self) {
         self.ended = self.child.wait();
     }

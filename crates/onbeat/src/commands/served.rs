@@ -62,7 +62,6 @@ fn refuse_others(option: &ServiceOption) -> anyhow::Result<()> {
     )
 }
 
-/// Starts a program, tracked from its first instruction on; gives its exit status.
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
     let keep = &args.keep;
@@ -82,7 +81,6 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
-/// Until all processes have ended, or it is told to stop.
 pub(super) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
     let keep = &args.keep;
@@ -100,7 +98,6 @@ pub(super) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts a program with a reservation for its first thread; gives its exit status.
 pub(super) fn reserve(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
     let reservation = args.reservation()?;

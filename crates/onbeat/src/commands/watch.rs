@@ -19,10 +19,8 @@ use onbeat_command::output::Output;
 use onbeat_command::signals::Signals;
 
 const PACE: Span = Span::from_ms(100);
-/// How often the line on a terminal is written anew.
 const LINE_EVERY: Span = Span::from_secs(1);
 
-/// Starts, listens to its end, says what was heard; gives the program's exit status.
 pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
     let signals = Signals::block().context("cannot listen for signals")?;
     let wants = Wants {
@@ -32,8 +30,8 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
     };
     let mut tracer =
         start_tracer::start(args.tracing.choice(), &wants, args.quiet).context("cannot trace")?;
-    let report_file = Output::of(args.report.as_deref())?;
-    let perfetto = Output::of(args.perfetto.as_deref())?;
+    let report_file = Output::of(args.files.report.as_deref())?;
+    let perfetto = Output::of(args.files.perfetto.as_deref())?;
     let follow = Follow::with(args.children);
     let gated =
         Gated::prepared(&args.command, tracer.preparation()).context("cannot start a process")?;

@@ -52,7 +52,6 @@ pub(crate) struct PreparedRun<'a> {
     perfetto: Option<Output>,
     metrics: Option<Metrics>,
     view: Option<LiveView>,
-    /// If a program is protected already.
     protected: Option<(TaskId, DeadlineActuator)>,
 }
 
@@ -68,9 +67,7 @@ pub(crate) struct Keeper<'a> {
 pub(super) struct Closing<'a> {
     #[serde(flatten)]
     report: &'a Report,
-    /// onbeat's own CPU time from its start to its end.
     own_cpu_ns: u64,
-    /// The same, from the first turn of the loop on.
     loop_cpu_ns: u64,
     pub(super) loop_cpu: Bandwidth,
     /// The energy of the processors meanwhile; none without `[power]`, or if they do not tell.
@@ -83,7 +80,6 @@ pub(super) struct Closing<'a> {
 }
 
 impl<'a> Closing<'a> {
-    /// The closing of a loop that began at `since` and lasted `elapsed`.
     pub(super) fn new(
         report: &'a Report,
         since: &OwnTime,
@@ -117,9 +113,9 @@ impl<'a> PreparedRun<'a> {
             let _ = own::load_first();
         }
         let config = config_of(options)?;
-        let log = options.log.as_deref().map(create).transpose()?;
-        let report = Output::of(options.report.as_deref())?;
-        let perfetto = Output::of(options.perfetto.as_deref())?;
+        let log = options.files.log.as_deref().map(create).transpose()?;
+        let report = Output::of(options.files.report.as_deref())?;
+        let perfetto = Output::of(options.files.perfetto.as_deref())?;
         let metrics = options.metrics.as_ref().map(Metrics::open).transpose()?;
         if let Some(metrics) = metrics.as_ref().filter(|_| !options.quiet) {
             eprintln!("onbeat: metrics are at {}", metrics.place());
@@ -145,7 +141,7 @@ impl<'a> PreparedRun<'a> {
             options.tracer.choice().first() == Some(&tracer::TracerKind::Bpf) && bpf::is_likely()
         };
         let may_act = !options.dry_run
-            && self.config.enforcement.means != MeansChoice::Reservations
+            && self.config.means != MeansChoice::Reservations
             // What can refuse a run is tried before its program begins.
             && self.config.power.is_none()
             && (options.always || is_contended());
@@ -188,7 +184,6 @@ impl<'a> PreparedRun<'a> {
 }
 
 impl Keeper<'_> {
-    /// Tracks the process `pid` with all its threads, and what the options say to follow.
     pub(crate) fn track(&mut self, pid: u32) -> anyhow::Result<()> {
         if let Some(why) = task::off_limits(pid) {
             bail!(why);
@@ -419,7 +414,6 @@ fn go_first() {
     }
 }
 
-/// The speed of the CPUs, with a state file of its own.
 fn cpufreq(state: &Path) -> anyhow::Result<Cpufreq> {
     let state_file =
         StateFile::create(state).with_context(|| format!("cannot write to {}", state.display()))?;
@@ -449,7 +443,6 @@ fn is_contended() -> bool {
     }
 }
 
-/// The settings of `--config`, and the flags that win over them.
 fn config_of(options: &KeepOptions) -> anyhow::Result<RunConfig> {
     let mut config = options.config.read()?;
     if options.dry_run {
@@ -469,25 +462,25 @@ fn settings(
 ) -> Settings {
     let has_children = options.children;
     let origins = Origins::new(targets);
-    let enforcement = config.enforcement;
+    let means = config.means;
     // No other tracer tells who woke whom.
     let finds_pipelines = options.pipelines == Pipelines::Auto && tracer == tracer::TracerKind::Bpf;
     let always = options.always || tracer != tracer::TracerKind::Bpf;
     // Where an interrupt cannot be told from a thread that wakes another one, a batch program seems
     // to have a clock.
-    let raises = enforcement.means != MeansChoice::Reservations
+    let raises = means != MeansChoice::Reservations
         && tracer == tracer::TracerKind::Bpf
         && bpf::tells_wakers();
     Settings {
         means: AllowedMeans {
             always,
             raises,
-            reserves: match enforcement.means {
+            reserves: match means {
                 MeansChoice::Reservations => true,
                 MeansChoice::Auto => options.hard || always || !raises,
                 MeansChoice::Priority | MeansChoice::Nice => false,
             },
-            priority: matches!(enforcement.means, MeansChoice::Auto | MeansChoice::Priority),
+            priority: matches!(means, MeansChoice::Auto | MeansChoice::Priority),
         },
         pipelines: finds_pipelines.then(|| PipelineSettings {
             outsiders: vec![std::process::id()],
