@@ -24,7 +24,6 @@ use crate::signals::Signals;
 const CANNOT_EXECUTE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
-/// A process that waits before its `exec`.
 pub struct Gated {
     child: Child,
     gate: io::PipeWriter,
@@ -73,7 +72,6 @@ pub struct CannotExecute {
 }
 
 impl CannotExecute {
-    /// The exit code in turn.
     pub fn code(&self) -> u8 {
         match self.error.kind() {
             io::ErrorKind::NotFound => NOT_FOUND,
@@ -234,7 +232,6 @@ fn null_terminated(strings: &[CString]) -> Vec<*const libc::c_char> {
     pointers.chain([std::ptr::null()]).collect()
 }
 
-/// Our own environment with these variables, as `NAME=value`.
 fn environment(added: Vec<(OsString, OsString)>) -> io::Result<Vec<CString>> {
     let is_added = |name: &OsString| added.iter().any(|(other, _)| other == name);
     let own = std::env::vars_os().filter(|(name, _)| !is_added(name));

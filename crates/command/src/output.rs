@@ -44,7 +44,6 @@ pub fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
     Ok(BufWriter::new(file))
 }
 
-/// Tells what is amiss in the recording at `path`.
 pub fn warn(path: &Path, warnings: &[impl Display]) {
     for warning in warnings {
         eprintln!("onbeat: {}: {warning}", path.display());

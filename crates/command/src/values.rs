@@ -21,7 +21,6 @@ pub fn percent(text: &str) -> Result<Bandwidth, String> {
     }
 }
 
-/// A share from 0 to 1.
 pub fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if (0.0..=1.0).contains(&number) => Ok(number),

@@ -32,7 +32,6 @@ struct Bucket {
     since: Instant,
 }
 
-/// Every user's bucket.
 #[derive(Clone, Debug, Default)]
 pub struct CallLimit {
     buckets: HashMap<u32, Bucket>,
@@ -59,7 +58,6 @@ impl CallLimit {
         admitted
     }
 
-    /// A call of the user that was admitted costs `more` than one.
     pub fn charge(&mut self, uid: u32, more: u64) {
         if let Some(bucket) = self.buckets.get_mut(&uid) {
             let more = i64::try_from(more).unwrap_or(i64::MAX);

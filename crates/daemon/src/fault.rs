@@ -9,23 +9,16 @@ use zbus::DBusError;
 #[derive(Clone, Debug, PartialEq, Eq, DBusError)]
 #[zbus(prefix = "org.onbeat.Error", impl_display = false)]
 pub enum Fault {
-    /// There is no such task, or no longer.
     NoSuchTask(String),
     /// The caller may not do that to this task.
     NotPermitted(String),
-    /// The owner's quota, or one of his groups', is used up.
     OverQuota(String),
-    /// The machine has no room for it.
     NoRoom(String),
     /// Another program, an administrator or its own program decides about this task.
     TakenOver(String),
-    /// The caller does not hold what he wants to give back.
     NotHeld(String),
-    /// The request makes no sense.
     Invalid(String),
-    /// The caller asks for more than he is answered.
     TooManyCalls(String),
-    /// Anything else.
     Failed(String),
 }
 

@@ -23,7 +23,6 @@ struct Written {
 }
 
 impl LineLimit {
-    /// At most `most` lines are written about each user.
     pub(super) const fn new(most: u32) -> Self {
         Self {
             most,

@@ -6,12 +6,10 @@ use onbeat_sense::bpf::Waker;
 
 use crate::request::Reply;
 
-/// The clients that wait for a read.
 type WaitingClients = Vec<Reply<Vec<&'static str>>>;
 
 #[derive(Debug)]
 pub(crate) struct Reload<T> {
-    /// Asks the thread to read.
     ask: Sender<()>,
     outcome: Receiver<T>,
     /// A read is to begin, and these clients wait for it.

@@ -52,7 +52,6 @@ pub struct Caller {
     pub serial: u32,
 }
 
-/// Where the answer goes.
 pub type Reply<T> = Sender<Result<T, Fault>>;
 
 /// A caller, and the task that the call is about.
@@ -71,7 +70,6 @@ pub enum ServiceRequest {
     Untrack(About, Reply<()>),
     /// Give a thread just this reservation.
     Reserve(About, Reservation, Reply<()>),
-    /// Take it back.
     Release(About, Reply<()>),
     /// Have an account of this number with this reservation, or none any more, which tasks share.
     Share(Caller, u32, Option<Reservation>, Reply<()>),
@@ -88,7 +86,6 @@ pub enum ServiceRequest {
     ListApplications(Caller, Reply<Vec<Application>>),
     /// How the program to which a process belongs goes on, or all, and what happened since then.
     Progress(Caller, (Option<u32>, Instant), Reply<Progress<Decision>>),
-    /// How much there is of everything.
     Count(Caller, Reply<Figures>),
     /// Read the configuration anew. The answer: what takes effect only when the service is started
     /// anew.
@@ -136,7 +133,6 @@ impl RequestSender {
         answer.recv().await.unwrap_or_else(|_| Err(ending()))
     }
 
-    /// Sends a request that needs no answer. Waits until there is room for it.
     pub async fn tell(&self, what: ServiceRequest) {
         // If the loop is gone, so is what was held.
         let _ = self.requests.send(what).await;

@@ -11,7 +11,6 @@ use onbeat_model::{Bandwidth, Span};
 /// The digits of a container's id that name it. Docker and Podman show twelve.
 pub(crate) const DIGITS: usize = 12;
 
-/// All rules, and how processes are found that they name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rules {
     /// The first one that holds for a process counts.
@@ -35,11 +34,9 @@ impl Default for Rules {
 /// One rule. All that it names must match.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rule {
-    /// Its name in the log.
     pub name: Arc<str>,
     /// The path of the program, or its last part.
     pub program: Option<String>,
-    /// The unit of systemd that the process belongs to.
     pub unit: Option<String>,
     /// The cgroup that it is in, or below of.
     pub cgroup: Option<String>,
@@ -55,7 +52,6 @@ pub struct Rule {
     pub threads: Vec<String>,
     /// Whether the processes that it starts are meant, too.
     pub children: bool,
-    /// How its threads are treated.
     pub treatment: Treatment,
     /// The most that all reservations by the rule may take together. They are then charged to the
     /// rule, and to no user.
@@ -64,12 +60,9 @@ pub struct Rule {
     pub adopt: bool,
 }
 
-/// The cgroups of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Groups {
-    /// Its cgroups, one for each hierarchy.
     pub paths: Vec<String>,
-    /// Its container, as far as they tell.
     pub container: Option<String>,
     /// Root made all of them. A user makes some of any name below one that is his.
     pub are_roots: bool,
@@ -86,7 +79,6 @@ impl Rule {
             && !(self.but_root && uid == 0)
     }
 
-    /// Whether the rule holds for a process in such groups.
     #[must_use]
     pub fn holds_in(&self, groups: &Groups) -> bool {
         let unit = self.unit.as_deref().is_none_or(|wanted| {
@@ -139,7 +131,6 @@ fn is_unit(name: &str, wanted: &str) -> bool {
 }
 
 impl Groups {
-    /// Whether they are those of the container `wanted`.
     fn are_in(&self, wanted: &str) -> bool {
         self.container.as_deref().is_some_and(|container| {
             container == wanted || (wanted.len() >= DIGITS && container.starts_with(wanted))

@@ -38,14 +38,11 @@ use crate::watchdog::{self, Watchdog};
 /// minute fill it in four minutes.
 const MOST_UNTOLD: usize = 1024;
 
-/// How the service is started.
 #[derive(Clone, Debug)]
 pub struct ServiceOptions {
-    /// The files of the configuration.
     pub sources: Sources,
     /// Where it is noted what has to be put back.
     pub state: PathBuf,
-    /// Where Prometheus is told how things stand, if anywhere.
     pub metrics: Option<MetricsTarget>,
     /// Whether it serves callers on the system bus. Without one, only rules say what is tracked.
     pub has_bus: bool,
@@ -65,7 +62,6 @@ pub fn read(sources: &Sources) -> Result<(Config, Quotas), ConfigError> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     End,
-    /// To read the configuration anew.
     Reload,
 }
 

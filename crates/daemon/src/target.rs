@@ -18,7 +18,6 @@ use crate::fault::Fault;
 
 #[derive(Debug)]
 pub struct Target {
-    /// The thread that is meant, with its process.
     pub task: Task,
     /// The first thread of its process.
     pub leader: TaskId,
@@ -87,7 +86,6 @@ impl Target {
         polled.is_ok_and(|polled| polled && process[0].revents().is_empty()) && belongs
     }
 
-    /// Whether the whole process is meant, not one thread of it.
     #[must_use]
     pub fn is_process(&self) -> bool {
         self.task.id == self.leader
@@ -98,20 +96,16 @@ fn is_thread_of(process: u32, tid: u32) -> bool {
     fs::exists(format!("/proc/{process}/task/{tid}")).unwrap_or(false)
 }
 
-/// The fields of `/proc/TID/status` that are used here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status {
     pub(crate) name: Name,
-    /// The number of its process.
     pub(crate) process: u32,
-    /// The number of the process that started that one.
     pub(crate) parent: u32,
     /// The user, if the real, effective, saved and file system's one are the same.
     pub(crate) uid: Option<u32>,
 }
 
 impl Status {
-    /// Reads the status of the task `tid`; none if there is none.
     pub(crate) fn read(tid: u32) -> Option<Self> {
         let text = fs::read(format!("/proc/{tid}/status")).ok()?;
         Self::parse(&String::from_utf8_lossy(&text))

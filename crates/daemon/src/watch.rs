@@ -20,7 +20,6 @@ const LENT_IN_DEBT: Span = Span::from_us(100);
 pub struct Watch {
     pub meter: Meter,
     watcher: Watcher,
-    /// The least that a task with a reservation may lend.
     least: Span,
 }
 

@@ -24,7 +24,6 @@ impl Watchdog {
         }
     }
 
-    /// The loop turned at `now`.
     pub(crate) fn turned(&mut self, now: Instant) {
         if let Some(every) = self.every
             && now >= self.next
@@ -35,12 +34,10 @@ impl Watchdog {
     }
 }
 
-/// It serves.
 pub(crate) fn ready() {
     tell(&[NotifyState::Ready]);
 }
 
-/// It no longer does.
 pub(crate) fn stopping() {
     tell(&[NotifyState::Stopping]);
 }

@@ -21,9 +21,7 @@ pub(crate) struct Finding {
     pub(crate) to: Instant,
     pub(crate) complete: bool,
     pub(crate) wakeups: usize,
-    /// Its rhythms, strongest first; none if it is not periodic.
     pub(crate) rhythms: Vec<Rhythm>,
-    /// Of the strongest rhythm.
     pub(crate) jobs: usize,
 }
 

@@ -51,7 +51,6 @@ impl LiveView {
         Next::Continue
     }
 
-    /// The loop is over: the terminal is given back.
     pub(crate) fn end(self) -> io::Result<()> {
         let Some((feeder, screen)) = self.screen else {
             return Ok(());

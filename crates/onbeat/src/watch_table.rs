@@ -8,7 +8,6 @@ use crate::history::RecordedThread;
 use onbeat_command::table::TextTable;
 use onbeat_top::Align;
 
-/// The threads that have a rhythm, and how many have none.
 pub(crate) fn of(threads: &[RecordedThread]) -> String {
     let numbers = [
         "tid",

@@ -31,34 +31,28 @@ pub(crate) enum BurstState {
     Running {
         open: OpenBurst,
         since: Instant,
-        /// When it was last seen there.
         seen: Instant,
         cpu: Option<u32>,
         woken_again: Option<Wakeup>,
     },
-    /// In the middle of a burst and off the CPU, because it lost it.
     Preempted(OpenBurst),
     /// Off the CPU, and it is unknown why.
     Left(OpenBurst),
     Gone,
 }
 
-/// A burst that has not ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenBurst {
     burst: Burst,
-    /// Its beginning was seen.
     whole: bool,
 }
 
-/// A wakeup as it was seen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wakeup {
     pub(crate) at: Instant,
     pub(crate) kind: WakeupKind,
     /// The thread that woke it; zero if unknown.
     pub(crate) waker: u32,
-    /// The CPU that handled it.
     pub(crate) cpu: Option<u32>,
     /// The thread that ran there; zero for the idle task.
     pub(crate) current: u32,
@@ -197,7 +191,6 @@ impl BurstState {
         }
     }
 
-    /// `cpu` switched to it.
     pub(crate) fn on_cpu(&mut self, task: TaskId, at: Instant, cpu: Option<u32>) -> Option<Burst> {
         let mut ended = None;
         let open = match *self {
@@ -230,7 +223,6 @@ impl BurstState {
         ended
     }
 
-    /// A CPU switched away from it; `ready` if it still wants to run.
     pub(crate) fn off_cpu(&mut self, task: TaskId, at: Instant, ready: bool) -> Option<Burst> {
         let mut open = match *self {
             Self::Unknown | Self::Asleep => OpenBurst::new(task, (at, 0), at, false),

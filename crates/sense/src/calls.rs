@@ -6,14 +6,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A system call in which a thread can wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     name: &'static str,
     number: i64,
 }
 
-/// No call of that name can be listened to.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{name}' is no system call that can wait, or not on this machine; they are: {known}", known = known())]
 pub struct UnknownCall {

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 
 use onbeat_model::{Feature, Support};
 
-/// Where the kernel tells it.
 pub const POWERCAP: &str = "/sys/class/powercap";
 
 /// The counters of all packages, and what they came to since they were first read.

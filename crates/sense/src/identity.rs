@@ -25,13 +25,11 @@ pub fn name(tid: u32) -> Option<Name> {
     Some(Name::new(comm.strip_suffix(b"\n").unwrap_or(&comm)))
 }
 
-/// The process that started the process `pid`.
 #[must_use]
 pub fn parent(pid: u32) -> Option<u32> {
     status_number(pid, "PPid:")
 }
 
-/// The processes that the process `pid` has started and that have not ended.
 #[must_use]
 pub fn children(pid: u32) -> Vec<u32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task"));
@@ -48,13 +46,11 @@ pub fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// The user that runs the process or thread `pid`.
 #[must_use]
 pub fn user(pid: u32) -> Option<u32> {
     status_number(pid, "Uid:")
 }
 
-/// The groups that the process or thread `pid` is in: its own one first.
 #[must_use]
 pub fn groups(pid: u32) -> Vec<u32> {
     let own = status_number(pid, "Gid:");

@@ -24,7 +24,6 @@ struct InboxState {
     lost: u64,
     /// Tracers whose programs have not ended.
     running: usize,
-    /// How processes ended, as `waitpid` tells it.
     ends: HashMap<u32, i32>,
 }
 
@@ -43,7 +42,6 @@ impl Inbox {
         self.changed.notify_all();
     }
 
-    /// Adds an event, or counts it if there is no room.
     pub(crate) fn push(&self, event: Event) {
         let mut state = self.state();
         if state.events.len() < MOST_EVENTS {
@@ -53,7 +51,6 @@ impl Inbox {
         }
     }
 
-    /// The process `pid` ended like this.
     pub(crate) fn ended(&self, pid: u32, status: i32) {
         self.state().ends.insert(pid, status);
         self.changed.notify_all();

@@ -11,9 +11,7 @@ use crate::ptrace::filter::Filter;
 pub struct Preparation {
     /// To be installed right before the `exec`, when the process is tracked.
     pub filter: Option<Filter>,
-    /// Variables to be set in its environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// The tracer tells how the process ended, in the place of `waitpid`.
     pub ends: Option<ExitStatuses>,
 }
 

@@ -14,7 +14,6 @@ pub(crate) struct Raw {
     pub(crate) at: Instant,
     /// On which CPU, where the recording tells.
     pub(crate) cpu: Option<u32>,
-    /// The thread that ran there; zero for the idle task.
     pub(crate) current: u32,
     pub(crate) what: SchedEvent,
 }
@@ -22,7 +21,6 @@ pub(crate) struct Raw {
 /// The number of a thread that the recording does not tell; no thread has it.
 pub(crate) const UNTOLD: u32 = u32::MAX;
 
-/// A thread as an event mentions it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mention {
     pub(crate) tid: u32,
@@ -48,10 +46,8 @@ pub(crate) enum SchedEvent {
         /// The thread that woke it; zero if unknown.
         waker: u32,
     },
-    /// A CPU went from one thread to another.
     Switch {
         from: Mention,
-        /// `from` still wants to run.
         ready: bool,
         to: Mention,
     },

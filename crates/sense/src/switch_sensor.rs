@@ -7,7 +7,6 @@ use crate::task_set::{Followed, ThreadStatus, threads_of};
 use crate::workload::{Workload, of_this_machine};
 use onbeat_kernel::clock;
 
-/// Where wakeups and switches are read.
 pub trait Source {
     type Error: std::error::Error + Send + Sync + 'static;
 
@@ -39,7 +38,6 @@ pub struct Following<S> {
 }
 
 impl<S> Following<S> {
-    /// A sensor without tasks.
     pub(crate) fn by(source: S) -> Self {
         Self {
             source,

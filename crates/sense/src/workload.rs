@@ -13,7 +13,6 @@ use onbeat_kernel::proc::started_ticks;
 use onbeat_model::{Event, Span, TaskId};
 use rustix::process::{Resource, getrlimit};
 
-/// Reads threads' CPU time.
 #[derive(Debug)]
 pub struct Workload {
     accounts: HashMap<TaskId, File>,
@@ -30,7 +29,6 @@ impl Default for Workload {
 }
 
 impl Workload {
-    /// All CPU time that `task` has used up to now; none if it is gone.
     pub fn executed(&mut self, task: TaskId) -> Option<Span> {
         if let Some(account) = self.accounts.get(&task) {
             let executed = read(account);
@@ -50,7 +48,6 @@ impl Workload {
         Some(executed)
     }
 
-    /// Closes the file of `task`.
     pub fn forget(&mut self, task: TaskId) {
         self.accounts.remove(&task);
     }

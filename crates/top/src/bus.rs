@@ -13,9 +13,7 @@ use crate::feed::{Feeder, News, SNAPSHOT_EVERY, Snapshot};
 const NAME: &str = "org.onbeat.Manager1";
 const PATH: &str = "/org/onbeat/Manager1";
 const INTERFACE: &str = "org.onbeat.Monitor1";
-/// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Interval between attempts to reconnect to the service.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// The service needs a while for the answer about more threads than this, and is asked more
 /// rarely...

@@ -13,7 +13,6 @@ use crate::screen::{ScreenLook, Tone};
 use crate::text::harmless;
 use crate::thread::ShownThread;
 
-/// In the order in which they stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Column {
     Thread,
@@ -30,7 +29,6 @@ pub(crate) enum Column {
 
 /// `12.3/15.0%`
 const NUMBERS: usize = 10;
-/// From this width on the share has a bar.
 const WITH_BAR: usize = 63;
 
 impl Column {
@@ -242,7 +240,6 @@ fn missed(missed: u64, look: &ScreenLook) -> Line<'static> {
     Line::styled(missed.to_string(), look.style(tone))
 }
 
-/// The bar, as far as there is room for one, then the numbers.
 fn share(
     (used, reserved): (Option<Bandwidth>, Option<Bandwidth>),
     width: usize,

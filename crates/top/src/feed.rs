@@ -26,7 +26,6 @@ pub type Feed = Receiver<News>;
 #[derive(Debug)]
 pub struct Feeder(SyncSender<News>);
 
-/// The screen is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;
 

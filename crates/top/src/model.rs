@@ -51,7 +51,6 @@ impl Model {
         }
     }
 
-    /// Ignores news while paused.
     pub fn update(&mut self, news: News) {
         match news {
             _ if self.view.is_paused => {}

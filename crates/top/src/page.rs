@@ -17,7 +17,6 @@ use crate::thread::ShownThread;
 const FIGURES: u16 = 5;
 /// A chart is worth drawing from this height on, with its title and axis.
 const LOWEST_CHART: u16 = 5;
-/// Two stand side by side from this width on.
 const SIDE_BY_SIDE: u16 = 60;
 /// So much room is left for changes where there is plenty.
 const CHANGES: u16 = 8;

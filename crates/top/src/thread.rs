@@ -46,7 +46,6 @@ impl Use {
         }
     }
 
-    /// The mean share of a CPU that was used lately; none after one snapshot.
     pub(crate) fn mean(&self) -> Option<Bandwidth> {
         let (&(from, before), &(to, after)) = (self.0.front()?, self.0.back()?);
         (to > from).then(|| Bandwidth::of(after - before, to.since(from)))
@@ -128,7 +127,6 @@ impl ShownThread {
         stage.map_or_else(String::new, ToString::to_string)
     }
 
-    /// Why it is in its state.
     pub(crate) fn reason(&self) -> String {
         let (present, path) = (&self.seen.present, self.path());
         let why = match (&self.seen.served.refusal, present.bursts) {

@@ -21,18 +21,15 @@ use crate::request::{Client, RequestSender, ServiceRequest};
 /// and its cancelling, say.
 const MOST_WAITING: usize = 4096;
 
-/// A connection, and its account as soon as that is known.
 #[derive(Clone, Debug)]
 pub(super) struct ClientEntry {
     pub(super) client: Arc<Client>,
     pub(super) account: Option<Arc<Account>>,
     /// Its user, for whom its calls are counted, as soon as the bus has said it.
     uid: Option<u32>,
-    /// Its calls before that.
     waiting: Vec<u8>,
 }
 
-/// What becomes of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
     Heard,
@@ -49,7 +46,6 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    /// The connection of this name; entered if it is new.
     pub(super) fn enter(&self, name: &str) -> ClientEntry {
         self.with(name, |entry| entry.clone())
     }
@@ -65,7 +61,6 @@ impl Clients {
         then(clients.entry(name.to_owned()).or_insert_with(new))
     }
 
-    /// The client is this account's.
     pub(super) fn know(&self, name: &str, account: &Arc<Account>) {
         let mut clients = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = clients.get_mut(name) {
@@ -73,7 +68,6 @@ impl Clients {
         }
     }
 
-    /// What becomes of one more call of the connection at `now`.
     pub(super) fn admits(&self, name: &str, call: &[u8], now: Instant) -> Admission {
         self.with(name, |entry| match entry.uid {
             Some(uid) if entry.waiting.is_empty() => {
@@ -92,14 +86,12 @@ impl Clients {
         })
     }
 
-    /// Whether calls of the connection wait for its user to be known.
     pub(super) fn wait(&self, name: &str) -> bool {
         let clients = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = clients.get(name);
         entry.is_some_and(|entry| entry.uid.is_none() && !entry.waiting.is_empty())
     }
 
-    /// The connection is this user's.
     pub(super) fn know_user(&self, name: &str, uid: u32) {
         let mut clients = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = clients.get_mut(name) {
@@ -107,7 +99,6 @@ impl Clients {
         }
     }
 
-    /// Its calls that waited for that.
     pub(super) fn take_waiting(&self, name: &str) -> Vec<u8> {
         let mut clients = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = clients.get_mut(name);
@@ -126,7 +117,6 @@ impl Clients {
         is_unserved
     }
 
-    /// It is gone; the entry, if there was one.
     pub(super) fn leave(&self, name: &str) -> Option<Arc<Client>> {
         let mut clients = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = clients.remove(name)?;

@@ -7,11 +7,8 @@ use onbeat_model::Span;
 /// The most that is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriorityLimits {
-    /// The highest real-time priority.
     pub priority: u32,
-    /// The lowest nice level.
     pub nice: i32,
-    /// The longest RLIMIT_RTTIME that a client may have.
     pub rttime: Span,
     /// Whether a client gets it where there is no polkit to ask.
     pub without_polkit: bool,

@@ -22,13 +22,10 @@ use crate::request::{About, Caller, RequestSender, ServiceRequest};
 /// `top` and a panel; 32 leave room, and bound what one change costs.
 const MOST_SUBSCRIBERS: usize = 32;
 
-/// Where the object is.
 pub(super) const PATH: &str = "/org/onbeat/Manager1";
 
-/// The subscribers to changes, by the connection's name.
 type Subscribers = Arc<Mutex<HashMap<Arc<str>, Caller>>>;
 
-/// The object.
 pub(super) struct ManagerObject {
     requests: RequestSender,
     callers: Callers,

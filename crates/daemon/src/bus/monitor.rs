@@ -8,7 +8,6 @@ use super::caller::Callers;
 use crate::fault::Fault;
 use crate::request::{RequestSender, ServiceRequest};
 
-/// The object.
 pub(super) struct Monitor {
     requests: RequestSender,
     callers: Callers,

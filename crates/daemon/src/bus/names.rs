@@ -2,7 +2,6 @@
 
 use zbus::blocking::{Connection, MessageIterator};
 
-/// The name of the service.
 pub const NAME: &str = "org.onbeat.Manager1";
 pub(super) const REALTIMEKIT: &str = "org.freedesktop.RealtimeKit1";
 

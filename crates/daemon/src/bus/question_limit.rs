@@ -15,7 +15,6 @@ pub(super) struct QuestionLimit {
     by_user: Mutex<HashMap<u32, Arc<Semaphore>>>,
 }
 
-/// A question that is open until this is dropped.
 #[derive(Debug)]
 pub(super) struct OpenQuestion {
     _his: SemaphoreGuardArc,
@@ -31,7 +30,6 @@ impl QuestionLimit {
         }
     }
 
-    /// One more about the user `uid`, if there is room for it now.
     pub(super) fn try_open(&self, uid: u32) -> Option<OpenQuestion> {
         let his = self.of(uid).try_acquire_arc()?;
         let ours = self.all.try_acquire_arc()?;

@@ -14,10 +14,8 @@ use super::polkit::Action;
 use crate::fault::Fault;
 use crate::request::{About, RequestSender, ServiceRequest};
 
-/// Where the object is.
 pub(super) const PATH: &str = "/org/freedesktop/RealtimeKit1";
 
-/// The object.
 pub(super) struct RealtimeKit {
     requests: RequestSender,
     callers: Callers,
@@ -37,7 +35,6 @@ impl RealtimeKit {
         }
     }
 
-    /// The limits of grants, if clients are served.
     fn limits(&self) -> fdo::Result<PriorityLimits> {
         let refused = || {
             let text = "onbeat.toml says that clients of RealtimeKit are not served (serve in [realtimekit])";
@@ -197,7 +194,6 @@ impl RealtimeKit {
     }
 }
 
-/// The process that the bus says calls.
 async fn calling_process(header: &Header<'_>, connection: &Connection) -> fdo::Result<u64> {
     let denied = || fdo::Error::AccessDenied("the bus does not say who calls".to_owned());
     let sender = header.sender().ok_or_else(denied)?;

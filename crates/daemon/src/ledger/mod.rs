@@ -19,7 +19,6 @@ mod spending;
 
 use spending::{Spending, ns};
 
-/// The longest period of a reservation that may be soft.
 const LONGEST_SOFT_PERIOD: Span = Span::from_ms(200);
 /// The time within which the kernel frees a task that has ended. Some 0.1 s on a busy machine.
 const FREED_WITHIN: Span = Span::from_secs(2);
@@ -69,7 +68,6 @@ struct Ended {
     asked: Option<Instant>,
 }
 
-/// The charges of all accounts.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     quotas: Quotas,
@@ -90,7 +88,6 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// An empty one.
     #[must_use]
     pub fn new(quotas: Quotas) -> Self {
         Self {
@@ -99,7 +96,6 @@ impl Ledger {
         }
     }
 
-    /// The quotas in force.
     #[must_use]
     pub const fn quotas(&self) -> &Quotas {
         &self.quotas
@@ -175,7 +171,6 @@ impl Ledger {
         }
     }
 
-    /// Takes `task`, which is gone, out for good.
     pub fn remove(&mut self, task: TaskId) {
         if let Some(charge) = self.tasks.get_mut(&task) {
             charge.reasons = 0;
@@ -203,7 +198,6 @@ impl Ledger {
         }
     }
 
-    /// The most bandwidth that `task` could be given instead of what it has.
     #[must_use]
     pub fn left(&self, task: TaskId) -> Bandwidth {
         let Some(charge) = self.tasks.get(&task) else {
@@ -344,7 +338,6 @@ impl Ledger {
         }
     }
 
-    /// The bandwidth that the kernel may count for no reservation.
     #[must_use]
     pub fn leaked(&self) -> Bandwidth {
         self.leaks.iter().map(|leak| leak.counted).sum()
@@ -404,14 +397,12 @@ impl Ledger {
         }
     }
 
-    /// `task` is boosted from now on, or no longer.
     pub fn set_boosted(&mut self, task: TaskId, is_boosted: bool) {
         if let Some(charge) = self.tasks.get_mut(&task) {
             charge.is_boosted = is_boosted;
         }
     }
 
-    /// Whether it is.
     #[must_use]
     pub fn is_boosted(&self, task: TaskId) -> bool {
         self.tasks
@@ -430,7 +421,6 @@ impl Ledger {
         self.made_up_at(account).max(of_all)
     }
 
-    /// The quota of `task` of which too much was used, if there is one.
     #[must_use]
     pub fn used_up(&self, task: TaskId) -> Option<(Whose, Bandwidth)> {
         let mut quotas = self.quotas_of(self.account(task)?);
@@ -441,7 +431,6 @@ impl Ledger {
         Some((whose, quota.bandwidth))
     }
 
-    /// When the quotas of `account` of which too much was used are made up for.
     fn made_up_at(&self, account: &Account) -> Option<Instant> {
         let over = self.quotas_of(account).filter_map(|(whose, quota)| {
             let spending = self.spending.get(&whose).filter(|s| s.is_over())?;
@@ -579,13 +568,11 @@ impl Ledger {
         self.held(task).is_some()
     }
 
-    /// That reservation.
     #[must_use]
     pub fn held(&self, task: TaskId) -> Option<Reservation> {
         self.tasks.get(&task)?.held
     }
 
-    /// The account of `task`, if it is in the ledger.
     #[must_use]
     pub fn account(&self, task: TaskId) -> Option<&Arc<Account>> {
         self.tasks.get(&task).map(|charge| &charge.account)
@@ -598,13 +585,11 @@ impl Ledger {
         (used.bandwidth, used.tasks)
     }
 
-    /// How many tasks are in the ledger.
     #[must_use]
     pub fn len(&self) -> usize {
         self.tasks.len()
     }
 
-    /// Whether none is.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()

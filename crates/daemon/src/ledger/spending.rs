@@ -11,7 +11,6 @@ use onbeat_model::{Bandwidth, Instant, Span};
 /// The size of the bucket, as a time of the quota's bandwidth.
 const HOLDS: Span = Span::from_ms(1000);
 
-/// A bucket.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spending {
     /// CPU time; below zero is owed.
@@ -21,7 +20,6 @@ pub(super) struct Spending {
 }
 
 impl Spending {
-    /// A full one at `now`.
     pub(super) fn new(quota: Bandwidth, now: Instant) -> Self {
         Self {
             left_ns: full_ns(quota),
@@ -30,7 +28,6 @@ impl Spending {
         }
     }
 
-    /// One that holds `left` at `now`.
     pub(super) const fn of(left: Span, now: Instant) -> Self {
         Self {
             left_ns: ns(left),
@@ -39,7 +36,6 @@ impl Spending {
         }
     }
 
-    /// Whether more was used than the quota gives.
     pub(super) const fn is_over(&self) -> bool {
         self.is_over
     }

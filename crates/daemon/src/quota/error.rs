@@ -2,12 +2,9 @@
 
 use onbeat_model::{Bandwidth, Refusal, Reservation, Span};
 
-/// The owner of the quota that does not suffice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Whose {
-    /// The user's own.
     User(u32),
-    /// That of a group of his.
     Group(u32),
     /// That of a rule with a bandwidth of its own, by a hash of its name.
     Rule(u64),
@@ -46,7 +43,6 @@ impl Whose {
     }
 }
 
-/// At least `bandwidth`, as the configuration has it.
 fn percent(bandwidth: Bandwidth) -> String {
     format!(
         "\"{:.0}%\"",
@@ -54,60 +50,38 @@ fn percent(bandwidth: Bandwidth) -> String {
     )
 }
 
-/// Why something is not to be charged.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum QuotaError {
-    /// It is too much.
     #[error("{whose} may reserve {most} of a CPU, of which {left} is left for this task")]
     Bandwidth {
-        /// The owner of the quota.
         whose: Whose,
-        /// The quota.
         most: Bandwidth,
-        /// The rest of it for this task.
         left: Bandwidth,
     },
-    /// It is one task too many.
     #[error(
         "{whose} may have {most} threads in the service, and has them: end a program, or {}",
         .whose.line("tasks", u64::from(*.most) * 2)
     )]
-    Tasks {
-        /// The owner of the quota.
-        whose: Whose,
-        /// The quota.
-        most: u32,
-    },
-    /// A period, a deadline or a runtime is too short.
+    Tasks { whose: Whose, most: u32 },
     #[error("a {what} of {given} is shorter than {whose} may have ({shortest})")]
     TooShort {
-        /// The owner of the quota.
         whose: Whose,
-        /// The time that is too short.
         what: &'static str,
-        /// The value asked for.
         given: Span,
-        /// The quota.
         shortest: Span,
     },
-    /// The runtime is too long, with those of the others.
     #[error(
         "all runtimes of {whose} together may be {most}, of which {left} is left for this task"
     )]
     TooLong {
-        /// The owner of the quota.
         whose: Whose,
-        /// The quota.
         most: Span,
-        /// The rest of it for this task.
         left: Span,
     },
-    /// The kernel still holds another program's reservation for the task.
     #[error(
         "another client's reservation of the task is not given back yet: ask again when its period is over"
     )]
     Unsettled,
-    /// No account has the task.
     #[error("the task is not tracked")]
     Unknown,
 }

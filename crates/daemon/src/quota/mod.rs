@@ -16,7 +16,6 @@ mod seats;
 pub use error::{QuotaError, Whose};
 pub(crate) use seats::{SEATS, users_at};
 
-/// The limits of a user.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quota {
     /// All his reservations together.
@@ -113,16 +112,13 @@ pub(crate) fn density(reservation: Reservation) -> Bandwidth {
     Bandwidth::of(reservation.runtime(), reservation.deadline())
 }
 
-/// The quotas in force.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Quotas {
     /// The quota of a user without one of their own.
     pub default: Quota,
     /// The quota of one who sits at the machine, without one of their own.
     pub seat: Quota,
-    /// Who sits there.
     pub seated: BTreeSet<u32>,
-    /// By number of the user.
     pub users: HashMap<u32, Quota>,
     /// By number of the group: for all its members together.
     pub groups: HashMap<u32, Quota>,
@@ -149,7 +145,6 @@ impl Quotas {
     }
 }
 
-/// The use that counts against a quota.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Used {
     pub(crate) bandwidth: Bandwidth,
@@ -164,7 +159,6 @@ impl Used {
         tasks: 1,
     };
 
-    /// That of one reservation.
     pub(crate) fn by(held: Option<Reservation>) -> Self {
         held.map_or(Self::default(), |held| Self {
             bandwidth: density(held),

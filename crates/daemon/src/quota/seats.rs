@@ -8,7 +8,6 @@ use std::path::Path;
 /// A file for each seat, which only root writes, and `sd_seat_get_active(3)` reads.
 pub(crate) const SEATS: &str = "/run/systemd/seats";
 
-/// The users whose sessions are in the foreground at a seat.
 pub(crate) fn users_at(seats: &Path) -> BTreeSet<u32> {
     let entries = fs::read_dir(seats).into_iter().flatten().flatten();
     // logind writes a file beside the one that it replaces.

@@ -28,7 +28,6 @@ mod tracked;
 /// The one registry, shared by the sensor, the actuator, the loop's settings and the service.
 pub type SharedRegistry = Rc<RefCell<Registry>>;
 
-/// A reservation that was asked for.
 #[derive(Clone, Debug)]
 pub struct ExplicitReservation {
     pub holder: Holder,
@@ -39,16 +38,13 @@ pub struct ExplicitReservation {
 
 #[derive(Debug, Default)]
 pub struct Registry {
-    /// The charges of all accounts.
     pub ledger: Ledger,
     /// The tracked processes, by the thread that was asked for.
     pub processes: BTreeMap<TaskId, TrackedProcess>,
-    /// Reservations that were asked for, by thread.
     pub explicit: BTreeMap<TaskId, ExplicitReservation>,
     /// The accounts that tasks share, by holder and the holder's number. Each is a task in the
     /// ledger, with a number that no process has: that of the application that its tasks are.
     pub shares: BTreeMap<(Holder, u32), TaskId>,
-    /// Threads that have a priority or a nice level from here.
     pub raised: BTreeMap<TaskId, Priority>,
     /// Threads that were not tracked, because it was one too many for their owner.
     pub turned_away: u64,
@@ -120,7 +116,6 @@ impl Registry {
         self.ledger.goes_without_until(task).filter(|_| !is_asked)
     }
 
-    /// How a thread is treated.
     #[must_use]
     pub fn treatment(&self, task: &Task) -> Treatment {
         let mut processes = self.processes.values();
@@ -192,7 +187,6 @@ impl Registry {
         }
     }
 
-    /// The thread is gone.
     pub fn ended(&mut self, task: TaskId) {
         self.ledger.remove(task);
         self.explicit.remove(&task);
@@ -408,7 +402,6 @@ impl Registry {
         was
     }
 
-    /// The party of a thread, by which paths go.
     #[must_use]
     pub fn party(&self, task: TaskId) -> Party {
         let payer = self.ledger.account(task).map_or(0, |account| account.uid);
@@ -435,7 +428,6 @@ impl Registry {
         }
     }
 
-    /// How many holders want something.
     #[must_use]
     pub fn holders(&self) -> usize {
         let processes = self.processes.values().flat_map(TrackedProcess::holders);
@@ -444,12 +436,9 @@ impl Registry {
     }
 }
 
-/// The tasks to let go.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// No longer tracked.
     pub processes: Vec<TaskId>,
-    /// Reservations to be given back.
     pub explicit: Vec<TaskId>,
 }
 

@@ -14,7 +14,6 @@ use crate::account::Account;
 /// The partners, and what is to be done about them.
 #[derive(Debug, Default)]
 pub struct Partners {
-    /// Each, by thread.
     pub all: BTreeMap<TaskId, ChargedPartner>,
     /// Threads that are tracked for another one no longer: to be dropped once what became of them
     /// was told.
@@ -26,11 +25,9 @@ pub struct Partners {
 /// A thread without a request.
 #[derive(Clone, Debug)]
 pub struct ChargedPartner {
-    /// The number of its process.
     pub pid: u32,
     pub owner: u32,
     /// The tracked thread for which it is charged.
     pub of: TaskId,
-    /// To whom.
     pub account: Arc<Account>,
 }

@@ -20,7 +20,6 @@ pub enum Holder {
 }
 
 impl Holder {
-    /// The rule's name, if it is one.
     #[must_use]
     pub const fn rule(&self) -> Option<&Arc<str>> {
         match self {
@@ -41,31 +40,24 @@ pub struct Lease {
 /// A process, or one thread, that is tracked.
 #[derive(Clone, Debug)]
 pub struct TrackedProcess {
-    /// Its number.
     pub pid: u32,
     /// The process that started it, if it is tracked because that one, or an earlier one, has
     /// `children`.
     pub origin: Option<TaskId>,
     /// The thread that was asked for; the first one stands for the whole process.
     pub task: TaskId,
-    /// Whether it is the whole process.
     pub whole: bool,
-    /// To whom its threads are charged.
     pub account: Arc<Account>,
     /// Its owner; none of one that runs with the rights of two users.
     pub owner: Option<u32>,
-    /// The payer for each holder.
     pub payers: BTreeMap<Holder, Arc<Account>>,
     /// Why it is tracked, and whether the processes that it starts are to be, too. Without a lease
     /// it is let go.
     pub leases: BTreeMap<Lease, Follow>,
-    /// The application of the account that it shares with others.
     pub shares: Option<u32>,
-    /// How its threads are treated.
     pub treatment: Treatment,
     /// Whether those of them that gave themselves a real-time priority get reservations, too.
     pub adopts: bool,
-    /// Its threads that are tracked.
     pub threads: BTreeSet<TaskId>,
 }
 
@@ -101,12 +93,10 @@ impl TrackedProcess {
         }
     }
 
-    /// Its holders.
     pub fn holders(&self) -> impl Iterator<Item = &Holder> {
         self.leases.keys().map(|lease| &lease.holder)
     }
 
-    /// Whether a holder wants the processes that it starts, too.
     #[must_use]
     pub fn wants_children(&self) -> bool {
         self.leases
@@ -124,7 +114,6 @@ impl TrackedProcess {
         Arc::clone(other.unwrap_or(&self.account))
     }
 
-    /// The leases that the processes that it starts come under.
     #[must_use]
     pub fn leases_of_children(&self) -> BTreeMap<Lease, Follow> {
         let theirs = self.leases.iter();

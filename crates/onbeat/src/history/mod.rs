@@ -80,7 +80,6 @@ pub(crate) struct RecordedThread {
     pub(crate) executed_ns: Span,
 }
 
-/// One list for each property, each with one entry for each job.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct JobColumns {
     release_ns: Vec<Instant>,
@@ -106,7 +105,6 @@ impl RunHistory {
         history
     }
 
-    /// Counts all jobs of a history that no loop counted.
     pub(crate) fn count_all(&mut self) {
         let threads = self.threads.threads();
         let jobs: Vec<Job> = threads
@@ -115,7 +113,6 @@ impl RunHistory {
         jobs.into_iter().for_each(|job| self.threads.count(job));
     }
 
-    /// Where the loop is to send each job that it counts.
     pub(crate) fn listener(&mut self) -> Sender<Job> {
         let (sender, receiver) = mpsc::channel();
         self.counted = Some(receiver);
@@ -203,7 +200,6 @@ impl RunHistory {
         told.join(", ")
     }
 
-    /// The report of a recording of length `elapsed`, with `lost` lost events.
     pub(crate) fn report(&self, elapsed_ns: Span, lost_events: u64) -> RecordedReport {
         let threads = self.in_order().into_iter();
         RecordedReport {
@@ -310,7 +306,6 @@ impl RunHistory {
     }
 }
 
-/// A decision's name in the log, with spaces.
 fn in_words(what: &impl Serialize) -> String {
     let name = serde_json::to_value(what).ok();
     let name = name.as_ref().and_then(|name| name.as_str());
@@ -374,7 +369,6 @@ fn jobs_of(recorded: Vec<Recorded>) -> Vec<Job> {
 }
 
 impl JobColumns {
-    /// When the last one ended.
     pub(crate) fn last_ended(&self) -> Option<Instant> {
         self.ended_ns.last().copied()
     }

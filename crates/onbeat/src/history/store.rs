@@ -11,7 +11,6 @@ use onbeat_model::{Burst, Event, Instant, Job, Task, TaskId};
 use serde::Serialize;
 
 const MOST_BYTES: usize = 16 << 20;
-/// The number of last bursts that are kept of each thread.
 pub(super) const MOST_BURSTS: usize = 8192;
 const MOST_THREADS: usize = 256;
 const FIRST_ROOM: usize = 16;
@@ -38,7 +37,6 @@ pub(super) struct StoredThread {
     pub(super) bursts: VecDeque<Burst>,
     pub(super) exhausted: VecDeque<Instant>,
     pub(super) jobs: VecDeque<Job>,
-    /// The release of the first one.
     pub(super) counted_from: Option<Instant>,
 }
 
@@ -112,7 +110,6 @@ impl Store {
         self.threads.insert(task.id, thread);
     }
 
-    /// The first of those that have ended and are still there.
     fn take_ended(&mut self) -> Option<StoredThread> {
         while let Some(ended) = self.ended.pop_front() {
             if let Some(thread) = self.threads.remove(&ended) {
@@ -167,7 +164,6 @@ impl StoredThread {
     }
 }
 
-/// The limit for each list of each of `threads` threads.
 fn share_of(threads: usize) -> usize {
     let each = MOST_BYTES / threads.max(1);
     (each / (size_of::<Burst>() + size_of::<Instant>() + size_of::<Job>())).min(MOST_BURSTS)

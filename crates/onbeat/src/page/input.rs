@@ -46,7 +46,6 @@ pub(super) struct SpeedDecision {
 }
 
 impl PageRun {
-    /// The history of `thread`, if that was kept.
     pub(crate) fn history_of(&self, thread: &ThreadReport) -> Option<&ThreadHistory> {
         let mut histories = self.history.iter();
         histories.find(|history| history.id == thread.task.id)

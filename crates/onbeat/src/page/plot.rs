@@ -66,7 +66,6 @@ impl ChartAxis {
         self.at.0 + share.clamp(-0.1, 1.1) * (self.at.1 - self.at.0)
     }
 
-    /// Round numbers, and how many decimals they need.
     fn ticks(&self) -> (Vec<f64>, usize) {
         let rough = (self.to - self.from) / TICKS;
         let power = 10f64.powf(rough.log10().floor());
@@ -86,7 +85,6 @@ impl ChartAxis {
 }
 
 impl Plot<'_> {
-    /// A figure with its legend; nothing if there is nothing to draw.
     pub(super) fn figure(&self) -> String {
         let points = || {
             self.marks

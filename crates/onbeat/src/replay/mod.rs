@@ -11,7 +11,6 @@ use crate::page::{PageDecision, PageRun};
 pub(crate) struct TopReplay {
     begin: Instant,
     length: Span,
-    /// Their sums at the end.
     applications: Vec<Application>,
     threads: Vec<Past>,
 }
@@ -48,7 +47,6 @@ impl TopReplay {
         self.length
     }
 
-    /// The snapshot at `time` after the beginning. To be asked in the order of time.
     pub(crate) fn after(&mut self, time: Span) -> Snapshot {
         let now = self.begin + time;
         let is_over = time >= self.length;

@@ -3,7 +3,6 @@
 /// As many as the programs know (`CALLS` in `tracer.bpf.c`).
 const WORDS: usize = 16;
 
-/// A set of system calls, by their numbers on this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallSet([u64; WORDS]);
 
@@ -13,7 +12,6 @@ impl CallSet {
         self.0.iter().all(|&word| word == 0)
     }
 
-    /// As the programs read it.
     pub(super) const fn words(self) -> [u64; WORDS] {
         self.0
     }

@@ -8,7 +8,6 @@ use onbeat_model::TaskId;
 use super::skeleton::types::end;
 use super::wire;
 
-/// A task's last scheduling policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// It was under SCHED_DEADLINE to its end.
@@ -34,7 +33,6 @@ impl Ends {
         let _ = self.map.update(&key(task), &unknown, MapFlags::NO_EXIST);
     }
 
-    /// The end of `task` need not be known any more.
     pub fn forget(&self, task: TaskId) {
         // One that was never watched is not there.
         let _ = self.map.delete(&key(task));

@@ -2,21 +2,17 @@
 
 #[derive(Debug, thiserror::Error)]
 pub enum BpfError {
-    /// BPF is for the privileged.
     #[error(
         "may not load BPF programs: tracing needs root, or CAP_BPF and CAP_PERFMON; run it with sudo"
     )]
     NoPrivilege,
-    /// The kernel's records have the numbers of the machine.
     #[error(
         "this container has process numbers of its own, and the tracer the machine's: start it with \
          those of the host (--pid=host; hostPID: true)"
     )]
     OtherNumbers,
-    /// The programs do not load here.
     #[error("this kernel does not take the tracer ({source}); `onbeat doctor` says what it lacks")]
     Unsupported { source: libbpf_rs::Error },
-    /// There is no task to track.
     #[error("there is no thread {tid}: it has exited, or never was; see `ps -eL`")]
     NoSuchTask { tid: u32 },
     #[error(
@@ -33,7 +29,6 @@ pub enum BpfError {
 }
 
 impl BpfError {
-    /// Wraps the failure of an attempt to do `what`.
     pub(super) fn kernel(what: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Self {
         move |source| Self::Kernel { what, source }
     }

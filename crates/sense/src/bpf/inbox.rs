@@ -19,7 +19,6 @@ pub(super) struct EventBatch {
     order: Vec<(u32, u64, u32)>,
     /// Some of it cannot wait.
     urgent: bool,
-    /// Processes, not tracked, that executed a program of a wanted name.
     begun: Vec<RunningProgram>,
     /// Where the tasks come from that were named since the last [`Self::forget_origins`].
     origins: BTreeMap<TaskId, Origin>,
@@ -79,7 +78,6 @@ impl EventBatch {
         std::mem::take(&mut self.urgent)
     }
 
-    /// Forgets what was told of `tasks`.
     pub(super) fn forget_all(&mut self, tasks: &[TaskId]) {
         let tasks: BTreeSet<TaskId> = tasks.iter().copied().collect();
         let is_theirs = |event: &Event| event.task().is_some_and(|task| tasks.contains(&task));

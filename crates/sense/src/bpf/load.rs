@@ -15,22 +15,17 @@ pub(super) struct Loaded {
     pub(super) hooks: Hooks,
     pub(super) mark_hook: MarkHook,
     pub(super) attached: Attached,
-    /// The task iterator.
     pub(super) chooser: Link,
-    /// The iterator of programs.
     pub(super) running: Option<Link>,
     pub(super) records: MapHandle,
     /// The tasks that tracked tasks wake, without being tracked themselves.
     pub(super) partners: MapHandle,
-    /// How tasks with reservations end.
     pub(super) ends: MapHandle,
     /// The meter's: members, sums, slots, lenders, and who is woken.
     pub(super) meter: [MapHandle; 5],
-    /// The page shared with the programs.
     pub(super) state: MapHandle,
 }
 
-/// The programs, which hear for as long as this is held.
 pub(super) struct Attached {
     skeleton: TracerSkel<'static>,
     hooks: Hooks,
@@ -39,7 +34,6 @@ pub(super) struct Attached {
 }
 
 impl Attached {
-    /// The program that charges what runs on a CPU.
     pub(super) fn look(&self) -> Result<OwnedFd, BpfError> {
         let program = self.skeleton.progs.look.as_fd().try_clone_to_owned();
         program.map_err(|e| BpfError::loading(e.into()))

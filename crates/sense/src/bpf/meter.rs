@@ -23,9 +23,7 @@ const SETTLED_AFTER: Span = Span::from_ms(4);
 /// Who is charged. Numbers are the caller's own; 0 is nobody's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spender {
-    /// An application, for its members.
     Application(u32),
-    /// An account, for its members.
     Account(u32),
 }
 
@@ -93,12 +91,10 @@ impl Meter {
         Span::from_ns(ns.unwrap_or_default())
     }
 
-    /// What `task` uses from now on is charged to this application, too.
     pub fn assign(&self, task: TaskId, application: u32) {
         self.change(task, |member, _| member.application = application);
     }
 
-    /// What `task` uses from now on is charged to this account, too.
     pub fn charge_to(&self, task: TaskId, account: u32) {
         if self.known().tasks.get(&task).map_or(0, |it| it.account) == account {
             return;
@@ -260,7 +256,6 @@ impl Known {
     }
 }
 
-/// A map's entries, mapped.
 #[derive(Debug)]
 struct Table {
     entries: MmapRaw,

@@ -50,7 +50,6 @@ impl PartnerCounts {
     }
 }
 
-/// The event that an entry tells of; none if it is not one of ours.
 pub(super) fn woke(key: &[u8], value: &[u8], at: Instant) -> Option<Event> {
     let key: &[u8; KEY] = key.try_into().ok()?;
     let value: &[u8; VALUE] = value.try_into().ok()?;

@@ -44,7 +44,6 @@ impl Records {
         lock(&self.inbox).take_begun()
     }
 
-    /// Forgets where the tasks come from that were handed over.
     pub(super) fn forget_origins(&self) {
         lock(&self.inbox).forget_origins();
     }
@@ -54,7 +53,6 @@ impl Records {
         lock(&self.inbox).origin(task)
     }
 
-    /// Reads all that the buffer holds.
     pub(super) fn read(&mut self) -> Result<MutexGuard<'_, EventBatch>, BpfError> {
         self.ring
             .consume()

@@ -10,7 +10,6 @@ use onbeat_model::{Follow, TaskId};
 use super::skeleton::types::{self, shared};
 use super::{BpfError, wire};
 
-/// The number of tasks that are dismissed at a time.
 pub(super) const UNWANTED: usize = 64;
 
 /// A field of the page, to be read and written while the programs do the same.
@@ -21,20 +20,13 @@ macro_rules! field {
     };
 }
 
-/// The command for the task iterator.
 pub(super) enum IteratorCommand<'a> {
-    Track {
-        tid: u32,
-        follow: Follow,
-    },
-    /// At most [`UNWANTED`].
+    Track { tid: u32, follow: Follow },
     Untrack(&'a [TaskId]),
 }
 
-/// The outcome.
 pub(super) struct Answer {
     pub(super) found: u32,
-    /// The number of these that are tracked from now on.
     pub(super) added: u32,
     /// The number of these that there was no room for.
     pub(super) refused: u32,
@@ -45,12 +37,10 @@ const _: () = assert!(
     std::mem::offset_of!(types::bss, shared) == 0 && size_of::<types::bss>() == size_of::<shared>()
 );
 
-/// The page, mapped.
 #[derive(Debug)]
 pub(super) struct SharedPage(MmapRaw);
 
 impl SharedPage {
-    /// Maps the programs' `.bss`.
     pub(super) fn map(map: &MapHandle) -> Result<Self, BpfError> {
         let page = MmapOptions::new()
             .len(size_of::<shared>())
@@ -71,22 +61,18 @@ impl SharedPage {
         }
     }
 
-    /// Records lost since the programs were loaded.
     pub(super) fn lost(&self) -> u64 {
         field!(self.lost as AtomicU64).load(Ordering::Relaxed)
     }
 
-    /// Tasks that were not tracked because their user began too many.
     pub(super) fn missed(&self) -> u64 {
         field!(self.missed as AtomicU64).load(Ordering::Relaxed)
     }
 
-    /// Tasks tracked now.
     pub(super) fn alive(&self) -> u64 {
         field!(self.alive as AtomicU64).load(Ordering::Acquire)
     }
 
-    /// Writes down what the iterator is to do when it runs next.
     pub(super) fn ask(&mut self, request: IteratorCommand<'_>) {
         let (wanted, kind, follow) = match request {
             IteratorCommand::Track { tid, follow } => {
@@ -115,7 +101,6 @@ impl SharedPage {
         field!(self.refused as AtomicU32).store(0, Ordering::Relaxed);
     }
 
-    /// The outcome of the iterator's last run.
     pub(super) fn answer(&self) -> Answer {
         Answer {
             found: field!(self.found as AtomicU32).load(Ordering::Acquire),

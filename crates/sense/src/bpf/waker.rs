@@ -24,7 +24,6 @@ impl Waker {
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 
-    /// Whether it was woken since this was last asked.
     pub(super) fn was_woken(&self) -> bool {
         rustix::io::read(&self.0, &mut [0; 8]) == Ok(8)
     }

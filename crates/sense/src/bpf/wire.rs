@@ -10,7 +10,6 @@ const TID_BITS: u32 = Bits::ID_TID_BITS.0;
 const WOKEN_BY_TIMER: u32 = Bits::WOKEN_BY_TIMER.0;
 const SIZE: usize = size_of::<record>();
 
-/// A task's identity as the programs write it.
 pub(super) const fn pack(task: TaskId) -> u64 {
     task.started_ticks << TID_BITS | task.tid as u64
 }
@@ -22,7 +21,6 @@ pub(super) const fn unpack(id: u64) -> TaskId {
     }
 }
 
-/// The event that a record tells of; none if it is not one of ours.
 pub(super) fn event(bytes: &[u8]) -> Option<Event> {
     let bytes: &[u8; SIZE] = bytes.try_into().ok()?;
     let task = unpack(long(bytes, offset_of!(record, id)));
@@ -95,7 +93,6 @@ pub(super) fn event(bytes: &[u8]) -> Option<Event> {
     })
 }
 
-/// Where the task comes from that a record names; none if it names none.
 pub(super) fn origin(bytes: &[u8]) -> Option<(TaskId, Origin)> {
     let bytes: &[u8; SIZE] = bytes.try_into().ok()?;
     let kind = RecordKind(word(bytes, offset_of!(record, kind)));

@@ -2,33 +2,26 @@
 
 use std::io;
 
-/// Why threads could not be heard through perf events.
 #[derive(Debug, thiserror::Error)]
 pub enum PerfError {
-    /// The administrator, or the distribution, allows it to no user.
     #[error(
         "perf events are not for ordinary users here (kernel.perf_event_paranoid is {level}): \
          'sudo sysctl kernel.perf_event_paranoid=2' allows them for one's own programs, or run it with sudo"
     )]
     Paranoid { level: String },
-    /// The kernel has none.
     #[error("this kernel has no perf events ({source}): boot one with CONFIG_PERF_EVENTS=y")]
     Missing { source: io::Error },
-    /// All memory that a user's rings may take is taken.
     #[error(
         "no room for perf's buffers: other programs of yours have what kernel.perf_event_mlock_kb allows; \
          end those, or raise it"
     )]
     NoRoom,
-    /// There is no task to track.
     #[error("there is no thread {tid}: it has exited, or never was; see `ps -eL`")]
     NoSuchTask { tid: u32 },
-    /// The task is another user's.
     #[error(
         "may not hear thread {tid}: it is another user's, or runs a program with rights of its own; run it with sudo"
     )]
     NotYours { tid: u32 },
-    /// Too many descriptors.
     #[error(
         "no room to track thread {tid}: it takes a file descriptor for each CPU, and no more are allowed; \
          see `ulimit -n`"
@@ -43,12 +36,10 @@ pub enum PerfError {
 }
 
 impl PerfError {
-    /// Wraps the failure of an attempt to do `what`.
     pub(super) fn kernel(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Kernel { what, source }
     }
 
-    /// Why an event of one's own thread could not be opened.
     pub(super) fn opening(source: io::Error) -> Self {
         match source.raw_os_error() {
             Some(libc::EACCES | libc::EPERM) => {
@@ -62,7 +53,6 @@ impl PerfError {
         }
     }
 
-    /// Why an event of the thread `tid` could not be opened.
     pub(super) fn tracking(tid: u32, source: io::Error) -> Self {
         match source.raw_os_error() {
             Some(libc::ESRCH) => Self::NoSuchTask { tid },

@@ -10,7 +10,6 @@ const HEADER: usize = 8;
 /// Thread's process and number, time, event's number, CPU.
 const TRAILER: usize = 32;
 
-/// Something that the kernel told of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PerfRecord {
     pub at: Instant,
@@ -25,17 +24,14 @@ pub struct PerfRecord {
 pub enum PerfContent {
     OnCpu,
     OffCpu {
-        /// It still wants to run.
         ready: bool,
     },
     Started {
         parent: u32,
-        /// Whether it is of the same process as that.
         is_thread: bool,
     },
     Renamed {
         comm: Name,
-        /// Because it executes another program.
         by_exec: bool,
     },
     Exited,
@@ -45,7 +41,6 @@ pub enum PerfContent {
     },
 }
 
-/// The records in `bytes`, in their order.
 #[must_use]
 pub fn records(bytes: &[u8]) -> Vec<PerfRecord> {
     let mut records = Vec::new();

@@ -28,7 +28,6 @@ impl Ring {
         })
     }
 
-    /// Moves all that the kernel has written to the end of `bytes`.
     pub(super) fn read(&mut self, bytes: &mut Vec<u8>) {
         let page: *mut perf_event_mmap_page = self.memory.as_mut_ptr().cast();
         let data_bytes = self.memory.len() - self.page_bytes;

@@ -3,19 +3,15 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a program cannot be heard.
 #[derive(Debug, thiserror::Error)]
 pub enum PreloadError {
-    /// It runs already, without the library.
     #[error(
         "process {tid} was not started by onbeat: the preload tracer sees only programs that it starts itself; \
          start it under onbeat, or take another tracer"
     )]
     NotStartedHere { tid: u32 },
-    /// No memory to share.
     #[error("cannot share memory with programs ({source}): is /proc mounted, and memory free?")]
     NoMemory { source: io::Error },
-    /// No place for the library that others cannot reach.
     #[error(
         "cannot put the library that programs are preloaded with into {} ({source}): root's programs load it only from \
          a folder of root's; {}take another tracer",
@@ -26,7 +22,6 @@ pub enum PreloadError {
         source: io::Error,
         chosen: &'static str,
     },
-    /// There it could not be loaded.
     #[error(
         "programs can load no library from {}, which is mounted noexec: {}take another tracer",
         folder.display(), another(folder, chosen)
@@ -35,20 +30,17 @@ pub enum PreloadError {
         folder: PathBuf,
         chosen: &'static str,
     },
-    /// Another user could have root's programs load something.
     #[error(
         "{} can be changed by others than root, so root's programs load no library from there: 'chown root' and \
          'chmod go-w' it; in a user namespace that has not the machine's root in it, take another tracer",
         path.display()
     )]
     NotOnlyRoots { path: PathBuf },
-    /// The linker ignores preloaded libraries in programs that it starts.
     #[error(
         "onbeat runs with raised privileges (set-user-ID), and no library is preloaded into what it starts: take \
          another tracer"
     )]
     Raised,
-    /// The program was gone before it could be tracked.
     #[error("process {tid} has ended: there is nothing to track")]
     Gone { tid: u32 },
 }

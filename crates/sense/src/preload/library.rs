@@ -31,9 +31,7 @@ const CHOSEN: &str = "/usr/lib/onbeat";
 /// The library, for as long as this lives at least.
 #[derive(Debug)]
 pub(super) enum Library {
-    /// Has no name.
     Nameless(File),
-    /// Only root can write there.
     Roots(PathBuf),
 }
 
@@ -64,9 +62,7 @@ impl Library {
     }
 }
 
-/// Where the library can be trusted.
 enum LibraryLocation {
-    /// Without a name.
     Nowhere,
     /// Only root can change what is there, and it can be executed.
     In(&'static Path),
@@ -167,7 +163,6 @@ fn is_stored(path: &Path) -> bool {
         && fs::read(path).is_ok_and(|found| found == BYTES)
 }
 
-/// The library's path in `folder`, where it is from now on.
 fn stored_in(folder: &Path) -> Result<PathBuf, PreloadError> {
     let path = file_in(folder);
     if is_stored(&path) {

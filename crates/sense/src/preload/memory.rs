@@ -40,7 +40,6 @@ impl Memory {
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), LENGTH) }
     }
 
-    /// Where programs find it.
     pub(super) fn path(&self) -> String {
         path(&self.file)
     }

@@ -22,7 +22,6 @@ pub(super) const WORDS: usize = 8;
 pub struct PreloadRecord {
     pub pid: u32,
     pub tid: u32,
-    /// When the thread became ready, in ns.
     pub woke_ns: u64,
     pub blocked_ns: u64,
     pub executed_ns: u64,
@@ -32,12 +31,10 @@ pub struct PreloadRecord {
     pub comm: Name,
 }
 
-/// Where reading has got to.
 #[derive(Debug, Default)]
 pub struct Reader {
     /// Records that were read or given up.
     seen: u64,
-    /// For how many passes the next one was not finished.
     waited: u32,
 }
 
@@ -116,7 +113,6 @@ fn read(words: &[AtomicU64], number: u64) -> RingSlot {
     })
 }
 
-/// Two numbers of 32 bits, in the order of memory.
 const fn halves(word: u64) -> [u32; 2] {
     let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
     [

@@ -22,12 +22,10 @@ pub(super) struct SchedStat {
     pub(super) executed: Span,
     /// For how long it was ready and had no CPU.
     pub(super) waited: Span,
-    /// How often it got a CPU.
     pub(super) slices: u64,
 }
 
 impl SchedStat {
-    /// Reads what `/proc/TID/schedstat` says; none if that is something else.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.split_ascii_whitespace().map(str::parse::<u64>);
         let mut next = || numbers.next()?.ok();
@@ -41,7 +39,6 @@ impl SchedStat {
 
 #[derive(Clone, Debug)]
 pub(super) struct Course {
-    /// The burst that goes on, up to the last look.
     burst: Burst,
     account: SchedStat,
     /// When it was let go on after the last look.
@@ -49,7 +46,6 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// The state of a thread that was seen for the first time.
     pub(super) fn new(task: TaskId, at: Instant, account: SchedStat) -> Self {
         Self {
             burst: Burst::pulse(task, at),
@@ -85,12 +81,10 @@ impl Course {
         Some(std::mem::replace(&mut self.burst, next))
     }
 
-    /// It was let go on into its call.
     pub(super) fn resumed(&mut self, at: Instant) {
         self.resumed = at;
     }
 
-    /// The burst at hand, as far as it was seen: the thread is gone.
     pub(super) fn finish(self) -> Burst {
         self.burst
     }

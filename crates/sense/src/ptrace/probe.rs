@@ -95,7 +95,6 @@ fn follow(pid: libc::pid_t) -> io::Result<(bool, i32)> {
     }
 }
 
-/// Advice where tracing is forbidden.
 fn remedy() -> &'static str {
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
     match scope.as_deref().map(str::trim) {

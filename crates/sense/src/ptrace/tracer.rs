@@ -67,13 +67,11 @@ struct PtraceTracer<'a> {
     follow: Follow,
     inbox: &'a Inbox,
     threads: HashMap<u32, TracedThread>,
-    /// Our own account.
     own: Option<File>,
 }
 
 struct TracedThread {
     task: Task,
-    /// Its events are wanted.
     followed: bool,
     course: Course,
     account: Option<File>,
@@ -98,7 +96,6 @@ impl<'a> PtraceTracer<'a> {
         tracer
     }
 
-    /// Until nothing is left to be traced.
     fn run(mut self) {
         loop {
             let before = self.own_wait();
@@ -120,7 +117,6 @@ impl<'a> PtraceTracer<'a> {
         }
     }
 
-    /// For how long this thread has waited for a CPU up to now.
     fn own_wait(&self) -> Span {
         let own = self.own.as_ref().and_then(read);
         own.map_or(Span::ZERO, |own| own.waited)
@@ -175,7 +171,6 @@ impl<'a> PtraceTracer<'a> {
         self.threads.insert(tid, thread);
     }
 
-    /// The thread is about to make a call that may wait.
     fn called(&mut self, tid: u32, at: Instant) {
         let Some(thread) = self.threads.get_mut(&tid) else {
             return;

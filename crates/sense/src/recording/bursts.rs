@@ -12,7 +12,6 @@ use onbeat_model::{Burst, Event, Instant, Task, TaskId};
 use crate::burst_builder::{BurstState, Wakeup};
 use crate::switch_event::{Mention, Raw, SchedEvent, WakeupKind};
 
-/// Turns raw events, in the order of their times, into events about tasks.
 #[derive(Default)]
 pub(super) struct Builder {
     threads: HashMap<u32, ReplayedThread>,
@@ -31,16 +30,13 @@ pub(super) struct Builder {
 struct ReplayedThread {
     task: Task,
     state: BurstState,
-    /// A switch from or to it was seen.
     switched: bool,
 }
 
 pub(super) struct Built {
     /// Every task, in the order of their first mention, with its last name.
     pub(super) tasks: Vec<Task>,
-    /// Which thread started which: child to parent.
     pub(super) parents: HashMap<u32, u32>,
-    /// The events, not yet sorted.
     pub(super) events: Vec<Event>,
     pub(super) lost: u64,
     /// Of many bursts only the end is there.

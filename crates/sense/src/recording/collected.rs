@@ -20,7 +20,6 @@ pub(super) struct Collected {
     lost_before: u64,
     /// The times that are earlier than the one before.
     backwards: usize,
-    /// The file ended within a piece.
     pub(super) cut_off: bool,
     pub(super) warnings: Vec<String>,
 }
@@ -39,19 +38,16 @@ impl Collected {
         self.backwards > 8 && self.backwards * 4 > self.raws.len()
     }
 
-    /// No event was read that bursts are built from.
     pub(super) fn is_empty(&self) -> bool {
         let is_nothing =
             |raw: &Raw| matches!(raw.what, SchedEvent::Other | SchedEvent::Lost { .. });
         self.raws.iter().all(is_nothing)
     }
 
-    /// The thread `tid` belongs to the process `pid`.
     pub(super) fn process(&mut self, tid: u32, pid: u32) {
         self.process_of.insert(tid, pid);
     }
 
-    /// The recorder lost `count` events after all that was read.
     pub(super) fn lost(&mut self, count: u64) {
         let at = self.span.map_or(Instant::ZERO, |(_, last)| last);
         self.lost_at(at, count);
@@ -67,7 +63,6 @@ impl Collected {
         });
     }
 
-    /// The recorder lost `count` events before the first one.
     pub(super) fn lost_before(&mut self, count: u64) {
         self.lost_before = self.lost_before.saturating_add(count);
     }

@@ -7,20 +7,17 @@ use super::lines::Lines;
 use super::text::excerpt;
 use super::{Format, ReadError, Recording};
 
-/// The only task of such a recording.
 const TASK: TaskId = TaskId::recorded(0);
 
 /// A heading with one of these says that the rows are of several threads.
 const THREADS: [&str; 6] = ["tid", "utid", "pid", "upid", "thread", "comm"];
 
-/// The time in the first column of `row`.
 pub(super) fn time(row: &str) -> Option<Instant> {
     let first = row.split([',', ';', '\t']).next()?.trim();
     let digits = !first.is_empty() && first.bytes().all(|b| b.is_ascii_digit());
     digits.then(|| first.parse().ok().map(Instant::from_ns))?
 }
 
-/// The row begins with a number.
 pub(super) fn is_row(row: &str) -> bool {
     let first = row.split([',', ';', '\t']).next().unwrap_or("").trim();
     first.len() == row.trim().len() && time(row).is_some()

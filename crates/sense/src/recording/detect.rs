@@ -7,7 +7,6 @@ use super::{ReadError, Recording, csv, own, perf_data, perfetto, text};
 /// The lines that are looked at for a time in nanoseconds, if no event is among them.
 const LOOKED_AT: usize = 8;
 
-/// Reads a whole recording of one kind.
 type Reader = fn(&mut Lines<'_>) -> Result<Recording, ReadError>;
 
 /// What a file of other kinds begins with, and what to do about it.
@@ -26,7 +25,6 @@ const OTHERS: [(&[u8], &str); 6] = [
     (b"PK\x03\x04", "a zip archive: 'unzip FILE'"),
 ];
 
-/// What reads the file.
 pub(super) fn reader(lines: &Lines<'_>) -> Result<Reader, ReadError> {
     let head = lines.head();
     let no = |reason: &str| lines.refused(reason);

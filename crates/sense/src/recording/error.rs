@@ -3,7 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why a recording could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     #[error("cannot read {}: {source}", path.display())]
@@ -11,7 +10,6 @@ pub enum ReadError {
     /// The compressed data is broken (not merely cut off).
     #[error("the compressed data of {} is damaged ({source}): check it with 'gzip -t', and record or copy it again", path.display())]
     Damaged { path: PathBuf, source: io::Error },
-    /// The file is something else than a recording.
     #[error("{} is no recording that onbeat reads: {reason}", path.display())]
     NotARecording {
         path: PathBuf,
@@ -24,7 +22,6 @@ pub enum ReadError {
         line: u64,
         problem: String,
     },
-    /// A piece of a binary recording is broken.
     #[error("{}: at byte {offset}: {problem}", path.display())]
     BrokenBytes {
         path: PathBuf,
@@ -32,7 +29,6 @@ pub enum ReadError {
         offset: u64,
         problem: String,
     },
-    /// A thread was asked for that the recording does not have.
     #[error("thread {tid} is not in the recording: it has {known}")]
     NoSuchThread { tid: u32, known: String },
 }

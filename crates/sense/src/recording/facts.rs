@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 /// How much of the command is kept, in bytes: its line must stay within `LONGEST_LINE`.
 const COMMAND_KEPT: usize = 64 << 10;
 
-/// The format that the first line names.
 pub const FORMAT: &str = "onbeat-recording";
 
 /// The version of the format that is written here.
@@ -19,7 +18,6 @@ pub const VERSION: u32 = 1;
 pub struct Facts {
     pub format: String,
     pub version: u32,
-    /// The version of onbeat that wrote it.
     #[serde(default)]
     pub onbeat: String,
     /// The kernel's release, as `uname -r` says it.
@@ -32,7 +30,6 @@ pub struct Facts {
     /// The command that was recorded; empty if running tasks were.
     #[serde(default)]
     pub command: Vec<String>,
-    /// When the recording began, in seconds since 1970 (UTC).
     #[serde(default)]
     pub started_unix_s: u64,
 }

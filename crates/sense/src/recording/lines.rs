@@ -44,7 +44,6 @@ pub(super) fn cut_off(piece: &str) -> String {
     format!("{piece} is cut off: it is left out, and the recording ends before it")
 }
 
-/// Reads a file line by line.
 pub(super) struct Lines<'r> {
     path: PathBuf,
     source: BufReader<Box<dyn Read + 'r>>,
@@ -53,7 +52,6 @@ pub(super) struct Lines<'r> {
     cut: Rc<Cell<bool>>,
     buffer: Vec<u8>,
     number: u64,
-    /// The last piece ended with a newline.
     ended: bool,
 }
 
@@ -113,7 +111,6 @@ impl<'r> Lines<'r> {
         }
     }
 
-    /// The file is none that can be read, for this reason.
     pub(super) fn refused(&self, reason: impl Into<String>) -> ReadError {
         ReadError::NotARecording {
             path: self.path.clone(),
@@ -144,7 +141,6 @@ impl<'r> Lines<'r> {
         self.cut.get()
     }
 
-    /// The next line; none at the end.
     pub(super) fn next(&mut self) -> Result<Option<Line<'_>>, ReadError> {
         if !self.read_piece()? {
             return Ok(None);
@@ -196,7 +192,6 @@ impl<'r> Lines<'r> {
         }
     }
 
-    /// The message for an error of reading.
     pub(super) fn failure(&self, source: io::Error) -> ReadError {
         let path = self.path.clone();
         if self.compressed

@@ -50,7 +50,6 @@ pub enum Format {
     Onbeat,
 }
 
-/// Everything that a recording tells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
     pub format: Format,
@@ -65,7 +64,6 @@ pub struct Recording {
     /// The time of the first event in the file, of whatever kind.
     pub began: Instant,
     pub ended: Instant,
-    /// How many events the recorder says it lost.
     pub lost: u64,
     /// The warnings for the reader: what was lost, cut off or left out.
     pub warnings: Vec<String>,

@@ -72,7 +72,6 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
 }
 
 impl Recording {
-    /// One that tells no more than its events.
     pub(super) fn of(
         format: Format,
         facts: Option<Facts>,

@@ -180,7 +180,6 @@ impl Fields for Placed<'_> {
     }
 }
 
-/// The content of the event `name` with these bytes.
 fn said(name: &str, raw: &[u8], current: u32) -> Option<SchedEvent> {
     let in_interrupt = u32::from(*raw.get(2)?) & IN_INTERRUPT != 0;
     let name = name.strip_prefix("sched:")?.split(['/', ':']).next()?;

@@ -30,7 +30,6 @@ impl Replay {
         read(path).map(Self::new)
     }
 
-    /// Stands at the beginning of `recording`.
     #[must_use]
     pub fn new(recording: Recording) -> Self {
         Self {
@@ -49,7 +48,6 @@ impl Replay {
         &self.recording
     }
 
-    /// Tracks every task of the recording.
     pub fn track_all(&mut self) {
         let tasks = self.recording.tasks.iter();
         let tids: Vec<u32> = tasks.map(|task| task.id.tid).collect();
@@ -169,7 +167,6 @@ impl Sensor for Replay {
     }
 }
 
-/// A few of the tasks, for a message.
 fn known(tasks: &[Task]) -> String {
     let mut text = tasks
         .iter()

@@ -10,7 +10,6 @@ use onbeat_model::Event;
 
 use super::Facts;
 
-/// The recording could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the recording {}: {source}", path.display())]
 pub struct WriteError {

@@ -13,7 +13,6 @@ use crate::burst_builder::{BurstState, Wakeup};
 use onbeat_kernel::clock;
 use onbeat_kernel::proc::started_ticks;
 
-/// Between two looks at all threads while events are lost.
 const LOOKS_EVERY: onbeat_model::Span = onbeat_model::Span::from_ms(100);
 
 /// Turns what is heard of threads into events of those that are followed; hears of others, too, and
@@ -36,17 +35,14 @@ struct FollowedThread {
     state: BurstState,
 }
 
-/// A thread that was just started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ThreadStart {
     pub(crate) parent: u32,
     pub(crate) tid: u32,
-    /// Whether it is of the same process as its parent.
     pub(crate) is_thread: bool,
 }
 
 impl Followed {
-    /// Whether all that were ever followed are gone.
     pub(crate) fn is_over(&self) -> bool {
         self.has_followed && self.threads.is_empty()
     }
@@ -55,7 +51,6 @@ impl Followed {
         self.threads.contains_key(&tid)
     }
 
-    /// Follows a thread that runs already, and was `seen` in `/proc`.
     pub(crate) fn track(
         &mut self,
         at: Instant,
@@ -79,7 +74,6 @@ impl Followed {
         }
     }
 
-    /// No longer follows `task`.
     pub(crate) fn untrack(&mut self, task: TaskId) {
         if self
             .threads
@@ -134,7 +128,6 @@ impl Followed {
         self.take_in(at, task, follow, BurstState::Asleep, events);
     }
 
-    /// A thread has the name `comm` now.
     pub(crate) fn renamed(&mut self, at: Instant, tid: u32, comm: Name, events: &mut Vec<Event>) {
         if let Some(thread) = self.threads.get_mut(&tid)
             && thread.task.comm != comm
@@ -191,7 +184,6 @@ impl Followed {
         }
     }
 
-    /// `cpu` switched to a thread.
     pub(crate) fn on_cpu(&mut self, at: Instant, tid: u32, cpu: u32, events: &mut Vec<Event>) {
         let displaced = self
             .occupants
@@ -205,7 +197,6 @@ impl Followed {
         }
     }
 
-    /// A CPU switched away from a thread; `ready` if it still wants to run.
     pub(crate) fn off_cpu(&mut self, at: Instant, tid: u32, ready: bool, events: &mut Vec<Event>) {
         if let Some(thread) = self.threads.get_mut(&tid) {
             tell(thread.state.off_cpu(thread.task.id, at, ready), events);

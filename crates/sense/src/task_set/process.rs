@@ -5,7 +5,6 @@ use std::fs;
 use onbeat_kernel::proc;
 use onbeat_model::{Task, TaskId};
 
-/// A thread as `/proc` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ThreadStatus {
     pub(crate) task: Task,

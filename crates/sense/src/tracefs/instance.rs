@@ -83,7 +83,6 @@ impl Instance {
         Ok(instance)
     }
 
-    /// Traces the thread `tid`, too, and what it starts.
     pub(super) fn add(&self, tid: u32) -> Result<(), TracefsError> {
         self.set("set_event_pid", &tid.to_string(), "choose whom to trace")
     }

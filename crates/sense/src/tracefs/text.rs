@@ -15,20 +15,21 @@ pub(super) enum TracefsEvent {
         tid: u32,
         is_thread: bool,
     },
-    /// A process executes another program.
-    Executed { at: Instant, pid: u32, comm: Name },
+    Executed {
+        at: Instant,
+        pid: u32,
+        comm: Name,
+    },
     /// This number of events was lost, or cannot be read.
     Lost(u64),
 }
 
-/// Puts pieces together to lines.
 #[derive(Debug, Default)]
 pub(super) struct Text {
     begun: Vec<u8>,
 }
 
 impl Text {
-    /// The events of the lines that `piece` completes.
     pub(super) fn take(&mut self, piece: &[u8], said: &mut Vec<TracefsEvent>) {
         self.begun.extend_from_slice(piece);
         let Some(end) = self.begun.iter().rposition(|&byte| byte == b'\n') else {

@@ -20,7 +20,6 @@ const ABOVE: u16 = 2;
 /// The lines below the rows: the selection and the keys.
 const BELOW: u16 = 3;
 
-/// How many rows of the table a screen of this height has room for.
 fn rows_of(height: u16) -> usize {
     usize::from(height.saturating_sub(ABOVE + BELOW))
 }

@@ -18,7 +18,6 @@ use crate::fault::Fault;
 use crate::request::{Caller, RequestSender, ServiceRequest};
 use crate::target::Target;
 
-/// Finds out who calls.
 #[derive(Clone, Debug)]
 pub(crate) struct Callers {
     pub(super) connection: Connection,
@@ -172,10 +171,8 @@ impl Callers {
     }
 }
 
-/// Why it is not known whose a connection is.
 struct Unknown {
     fault: Fault,
-    /// Whether it has left the bus.
     is_gone: bool,
 }
 
@@ -198,7 +195,6 @@ impl From<zbus::Error> for Unknown {
     }
 }
 
-/// The bus's error for a connection that is gone.
 const GONE: &str = "org.freedesktop.DBus.Error.NameHasNoOwner";
 
 async fn ask(connection: &Connection, name: &str) -> Result<Account, Unknown> {

@@ -44,7 +44,6 @@ const INTERFACE: &str = "org.freedesktop.PolicyKit1.Authority";
 /// Lets polkit ask the user for a password.
 const ALLOW_INTERACTION: u32 = 1;
 
-/// The bus's errors where there is no polkit.
 const NOBODY: [&str; 2] = [
     "org.freedesktop.DBus.Error.ServiceUnknown",
     "org.freedesktop.DBus.Error.NameHasNoOwner",
@@ -70,12 +69,9 @@ pub(crate) enum Action {
     Reload,
 }
 
-/// How long is waited for answers.
 #[derive(Clone, Copy, Debug)]
 struct AnswerPatience {
-    /// One that takes no password.
     quick: Duration,
-    /// One that does.
     with_password: Duration,
 }
 
@@ -134,7 +130,6 @@ impl Polkit {
         }))
     }
 
-    /// Asks polkit about the action of this name.
     async fn answer(
         &self,
         connection: &Connection,
@@ -220,15 +215,12 @@ struct PolkitAnswer {
     authorised: bool,
     /// It might be with a password, and none was asked for.
     takes_password: bool,
-    /// It knows of no such action.
     is_unknown: bool,
 }
 
-/// The decision that follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) permitted: bool,
-    /// The action that it was asked about.
     pub(super) name: &'static str,
 }
 

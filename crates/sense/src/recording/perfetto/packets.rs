@@ -17,7 +17,6 @@ const PACKET: u8 = 0x0a;
 /// What to do about a broken packet.
 pub(super) const AGAIN: &str = ": copy or record it again";
 
-/// Why there are no more packets.
 #[derive(Debug)]
 pub(super) enum Trouble {
     None,
@@ -29,9 +28,7 @@ pub(super) enum Trouble {
 
 pub(super) struct Packets<R> {
     source: R,
-    /// Where the present packet begins.
     offset: u64,
-    /// Where the next one does.
     next: u64,
     packet: Vec<u8>,
 }
@@ -51,7 +48,6 @@ impl<R: Read> Packets<R> {
         self.offset
     }
 
-    /// The next packet; none at the end.
     pub(super) fn next(&mut self) -> Result<Option<&[u8]>, Trouble> {
         loop {
             self.offset = self.next;
@@ -108,7 +104,6 @@ impl<R: Read> Packets<R> {
         }
     }
 
-    /// The number that begins with the byte `first`.
     fn varint(&mut self, first: u8) -> Result<u64, Trouble> {
         let (mut byte, mut number) = (first, 0);
         for shift in (0..64).step_by(7) {

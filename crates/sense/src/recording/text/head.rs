@@ -16,14 +16,12 @@ use onbeat_model::Instant;
 use crate::recording::collected::IN_INTERRUPT;
 use crate::switch_event::UNTOLD;
 
-/// The writer, the event and the time.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head<'a> {
     /// The thread that ran on the CPU where the event was written; [`UNTOLD`] if it is not told.
     pub(crate) tid: u32,
     /// That CPU, where the line tells.
     pub(crate) cpu: Option<u32>,
-    /// The thread's process, where the line tells.
     pub(crate) pid: Option<u32>,
     /// The line tells that this thread caused the event: no interrupt did.
     pub(crate) by_thread: bool,

@@ -114,13 +114,11 @@ fn is_between(line: &str) -> bool {
         || text.contains('|') && text.ends_with([';', '{', '}', '/', '|']) && !mentions_event(text)
 }
 
-/// The line names an event that bursts are built from.
 fn mentions_event(line: &str) -> bool {
     let names = ["sched_switch", "sched_waking", "sched_wakeup"];
     names.iter().any(|name| line.contains(name))
 }
 
-/// What to do about a line with an event that cannot be read.
 fn advice(line: &str) -> &'static str {
     let text = line.trim();
     let begin = text.split_ascii_whitespace().next().unwrap_or("");
@@ -155,7 +153,6 @@ fn advice(line: &str) -> &'static str {
     }
 }
 
-/// Something that was seen on several lines.
 #[derive(Default)]
 struct Seen {
     count: u64,
@@ -178,7 +175,6 @@ struct Reader {
     unread: Seen,
     passed: Seen,
     others: Seen,
-    /// A line is known from recordings.
     known: bool,
     /// Scheduling events.
     read: u64,
@@ -352,7 +348,6 @@ pub(super) fn read_json(lines: &mut Lines<'_>) -> Result<Recording, ReadError> {
     }
 }
 
-/// The beginning of a line, for a message.
 pub(super) fn excerpt(line: &str) -> String {
     let mut chars = line.trim().chars();
     let mut text: String = chars

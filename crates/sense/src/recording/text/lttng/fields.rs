@@ -59,13 +59,11 @@ impl<'a> LttngFields<'a> {
         }
     }
 
-    /// The CPU on which the event was written.
     pub(super) fn cpu(&self) -> Option<u32> {
         let value = find(self.0.first()?, "cpu_id")?;
         u32::try_from(value.number()?).ok()
     }
 
-    /// A field of the event itself.
     pub(super) fn event(&self, name: &str) -> Option<LttngValue<'a>> {
         find(self.0.last()?, name)
     }

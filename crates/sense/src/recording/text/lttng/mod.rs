@@ -19,7 +19,6 @@ use fields::{LttngFields, LttngValue};
 const SECOND_NS: u64 = 1_000_000_000;
 const DAY_NS: u64 = 86_400 * SECOND_NS;
 
-/// A line that has an event.
 struct LttngLine<'a> {
     /// Since whenever the clock began: the epoch or, without a date, midnight.
     ns: u64,
