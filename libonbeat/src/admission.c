@@ -45,16 +45,15 @@ static int64_t permille_of_process(const char *pid)
 	return sum;
 }
 
-static long read_number(const char *path, long otherwise)
+long long onbeat_read_(const char *path, const char *format, long long otherwise)
 {
-	FILE *file = fopen(path, "r");
-	long number = otherwise;
+	FILE *file = fopen(path, "re");
+	long long number = otherwise;
 
-	if (!file)
-		return otherwise;
-	if (fscanf(file, "%ld", &number) != 1)
+	if (file && fscanf(file, format, &number) != 1)
 		number = otherwise;
-	fclose(file);
+	if (file)
+		fclose(file);
 	return number;
 }
 
@@ -68,8 +67,8 @@ static pthread_once_t limit_read = PTHREAD_ONCE_INIT;
 
 static void read_limit(void)
 {
-	long period_us = read_number("/proc/sys/kernel/sched_rt_period_us", 1000000);
-	long runtime_us = read_number("/proc/sys/kernel/sched_rt_runtime_us", 950000);
+	int64_t period_us = onbeat_read_("/proc/sys/kernel/sched_rt_period_us", "%lld", 1000000);
+	int64_t runtime_us = onbeat_read_("/proc/sys/kernel/sched_rt_runtime_us", "%lld", 950000);
 
 	/* A runtime of -1 is no limit. */
 	limit_permille = period_us <= 0 || runtime_us < 0 ? 1000 : runtime_us * 1000 / period_us;

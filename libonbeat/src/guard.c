@@ -284,11 +284,6 @@ static void block_signals(sigset_t *before)
 	pthread_sigmask(SIG_SETMASK, &all, before);
 }
 
-static void restore_signals(const sigset_t *before)
-{
-	pthread_sigmask(SIG_SETMASK, before, NULL);
-}
-
 /* A fork waits until the guard has answered the thread that speaks to it. */
 static void before_fork(void)
 {
@@ -304,14 +299,14 @@ static void after_fork_in_parent(void)
 	const sigset_t before = forker_signals;
 
 	pthread_mutex_unlock(&lock);
-	restore_signals(&before);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* The thread that has the lock is this one's copy, which never had it. */
 static void after_fork_in_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	restore_signals(&forker_signals);
+	pthread_sigmask(SIG_SETMASK, &forker_signals, NULL);
 }
 
 static void handle_forks(void)
@@ -335,7 +330,7 @@ int onbeat_guard_(const struct onbeat_guarded *guarded)
 			error = tell(true, guarded);
 		pthread_mutex_unlock(&lock);
 	}
-	restore_signals(&before);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return error;
 }
 
@@ -348,5 +343,5 @@ void onbeat_unguard_(const struct onbeat_guarded *guarded)
 	if (to_guard >= 0 && guarded_process == getpid())
 		tell(false, guarded);
 	pthread_mutex_unlock(&lock);
-	restore_signals(&before);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

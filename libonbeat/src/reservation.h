@@ -56,37 +56,24 @@ void onbeat_unguard_(const struct onbeat_guarded *guarded);
 struct onbeat_answer {
 	int error; /* -ENOTCONN: there is nobody to ask; -ETIMEDOUT: it may yet be done */
 	char why[384];
+	uint64_t consumed_ns, remaining_ns; /* of ONBEAT_BALANCE */
 };
 
-struct onbeat_balance {
-	uint64_t consumed_ns;
-	uint64_t remaining_ns;
-};
+/* The types of a call's numbers, as D-Bus writes them. */
+enum onbeat_types { ONBEAT_U, ONBEAT_BALANCE, ONBEAT_UTT, ONBEAT_UTTT, ONBEAT_UUB, ONBEAT_KIT_TU };
 
 /*
- * Has the service give the thread this runtime, deadline and period. They are held by this
- * process's connection to the bus, and put back at the latest when that ends.
+ * Calls a method of the service (docs/bus.md), or of RealtimeKit, with as many of the numbers as
+ * there are types. What the service gives is held by this process's connection to the bus, and put
+ * back at the latest when that ends.
  */
-void onbeat_service_reserve_(pid_t tid, const struct onbeat_attributes *wanted,
-			     struct onbeat_answer *answer);
-/*
- * Has it give the thread, or the process that joined an account, back what it had. That it no
- * longer holds anything for it is no error.
- */
-void onbeat_service_release_(pid_t tid, bool joined, struct onbeat_answer *answer);
-/* The same, without waiting, for a thread whose reservation was asked for without an answer. */
-void onbeat_service_withdraw_(pid_t tid);
-/*
- * Has it make or change this process's account of that number, or end it if the runtime is 0; has a
- * thread, or a whole process with all threads that it starts, join it.
- */
-void onbeat_service_share_(uint32_t account, uint64_t runtime_ns, uint64_t period_ns,
-			   struct onbeat_answer *answer);
-void onbeat_service_join_(pid_t tid, uint32_t account, bool whole, struct onbeat_answer *answer);
-void onbeat_service_balance_(uint32_t account, struct onbeat_balance *balance,
-			     struct onbeat_answer *answer);
-/* Has RealtimeKit, or who answers for it, give the thread SCHED_RR. */
-void onbeat_service_prioritise_(pid_t tid, uint32_t priority, struct onbeat_answer *answer);
+void onbeat_ask_(struct onbeat_answer *answer, const char *method, enum onbeat_types types,
+		 uint32_t first, uint64_t second, uint64_t third, uint64_t fourth);
+/* Gives back, without waiting, what was reserved for a thread and not answered. */
+void onbeat_withdraw_(pid_t tid);
+
+/* admission.c: the number, a long long, that a file holds in this format of scanf(3). */
+long long onbeat_read_(const char *path, const char *format, long long otherwise);
 
 /* refusal.c: what onbeat_reservation_reason() gives to this thread, in fewer bytes than that. */
 #define ONBEAT_REASON_ROOM 640

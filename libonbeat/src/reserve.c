@@ -79,10 +79,11 @@ static int share(const struct onbeat_reservation *reservation, pid_t tid, pid_t 
 {
 	struct onbeat_answer answer;
 
-	onbeat_service_share_(reservation->account, (uint64_t)reservation->runtime_ns,
-			      (uint64_t)reservation->period_ns, &answer);
+	onbeat_ask_(&answer, "Share", ONBEAT_UTT, reservation->account,
+		    (uint64_t)reservation->runtime_ns, (uint64_t)reservation->period_ns, 0);
 	if (!answer.error && tid)
-		onbeat_service_join_(tid, reservation->account, process == tid, &answer);
+		onbeat_ask_(&answer, "Join", ONBEAT_UUB, (uint32_t)tid, reservation->account,
+			    process == tid, 0);
 	return onbeat_explain_answer_(0, &answer);
 }
 
@@ -104,7 +105,8 @@ static int put_in_force(const struct onbeat_reservation *reservation, const stru
 	if (reservation->account)
 		return share(reservation, tid, member->process);
 	if (member->by_service) {
-		onbeat_service_reserve_(tid, &wanted, &answer);
+		onbeat_ask_(&answer, "Reserve", ONBEAT_UTTT, (uint32_t)tid, wanted.runtime_ns,
+			    wanted.deadline_ns, wanted.period_ns);
 		return onbeat_explain_answer_(tid, &answer);
 	}
 	error = onbeat_scheduler_->set(tid, &wanted);
@@ -119,21 +121,20 @@ static int put_in_force(const struct onbeat_reservation *reservation, const stru
 static int64_t consumed(pid_t tid)
 {
 	clockid_t clock = (clockid_t)((~(unsigned)tid << 3) | 6);
-	long long executed_ns = 0;
 	struct timespec time;
 	char path[64];
-	FILE *file;
 
 	if (clock_gettime(clock, &time) == 0)
 		return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 	snprintf(path, sizeof(path), "/proc/%d/schedstat", tid);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	if (fscanf(file, "%lld", &executed_ns) != 1)
-		executed_ns = 0;
-	fclose(file);
-	return executed_ns;
+	return onbeat_read_(path, "%lld", 0);
+}
+
+static int64_t consumed_since_attach(const struct member *member)
+{
+	int64_t used_ns = consumed(member->guarded.tid) - member->consumed_at_attach_ns;
+
+	return used_ns > 0 ? used_ns : 0;
 }
 
 static struct member **find(struct onbeat_reservation *reservation, pid_t tid)
@@ -182,16 +183,11 @@ static bool belongs(pid_t tid, pid_t process)
 static bool is_off_limits(pid_t process)
 {
 	char path[64], namespace[32] = "";
-	unsigned flags = 0;
-	FILE *file;
+	long long flags;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", process);
-	file = fopen(path, "re");
 	/* No thread of the kernel has a bracket in its name. */
-	if (file && fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
-		flags = 0;
-	if (file)
-		fclose(file);
+	flags = onbeat_read_(path, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %lld", 0);
 	/* In a container's own namespace, process 1 is an ordinary program. */
 	return flags & IS_OF_KERNEL ||
 	       (process == 1 && readlink("/proc/self/ns/pid", namespace, sizeof(namespace)) > 0 &&
@@ -239,7 +235,7 @@ static int attach(struct onbeat_reservation *reservation, pid_t tid, pid_t proce
 		member->by_service = true;
 		error = put_in_force(reservation, member);
 		if (error == -ETIMEDOUT)
-			onbeat_service_withdraw_(tid);
+			onbeat_withdraw_(tid);
 	}
 	if (error) {
 		onbeat_unguard_(&member->guarded);
@@ -257,14 +253,17 @@ static int detach(struct onbeat_reservation *reservation, struct member **place)
 	const struct onbeat_guarded guarded = member->guarded;
 	const bool by_service = member->by_service;
 	struct onbeat_answer answer;
-	int64_t used_ns = consumed(guarded.tid) - member->consumed_at_attach_ns;
 	int error;
 
-	reservation->consumed_ns += used_ns > 0 ? used_ns : 0;
+	reservation->consumed_ns += consumed_since_attach(member);
 	*place = member->next;
 	free(member);
 	if (reservation->account || by_service) {
-		onbeat_service_release_(guarded.tid, reservation->account != 0, &answer);
+		onbeat_ask_(&answer, reservation->account ? "Untrack" : "Release", ONBEAT_U,
+			    (uint32_t)guarded.tid, 0, 0, 0);
+		/* One that was started anew, or lost this connection, has put everything back. */
+		if (answer.error == -ENOENT || answer.error == -ENOTCONN)
+			return 0;
 		return onbeat_explain_answer_(guarded.tid, &answer);
 	}
 	error = onbeat_put_back_(&guarded, (uint64_t)reservation->period_ns);
@@ -289,18 +288,17 @@ int onbeat_reservation_share(struct onbeat_reservation *reservation)
 }
 
 /* A service that was started anew has no account before something is attached. */
-static int balance(const struct onbeat_reservation *reservation, struct onbeat_balance *now)
+static int balance(const struct onbeat_reservation *reservation, struct onbeat_answer *now)
 {
-	struct onbeat_answer answer;
-
-	*now = (struct onbeat_balance){ 0, (uint64_t)reservation->runtime_ns };
-	onbeat_service_balance_(reservation->account, now, &answer);
-	return answer.error == -ENOENT ? 0 : onbeat_explain_answer_(0, &answer);
+	now->consumed_ns = 0;
+	now->remaining_ns = (uint64_t)reservation->runtime_ns;
+	onbeat_ask_(now, "Balance", ONBEAT_BALANCE, reservation->account, 0, 0, 0);
+	return now->error == -ENOENT ? 0 : onbeat_explain_answer_(0, now);
 }
 
 int onbeat_reservation_remaining(struct onbeat_reservation *reservation, int64_t *remaining_ns)
 {
-	struct onbeat_balance now;
+	struct onbeat_answer now;
 	int error = check(reservation);
 
 	if (!error && !reservation->account)
@@ -329,7 +327,8 @@ static int prioritise(struct onbeat_reservation *reservation)
 	limit.rlim_cur = limit.rlim_cur < RTTIME_US ? limit.rlim_cur : RTTIME_US;
 	limit.rlim_max = limit.rlim_max < RTTIME_US ? limit.rlim_max : RTTIME_US;
 	setrlimit(RLIMIT_RTTIME, &limit);
-	onbeat_service_prioritise_(resolve(0), AUDIO_PRIORITY, &answer);
+	onbeat_ask_(&answer, "MakeThreadRealtime", ONBEAT_KIT_TU, (uint32_t)resolve(0),
+		    AUDIO_PRIORITY, 0, 0);
 	if (!answer.error)
 		reservation->prioritised = resolve(0);
 	return answer.error;
@@ -367,7 +366,7 @@ int onbeat_reservation_detach(struct onbeat_reservation *reservation, pid_t tid)
 	return detach(reservation, place);
 }
 
-/* Gives the number of threads. */
+/* Gives their number. */
 static int detach_all(struct onbeat_reservation *reservation, pid_t process)
 {
 	struct member **place = &reservation->members;
@@ -488,7 +487,7 @@ int onbeat_reservation_query(struct onbeat_reservation *reservation,
 			     struct onbeat_reservation_state *state)
 {
 	int error = check(reservation);
-	struct onbeat_balance now;
+	struct onbeat_answer now;
 
 	if (error)
 		return error;
@@ -498,9 +497,7 @@ int onbeat_reservation_query(struct onbeat_reservation *reservation,
 	state->consumed_ns = reservation->consumed_ns;
 	state->threads = 0;
 	for (const struct member *member = reservation->members; member; member = member->next) {
-		int64_t used_ns = consumed(member->guarded.tid) - member->consumed_at_attach_ns;
-
-		state->consumed_ns += used_ns > 0 ? used_ns : 0;
+		state->consumed_ns += consumed_since_attach(member);
 		state->threads++;
 	}
 	if (!reservation->account)
@@ -513,6 +510,8 @@ int onbeat_reservation_query(struct onbeat_reservation *reservation,
 
 void onbeat_reservation_destroy(struct onbeat_reservation *reservation)
 {
+	struct onbeat_answer answer;
+
 	if (!reservation || check(reservation))
 		return;
 	while (reservation->members)
@@ -521,10 +520,7 @@ void onbeat_reservation_destroy(struct onbeat_reservation *reservation)
 	if (reservation->prioritised)
 		sched_setscheduler(reservation->prioritised, SCHED_OTHER | SCHED_RESET_ON_FORK,
 				   &(struct sched_param){ 0 });
-	if (reservation->account) {
-		struct onbeat_answer answer;
-
-		onbeat_service_share_(reservation->account, 0, 0, &answer);
-	}
+	if (reservation->account)
+		onbeat_ask_(&answer, "Share", ONBEAT_UTT, reservation->account, 0, 0, 0);
 	free(reservation);
 }

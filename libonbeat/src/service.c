@@ -188,37 +188,34 @@ static bool is_lost(int result)
 	return !connection || result == -ENOTCONN || result == -ECONNRESET || result == -EPIPE;
 }
 
-/* A call, with as many of the numbers as its types say, and where the answer goes, if anywhere. */
 struct call {
 	const char *method;
-	const char *types;
+	enum onbeat_types types;
 	uint32_t first;
-	uint64_t times[3];
-	struct onbeat_balance *balance;
+	uint64_t second, third, fourth;
 };
 
-static const char joins[] = "uub", prioritises[] = "tu";
-
-static int call_once(const struct call *call, struct bus_error *error)
+static int call_once(const struct call *call, struct onbeat_answer *answer, struct bus_error *error)
 {
+	static const char *const types[] = { "u", "u", "utt", "uttt" };
 	struct bus_message *reply = NULL;
 	int result = connect_to_bus();
 
-	if (result >= 0 && call->types == joins)
+	if (result >= 0 && call->types == ONBEAT_UUB)
 		result = sd_bus.call_method(connection, NAME, PATH, NAME, call->method, error,
-					    &reply, joins, call->first, (uint32_t)call->times[0],
-					    (int)call->times[1]);
-	else if (result >= 0 && call->types == prioritises)
+					    &reply, "uub", call->first, (uint32_t)call->second,
+					    (int)call->third);
+	else if (result >= 0 && call->types == ONBEAT_KIT_TU)
 		result = sd_bus.call_method(connection, KIT, KIT_PATH, KIT, call->method, error,
-					    &reply, prioritises, (uint64_t)call->first,
-					    (uint32_t)call->times[0]);
+					    &reply, "tu", (uint64_t)call->first,
+					    (uint32_t)call->second);
 	else if (result >= 0)
 		result = sd_bus.call_method(connection, NAME, PATH, NAME, call->method, error,
-					    &reply, call->types, call->first, call->times[0],
-					    call->times[1], call->times[2]);
-	if (result >= 0 && call->balance)
-		result = sd_bus.message_read(reply, "tt", &call->balance->consumed_ns,
-					     &call->balance->remaining_ns);
+					    &reply, types[call->types], call->first, call->second,
+					    call->third, call->fourth);
+	if (result >= 0 && call->types == ONBEAT_BALANCE)
+		result = sd_bus.message_read(reply, "tt", &answer->consumed_ns,
+					     &answer->remaining_ns);
 	sd_bus.message_unref(reply);
 	return result;
 }
@@ -232,13 +229,13 @@ static void answered(struct onbeat_answer *answer, int error, const char *why)
 static void call_locked(const struct call *call, struct onbeat_answer *answer)
 {
 	struct bus_error error = { 0 };
-	int result = call_once(call, &error);
+	int result = call_once(call, answer, &error);
 
 	/* A bus that ended meanwhile may be back. */
 	if (result < 0 && is_lost(result)) {
 		disconnect();
 		sd_bus.error_free(&error);
-		result = call_once(call, &error);
+		result = call_once(call, answer, &error);
 	}
 	if (result >= 0) {
 		answered(answer, 0, "");
@@ -255,8 +252,10 @@ static void call_locked(const struct call *call, struct onbeat_answer *answer)
 	sd_bus.error_free(&error);
 }
 
-static void ask(struct call call, struct onbeat_answer *answer)
+void onbeat_ask_(struct onbeat_answer *answer, const char *method, enum onbeat_types types,
+		 uint32_t first, uint64_t second, uint64_t third, uint64_t fourth)
 {
+	const struct call call = { method, types, first, second, third, fourth };
 	int cancelable;
 
 	/* A thread cancelled in the middle of it would keep the lock. */
@@ -272,50 +271,7 @@ static void ask(struct call call, struct onbeat_answer *answer)
 	pthread_setcancelstate(cancelable, NULL);
 }
 
-void onbeat_service_reserve_(pid_t tid, const struct onbeat_attributes *wanted,
-			     struct onbeat_answer *answer)
-{
-	ask((struct call){ "Reserve",
-			   "uttt",
-			   (uint32_t)tid,
-			   { wanted->runtime_ns, wanted->deadline_ns, wanted->period_ns },
-			   NULL },
-	    answer);
-}
-
-void onbeat_service_release_(pid_t tid, bool joined, struct onbeat_answer *answer)
-{
-	ask((struct call){ joined ? "Untrack" : "Release", "u", (uint32_t)tid, { 0 }, NULL },
-	    answer);
-	/* A service that was started anew, or lost this connection, has put everything back. */
-	if (answer->error == -ENOENT || answer->error == -ENOTCONN)
-		answer->error = 0;
-}
-
-void onbeat_service_share_(uint32_t account, uint64_t runtime_ns, uint64_t period_ns,
-			   struct onbeat_answer *answer)
-{
-	ask((struct call){ "Share", "utt", account, { runtime_ns, period_ns }, NULL }, answer);
-}
-
-void onbeat_service_join_(pid_t tid, uint32_t account, bool whole, struct onbeat_answer *answer)
-{
-	ask((struct call){ "Join", joins, (uint32_t)tid, { account, whole }, NULL }, answer);
-}
-
-void onbeat_service_balance_(uint32_t account, struct onbeat_balance *balance,
-			     struct onbeat_answer *answer)
-{
-	ask((struct call){ "Balance", "u", account, { 0 }, balance }, answer);
-}
-
-void onbeat_service_prioritise_(pid_t tid, uint32_t priority, struct onbeat_answer *answer)
-{
-	ask((struct call){ "MakeThreadRealtime", prioritises, (uint32_t)tid, { priority }, NULL },
-	    answer);
-}
-
-void onbeat_service_withdraw_(pid_t tid)
+void onbeat_withdraw_(pid_t tid)
 {
 	int cancelable;
 
