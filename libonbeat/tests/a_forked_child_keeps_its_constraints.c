@@ -7,53 +7,34 @@
  */
 #include <onbeat/within.h>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "check.h"
+
+static volatile pid_t child;
+
+static void fork_and_compute(void)
+{
+	child = fork();
+	check(child || onbeat_remaining_wcet() == ONBEAT_FOREVER || onbeat_remaining_wcet() <= ONBEAT_MS(30));
+	onbeat_within_enable();
+	compute_for_ever();
+}
+
+static void after_the_violation(void)
+{
+	onbeat_within_enable();
+	if (child == 0)
+		_exit(0);
+	wait_for(child);
+}
 
 int main(void)
 {
-	volatile pid_t child = -1;
-	volatile int deadline = 0;
-	volatile int wcet = 0;
-	int status;
-
 	compute_ns(ONBEAT_MS(30));
 	onbeat_within_disable();
-	onbeat_try_within_rel (ONBEAT_MS(50)) {
-		child = fork();
-		onbeat_within_enable();
-		compute_for_ever();
-	}
-	onbeat_handle
-		onbeat_when (onbeat_deadline_violation) {
-			deadline++;
-		}
-	onbeat_end;
-	onbeat_within_enable();
-	check(deadline == 1 && child >= 0);
-	if (child == 0)
-		_exit(0);
-	check(waitpid(child, &status, 0) == child && status == 0);
-
+	check_left_by(onbeat_deadline_violation, onbeat_try_within_rel (ONBEAT_MS(50)), fork_and_compute());
+	after_the_violation();
 	onbeat_within_disable();
-	onbeat_try_within_wcet (ONBEAT_MS(30)) {
-		child = fork();
-		if (child == 0)
-			check(onbeat_remaining_wcet() <= ONBEAT_MS(30));
-		onbeat_within_enable();
-		compute_for_ever();
-	}
-	onbeat_handle
-		onbeat_when (onbeat_wcet_violation) {
-			wcet++;
-		}
-	onbeat_end;
-	onbeat_within_enable();
-	check(wcet == 1 && child >= 0);
-	if (child == 0)
-		_exit(0);
-	check(waitpid(child, &status, 0) == child && status == 0);
+	check_left_by(onbeat_wcet_violation, onbeat_try_within_wcet (ONBEAT_MS(30)), fork_and_compute());
+	after_the_violation();
 	return 0;
 }

@@ -87,43 +87,35 @@ static void inner_body(void)
 	reach(INNER_AGAIN);
 }
 
-/* clang-format off */
-#define HANDLERS(who)                                                                            \
+#define BLOCK_WITHIN(constrained, who, body)                                                     \
+	constrained (scenario->who##_ns) {                                                       \
+		body();                                                                          \
+	}                                                                                        \
 	onbeat_finally {                                                                         \
-		seen->who##_finally++;                                                            \
+		seen->who##_finally++;                                                           \
 	}                                                                                        \
 	onbeat_handle                                                                            \
 		onbeat_when (onbeat_timing_constraint_violation) {                               \
-			seen->who##_violated++;                                                   \
-			seen->who##_delay_ns = onbeat_delay();                                    \
+			seen->who##_violated++;                                                  \
+			seen->who##_delay_ns = onbeat_delay();                                   \
 		}                                                                                \
 		onbeat_when (gave_up) {                                                          \
-			seen->thrown++;                                                           \
+			seen->thrown++;                                                          \
 		}                                                                                \
 	onbeat_end
-/* clang-format on */
 
-static void inner_block(void)
-{
-	if (scenario->inner_wcet) {
-		onbeat_try_within_wcet (scenario->inner_ns) {
-			inner_body();
-		}
-		HANDLERS(inner);
-	} else {
-		onbeat_try_within_abs (scenario->inner_ns) {
-			inner_body();
-		}
-		HANDLERS(inner);
-	}
-}
+#define BLOCK(who, body)                                                                         \
+	if (scenario->who##_wcet)                                                                \
+		BLOCK_WITHIN(onbeat_try_within_wcet, who, body);                                 \
+	else                                                                                     \
+		BLOCK_WITHIN(onbeat_try_within_abs, who, body)
 
 static void outer_body(void)
 {
 	static const struct readings long_past = { { LONG_PAST_NS, LONG_PAST_NS } };
 
 	reach(OUTER);
-	inner_block();
+	BLOCK(inner, inner_body);
 	reach(INNER_DONE);
 	if (scenario->ends_late)
 		move_clocks(&long_past);
@@ -141,17 +133,7 @@ static void run(const struct readings *to, void (*verdict)(const struct readings
 		in_next_handler = to;
 	else
 		step(to);
-	if (scenario->outer_wcet) {
-		onbeat_try_within_wcet (scenario->outer_ns) {
-			outer_body();
-		}
-		HANDLERS(outer);
-	} else {
-		onbeat_try_within_abs (scenario->outer_ns) {
-			outer_body();
-		}
-		HANDLERS(outer);
-	}
+	BLOCK(outer, outer_body);
 	reach(OUTER_DONE);
 	if (mode == TRYING)
 		verdict(to);
@@ -190,22 +172,10 @@ static void check_always(int outer_past, int inner_past)
 /* A later block is violated as ever: nothing was left protected, critical or pending. */
 static void check_nothing_is_left(void)
 {
-	struct readings past = { { 0, 0 } };
-	volatile int violated = 0;
-
 	check(onbeat_remaining() == ONBEAT_FOREVER && onbeat_remaining_wcet() == ONBEAT_FOREVER);
 	check(armed_ns[WALL] == NEVER && armed_ns[CPU] == NEVER && armed_ns[PERF] == NEVER);
-	onbeat_try_within_rel (100) {
-		past.ns[WALL] = clock_ns[WALL] + 100;
-		move_clocks(&past);
-		violated = 100;
-	}
-	onbeat_handle
-		onbeat_when (onbeat_deadline_violation) {
-			violated++;
-		}
-	onbeat_end;
-	check(violated == 1);
+	check_left_by(onbeat_deadline_violation, onbeat_try_within_rel (100),
+		      move_clocks(&(struct readings){ { clock_ns[WALL] + 100, 0 } }); check(0));
 }
 
 static int64_t late_ns(int64_t expires_ns, int wcet, const struct readings *to)
@@ -279,20 +249,14 @@ static void second_signals(void)
 		struct scenario scenario;
 		struct readings second;
 	} pairs[] = {
-		/*
-		 * The inner deadline passes while perf's clock turns out to be early for the outer
-		 * limit.
-		 */
+		/* The inner deadline passes while perf's clock is early for the outer limit. */
 		{ { 1, 0, LATER_NS, SOONER_NS, PLAIN, 1, INNER, { { 0, LATER_NS - PERF_EARLY_NS / 2 } } }, { { PAST_SOONER_NS, 0 } } },
 		/* The outer deadline passes while the inner one's violation travels. */
 		{ { 0, 0, LATER_NS, SOONER_NS, SHIELDS, 0, INNER, { { PAST_SOONER_NS, 0 } } }, { { PAST_BOTH_NS, 0 } } },
 		{ { 0, 0, LATER_NS, SOONER_NS, SHIELDS, 0, OUTER, { { PAST_SOONER_NS, 0 } } }, { { PAST_BOTH_NS, 0 } } },
 		/* The inner limit passes while the outer deadline's violation travels. */
 		{ { 0, 1, SOONER_NS, SOONER_NS, SHIELDS, 0, INNER, { { PAST_SOONER_NS, 0 } } }, { { PAST_BOTH_NS, PAST_BOTH_NS } } },
-		/*
-		 * Both limits, the inner one first; both deadlines, while a throw of the inner
-		 * block is handled.
-		 */
+		/* Both limits, the inner one first; both deadlines, while a throw is handled. */
 		{ { 1, 1, LATER_NS, SOONER_NS, PLAIN, 1, INNER, { { 0, PAST_SOONER_NS } } }, { { 0, PAST_BOTH_NS } } },
 		{ { 0, 0, LATER_NS, LATER_NS, THROWS, 0, INNER_DONE, { { PAST_BOTH_NS, 0 } } }, { { PAST_BOTH_NS, PAST_BOTH_NS } } },
 	};
@@ -320,14 +284,11 @@ static void *with_either_source(void *unused)
 int main(void)
 {
 	const char *every = getenv("ONBEAT_STEPS");
-	pthread_t thread;
 
 	if (every && strtol(every, NULL, 10) > 0)
 		steps_between = strtol(every, NULL, 10);
-	for (perf_is_there = 0; perf_is_there < 3; perf_is_there++) {
-		check(pthread_create(&thread, NULL, with_either_source, NULL) == 0);
-		check(pthread_join(thread, NULL) == 0);
-	}
+	for (perf_is_there = 0; perf_is_there < 3; perf_is_there++)
+		in_a_thread(with_either_source);
 	return 0;
 }
 #endif

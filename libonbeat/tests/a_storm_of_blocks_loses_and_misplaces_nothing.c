@@ -2,8 +2,7 @@
 /*
  * A million blocks in four threads, with random constraints, nesting, throws, protections and
  * expiries: each violation is handled by the block it belongs to, each `finally` runs once, nothing
- * stays armed or open. ONBEAT_STORM says how many blocks, ONBEAT_LOAD how many processes compute
- * beside it.
+ * stays armed or open. ONBEAT_STORM says how many blocks.
  *
  * A block is counted, entered and left without a gap (protected up to its first statement and from
  * its `finally` on), so that the accounts must agree exactly. A block is left by its end, by its
@@ -14,56 +13,47 @@
 #include <onbeat/within.h>
 
 #include <dirent.h>
-#include <pthread.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "check.h"
 
 #define THREADS 4
-#define MOST_LOAD 16
 #define DEEPEST 6
 
 struct account {
 	long blocks, ended, violated, thrown, taken_along, finallys;
 	long open; /* `finally` has run, and what left the block is not known yet */
 	int depth;
-	uint64_t random;
+	unsigned random;
 };
 
 static ONBEAT_DEFINE_EXCEPTION(given_up, onbeat_exception);
 /* Its value is the depth of the block that it is meant for. */
 static ONBEAT_DEFINE_EXCEPTION(given_up_further_out, onbeat_exception);
 
-static unsigned draw(struct account *account, unsigned below)
+static int draw(struct account *account, int below)
 {
-	account->random ^= account->random << 13;
-	account->random ^= account->random >> 7;
-	account->random ^= account->random << 17;
-	return (unsigned)(account->random % below);
+	return rand_r(&account->random) % below;
 }
 
 static void one_block(struct account *account, int depth);
 
 static void body(struct account *account, int depth)
 {
-	unsigned what = draw(account, 100);
+	const int what = draw(account, 100);
 
 	if (what < 40 && depth < DEEPEST) {
-		for (int i = (int)draw(account, 3); i >= 0; i--)
+		for (int i = draw(account, 3); i >= 0; i--)
 			one_block(account, depth + 1);
 	} else if (what < 55) {
 		onbeat_within_disable();
-		compute_ns((int64_t)draw(account, 4000));
+		compute_ns(draw(account, 4000));
 		onbeat_within_enable();
 	} else if (what < 62) {
 		onbeat_throw(given_up);
 	} else if (what < 68) {
-		onbeat_throw_value(given_up_further_out, (void *)(intptr_t)(1 + draw(account, (unsigned)depth)));
+		onbeat_throw_value(given_up_further_out, (void *)(intptr_t)(1 + draw(account, depth)));
 	} else if (what < 90) {
-		compute_ns((int64_t)draw(account, 8000));
+		compute_ns(draw(account, 8000));
 	}
 }
 
@@ -120,8 +110,8 @@ static void settle(struct account *account, int depth, long open_before, long *k
 
 static void one_block(struct account *account, int depth)
 {
-	const int64_t limit_ns = draw(account, 4) ? (int64_t)draw(account, 60000) : ONBEAT_S(100);
-	const unsigned kind = draw(account, 10);
+	const int64_t limit_ns = draw(account, 4) ? draw(account, 60000) : ONBEAT_S(100);
+	const int kind = draw(account, 10);
 	const long open_before = account->open;
 	volatile int64_t wall_ns, cpu_ns;
 	volatile int ended = 0, handled = 0;
@@ -130,13 +120,13 @@ static void one_block(struct account *account, int depth)
 	account->blocks++;
 	check(++account->depth == depth);
 	wall_ns = now_ns() + limit_ns;
-	cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID) + limit_ns;
+	cpu_ns = cpu_now_ns() + limit_ns;
 	if (kind < 3) {
 		BLOCK(onbeat_try_within_abs (wall_ns), now_ns() >= wall_ns)
 	} else if (kind < 6) {
 		BLOCK(onbeat_try_within_rel (limit_ns), now_ns() >= wall_ns)
 	} else if (kind < 9) {
-		BLOCK(onbeat_try_within_wcet (limit_ns), read_clock(CLOCK_THREAD_CPUTIME_ID) >= cpu_ns)
+		BLOCK(onbeat_try_within_wcet (limit_ns), cpu_now_ns() >= cpu_ns)
 	} else {
 		BLOCK(onbeat_try, 0)
 	}
@@ -157,9 +147,9 @@ static void *run(void *argument)
 	return NULL;
 }
 
-static int entries(const char *path)
+static int open_descriptors(void)
 {
-	DIR *folder = opendir(path);
+	DIR *folder = opendir("/proc/self/fd");
 	int count = 0;
 
 	check(folder);
@@ -169,38 +159,17 @@ static int entries(const char *path)
 	return count;
 }
 
-static void start_load(pid_t *load, int count)
-{
-	pid_t own = getpid();
-
-	for (int i = 0; i < count; i++) {
-		load[i] = fork();
-		check(load[i] >= 0);
-		/* Not for ever, should the parent not end it. */
-		while (load[i] == 0) {
-			if (getppid() != own)
-				_exit(0);
-		}
-	}
-}
-
 int main(void)
 {
-	const char *wanted = getenv("ONBEAT_STORM"), *beside = getenv("ONBEAT_LOAD");
-	int load_wanted = beside ? atoi(beside) : 0;
-	int descriptors = entries("/proc/self/fd");
-	struct account accounts[THREADS];
-	struct account sum = { 0 };
+	const char *wanted = getenv("ONBEAT_STORM");
+	int descriptors = open_descriptors();
+	struct account accounts[THREADS] = { 0 }, sum = { 0 };
 	pthread_t threads[THREADS];
-	pid_t load[MOST_LOAD];
 
-	check(load_wanted >= 0 && load_wanted <= MOST_LOAD);
-	start_load(load, load_wanted);
 	if (wanted)
 		blocks_wanted = strtol(wanted, NULL, 10) / THREADS;
-	memset(accounts, 0, sizeof(accounts));
 	for (int i = 0; i < THREADS; i++) {
-		accounts[i].random = 88172645463325252u + (uint64_t)i * 7919;
+		accounts[i].random = (unsigned)i + 1;
 		check(pthread_create(&threads[i], NULL, run, &accounts[i]) == 0);
 	}
 	for (int i = 0; i < THREADS; i++) {
@@ -215,14 +184,10 @@ int main(void)
 		sum.thrown += one->thrown;
 		sum.taken_along += one->taken_along;
 	}
-	for (int i = 0; i < load_wanted; i++) {
-		kill(load[i], SIGKILL);
-		waitpid(load[i], NULL, 0);
-	}
 	printf("%ld blocks: %ld ended, %ld violated, %ld thrown out of, %ld taken along by one around them\n",
 	       sum.blocks, sum.ended, sum.violated, sum.thrown, sum.taken_along);
 	/* In a shorter one, not everything has to happen. */
 	check(sum.blocks < 100000 || (sum.violated > 0 && sum.thrown > 0 && sum.ended > 0 && sum.taken_along > 0));
-	check(entries("/proc/self/fd") == descriptors);
+	check(open_descriptors() == descriptors);
 	return 0;
 }

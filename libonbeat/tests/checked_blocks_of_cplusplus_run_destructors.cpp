@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Checked blocks run destructors; in those of C, what a destructor would do stands in `finally`. */
+#include <onbeat/within.h>
 #include <onbeat/within.hpp>
 
 #include <cassert>
 #include <mutex>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -23,12 +26,34 @@ static void compute_until_checked()
 	}
 }
 
+static void blocks_of_c()
+{
+	/* Declared outside the block: destroyed as usual, whatever happens inside. */
+	std::string text;
+	volatile int handled = 0;
+
+	onbeat_try_within_rel (ONBEAT_MS(2)) {
+		onbeat_within_disable();
+		text = "long enough to be allocated on the heap, safely, in a protected section";
+		onbeat_within_enable();
+		for (;;)
+			;
+	}
+	onbeat_handle
+		onbeat_when (onbeat_deadline_violation) {
+			handled = 1;
+		}
+	onbeat_end;
+	assert(handled && (text.size() > 40 || text.empty()));
+}
+
 int main()
 {
 	std::mutex mutex;
 	int handled = 0;
 	auto never = [](const onbeat::violation &) { assert(false); };
 
+	blocks_of_c();
 	onbeat::check();
 	assert(onbeat::remaining() == onbeat::nanoseconds::max());
 	bool in_time = onbeat::try_within(

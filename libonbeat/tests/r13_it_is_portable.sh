@@ -14,7 +14,7 @@ posix_headers='errno pthread sched setjmp signal stdatomic stdbool stddef stdint
 portable='block thread source notify_posix perf_clock_none benchmark'
 
 pass_the_tests() {
-	for test in tests/r[01][0-9]_*.c tests/finally*.c; do
+	for test in tests/requirements*.c tests/r[01][0-9]_*.c tests/exceptions*.c; do
 		if ! "$@" -Iinclude -D_DEFAULT_SOURCE -o "$out/test" "$test" "$out"/*.o -pthread; then
 			echo "$test cannot be built with $*"
 			exit 1

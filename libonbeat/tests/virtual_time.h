@@ -156,7 +156,9 @@ static void trapped(int number, siginfo_t *info, void *context)
 		mode = STEPPING;
 		return;
 	}
-	if (mode == STEPPING && ++steps % steps_between)
+	/* A signal that is pending, in fire_what_is_due(), could not be put back. */
+	if (mode == STEPPING &&
+	    (sigismember(&where->uc_sigmask, ONBEAT_SIGNAL) || ++steps % steps_between))
 		return;
 	if (mode == STEPPING)
 		note(where);
