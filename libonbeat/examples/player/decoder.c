@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* libavcodec, left at its own safe points: player.h says why that is safe. */
+/* libavcodec, left at its own safe points: README.md says why that is safe. */
 #include "player.h"
 
 #include <stdlib.h>
@@ -86,7 +86,7 @@ static void ask_whether_to_stop(struct decoder *decoder)
 	if (decoder->outcome.reference || decoder->rows >= codec->height || !decoder->limit.stop ||
 	    codec->skip_frame == AVDISCARD_NONREF)
 		return;
-	if (decoder->limit.stop(decoder->limit.argument)) {
+	if (decoder->limit.stop()) {
 		codec->skip_frame = AVDISCARD_NONREF;
 		codec->error_concealment = 0;
 	}

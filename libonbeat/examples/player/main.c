@@ -33,6 +33,12 @@ static const struct option options[] = {
 	{ 0 },
 };
 
+static const char *const rules[] = {
+	[RULE_NONE] = "none",
+	[RULE_HEURISTIC] = "heuristic",
+	[RULE_DEADLINE] = "deadline",
+};
+
 struct command {
 	const char *film;
 	const char *statistics;
@@ -62,7 +68,10 @@ static struct command parse(int count, char **words)
 	while ((option = getopt_long(count, words, "d:o:s:h", options, NULL)) != -1) {
 		switch (option) {
 		case 'd':
-			if (!rule_of_name(optarg, &command.rule))
+			command.rule = RULE_NONE;
+			while (command.rule < RULES && strcmp(optarg, rules[command.rule]) != 0)
+				command.rule++;
+			if (command.rule == RULES)
 				usage("no such rule: ", optarg);
 			break;
 		case 'o':
@@ -92,7 +101,7 @@ static bool report(const struct play *play, FILE *file, const char *name)
 	bool written = true;
 
 	if (file)
-		written = record_write(play->record, rule_name(play->rule), play->underruns, file);
+		written = record_write(play->record, rules[play->rule], play->underruns, file);
 	if (!written)
 		fprintf(stderr, "player: cannot write %s\n", name);
 	if (play->screen || !file)
@@ -129,7 +138,7 @@ int main(int count, char **words)
 		result = EXIT_SUCCESS;
 	screen_close(film.screen);
 	source_close(film.source);
-	record_free(&record);
+	free(record.frames);
 	if (statistics && statistics != stdout)
 		fclose(statistics);
 	return result;

@@ -12,6 +12,17 @@
 #include <onbeat/within.h>
 
 #define POSITION_UNKNOWN INT64_MIN
+#define MS INT64_C(1000000)
+
+bool rule_drops_in_advance(int64_t delay_ns, int64_t frame_time_ns, int dropped_in_burst)
+{
+	return delay_ns > 100 * MS + dropped_in_burst * frame_time_ns;
+}
+
+int64_t rule_deadline_ns(int64_t delay_ns, int64_t frame_time_ns)
+{
+	return frame_time_ns - 3 * MS - delay_ns / 100;
+}
 
 struct playing {
 	struct play *play;
@@ -25,16 +36,15 @@ struct playing {
 	bool begun;
 };
 
-static bool deadline_has_passed(void *unused)
+static bool deadline_has_passed(void)
 {
-	(void)unused;
 	return onbeat_remaining() <= 0;
 }
 
 /*
  * Decodes the packet within a deadline. The block is a checked one, so that the decoder is neither
  * left in its middle nor, if the deadline is over at once, never called. The exception is thrown
- * when it has returned, and it returns early by asking for the time that remains: player.h says
+ * when it has returned, and it returns early by asking for the time that remains: README.md says
  * where, and why it must be so.
  */
 static int decode_within(struct playing *playing, struct frame_record *frame,
@@ -126,7 +136,7 @@ static struct frame_record *add_frame(struct playing *playing)
 
 	if (packet->pts != AV_NOPTS_VALUE)
 		frame.position_ns = av_rescale_q(packet->pts,
-						 source_video(playing->play->source)->time_base,
+						 playing->play->source->video->time_base,
 						 (AVRational){ 1, 1000000000 });
 	number = record_add(playing->play->record, &frame);
 	packet->pts = number;
@@ -172,7 +182,6 @@ static bool decode(struct playing *playing, struct frame_record *frame)
 static int play_all(struct playing *playing)
 {
 	struct play *play = playing->play;
-	const AVStream *video = source_video(play->source);
 	struct decoder_outcome outcome;
 
 	while (!*play->ended && !(play->screen && screen_wants_to_end(play->screen))) {
@@ -180,7 +189,7 @@ static int play_all(struct playing *playing)
 		bool hide;
 
 		sound_fill(playing->sound);
-		if (source_next(play->source, video, playing->packet) < 0) {
+		if (source_next(play->source, play->source->video, playing->packet) < 0) {
 			decoder_decode(playing->decoder, NULL, (struct decoder_limit){ 0 },
 				       &outcome);
 			return present(playing, false) ? 0 : -1;
@@ -206,7 +215,7 @@ int play(struct play *play)
 	playing.frame_time_ns = source_frame_time_ns(play->source);
 	playing.due_ns = -playing.frame_time_ns;
 	playing.sound = sound_open(play->source);
-	playing.decoder = decoder_open(source_video(play->source));
+	playing.decoder = decoder_open(play->source->video);
 	playing.packet = av_packet_alloc();
 	playing.picture = av_frame_alloc();
 	if (!playing.decoder)

@@ -11,71 +11,41 @@
 
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
+#include <libavutil/fifo.h>
 #include <libavutil/frame.h>
 
-/*
- * A film's file: the packets of its first video and first audio stream, each asked for by itself.
- */
-struct source;
+/* A film's file: the packets of its video and, unless it is silent, of its audio stream. */
+struct source {
+	AVFormatContext *format;
+	const AVStream *video, *audio;
+	AVFifo *kept; /* packets of the one that came while the other's were asked for */
+};
 
-/*
- * Opens a file with at least a video stream. NULL, with a message on standard error, if that
- * fails.
- */
+/* NULL, with a message on standard error, if there is no video in it. */
 struct source *source_open(const char *path);
 void source_close(struct source *source);
-
-const AVStream *source_video(const struct source *source);
-/* NULL if the film is silent. */
-const AVStream *source_audio(const struct source *source);
-
-/* The time between two frames. */
 int64_t source_frame_time_ns(const struct source *source);
-
-/*
- * The next packet of a stream; those of the other that come before it are kept. 0 or a negative
- * AVERROR.
- */
+/* The next packet of a stream. 0 or a negative AVERROR. */
 int source_next(struct source *source, const AVStream *stream, AVPacket *packet);
 
 /*
- * A video decoder that can be told, in the middle of a picture, to give that picture up.
- *
- * A jump out of libavcodec, as a timing exception would make, would leave its packet to be decoded
- * again, pictures unreleased, and perhaps a lock of malloc held. So it is left the way it offers:
- *
- * - It calls back when it wants memory for a picture (get_buffer2) and after each row of
- *   macroblocks (draw_horiz_band). There `stop` is asked whether the picture is to be given up.
- * - get_buffer2 says whether the picture will be kept as a reference. Until then nothing is given
- *   up, and a reference never is: the caller's deadline passes, the picture is finished.
- * - To give up, `skip_frame` is set to AVDISCARD_NONREF, which the decoders read before each
- *   slice. They pass over it and come out by their usual return; what they keep (references, order
- *   of output) does not depend on those slices. `error_concealment` is off meanwhile, or the time
- *   would be spent on painting over what is missing.
- *
- * So a picture is given up within one slice: in MPEG-2, a row of macroblocks; in H.264, what the
- * encoder chose. One of a single slice, and any MPEG-4 Part 2 one, is given up before it or not at
- * all.
- *
- * One decoder belongs to one thread, and decodes in that thread.
+ * A video decoder that can be told, in the middle of a picture, to give that picture up; README.md
+ * says how, and why that is safe. It decodes in the thread that calls it.
  */
 struct decoder;
 
-/* The parts of a packet's decoding to leave out. */
 struct decoder_limit {
-	bool references_only;         /* skip it altogether, unless it is a reference */
-	bool (*stop)(void *argument); /* asked at each safe point; NULL: never stop */
-	void *argument;
+	bool references_only; /* skip it altogether, unless it is a reference */
+	bool (*stop)(void);   /* asked at each safe point; NULL: never stop */
 };
 
-/* The outcome of a packet's decoding. */
 struct decoder_outcome {
 	bool begun;     /* the decoder asked for the picture's memory */
 	bool reference; /* as the decoder said then; without meaning if not begun */
 	bool given_up;  /* what came out of it, if anything, is not a whole picture */
 };
 
-/* Opens a decoder for the stream. NULL if there is none for its codec, or it cannot be opened. */
+/* NULL if there is none for the stream's codec. */
 struct decoder *decoder_open(const AVStream *stream);
 void decoder_close(struct decoder *decoder);
 
@@ -90,12 +60,8 @@ int decoder_decode(struct decoder *decoder, const AVPacket *packet, struct decod
 int decoder_take(struct decoder *decoder, AVFrame *picture);
 
 /*
- * The audio clock: a sound card without a card.
- *
- * Samples are written into a buffer and leave it at their rate, by a real-time clock. If the
- * buffer runs empty the sound stands still until more is written, and so does the picture that
- * follows it, just as with a card. No clock is read here: the time comes as an argument, and must
- * not go back.
+ * The audio clock: a sound card without a card. If the buffer runs empty the sound stands still
+ * until more is written. The time comes as an argument, and must not go back.
  */
 struct sink {
 	int64_t rate;     /* samples a second */
@@ -110,9 +76,7 @@ struct sink {
 
 /* A sink that holds half a second. */
 void sink_open(struct sink *sink, int64_t rate);
-/* Lets the sound run from now on. */
 void sink_start(struct sink *sink, int64_t now_ns);
-/* How many samples fit now. */
 int64_t sink_room(struct sink *sink, int64_t now_ns);
 void sink_write(struct sink *sink, int64_t samples, int64_t now_ns);
 void sink_end(struct sink *sink, int64_t now_ns);
@@ -125,7 +89,6 @@ int64_t sink_position_ns(struct sink *sink, int64_t now_ns);
  */
 struct sound;
 
-/* The one clock of the player: CLOCK_MONOTONIC, as the library's deadlines. */
 static inline int64_t clock_now_ns(void)
 {
 	struct timespec now;
@@ -137,43 +100,34 @@ static inline int64_t clock_now_ns(void)
 /* NULL if there is no memory. */
 struct sound *sound_open(struct source *source);
 void sound_close(struct sound *sound);
-
 /* Decodes until the sink is full or the sound is over. */
 void sound_fill(struct sound *sound);
-/* Lets it be heard from now on. */
 void sound_start(struct sound *sound);
 /* The place in the film that is being heard, in ns from the film's beginning. */
 int64_t sound_position_ns(struct sound *sound);
-/* How often the sink ran empty. */
 int sound_underruns(const struct sound *sound);
 
-/* Where pictures are shown: a window of the X Window System, or nowhere. */
+/* A window on $DISPLAY. */
 struct screen;
 
-/* A window on $DISPLAY. NULL, with a message on standard error, if there is none. */
+/* NULL, with a message on standard error, if there is no display. */
 struct screen *screen_open(const char *title);
 void screen_close(struct screen *screen);
-
 /* Shows a picture; the window takes the size of the first. False if that failed. */
 bool screen_show(struct screen *screen, const AVFrame *picture);
 /* Whether the user wants to end: `q`, or the window was closed. */
 bool screen_wants_to_end(struct screen *screen);
 
 /*
- * When to drop a frame: the two rules that are compared.
- *
- * Both go by the A/V delay: the position of the sound less that of the picture, so that it is
- * positive while the picture lags. Nothing here reads a clock.
+ * When to drop a frame (README.md). The A/V delay is the position of the sound less that of the
+ * picture, so that it is positive while the picture lags.
  */
 enum rule {
 	RULE_NONE,      /* every frame is decoded and shown, however late */
 	RULE_HEURISTIC, /* decided in advance, from the present delay */
 	RULE_DEADLINE,  /* decoded until the deadline has passed */
+	RULES,
 };
-
-/* The rule of that name; false if there is none. */
-bool rule_of_name(const char *name, enum rule *rule);
-const char *rule_name(enum rule rule);
 
 /*
  * The usual heuristic (section 8.1): whether the next frame is to be dropped. A delay of 100 ms is
@@ -188,7 +142,6 @@ bool rule_drops_in_advance(int64_t delay_ns, int64_t frame_time_ns, int dropped_
  */
 int64_t rule_deadline_ns(int64_t delay_ns, int64_t frame_time_ns);
 
-/* The outcome of each frame, and its JSON (README.md lists the fields). */
 enum fate {
 	FATE_PENDING,     /* not presented when the film was ended */
 	FATE_SHOWN,       /* on the screen */
@@ -209,7 +162,7 @@ struct frame_record {
 	enum fate fate;
 };
 
-/* The frames in the order of decoding. */
+/* In the order of decoding. */
 struct record {
 	struct frame_record *frames;
 	int64_t count;
@@ -218,13 +171,11 @@ struct record {
 
 /* Adds a frame and gives its number; -1 if there is no memory. */
 int64_t record_add(struct record *record, const struct frame_record *frame);
-void record_free(struct record *record);
-
 int64_t record_count(const struct record *record, enum fate fate);
 /* Those that were due and were not shown, whatever the reason. */
 int64_t record_dropped(const struct record *record);
 
-/* Writes it as one JSON object. False if that failed. */
+/* As one JSON object, whose fields README.md lists. False if that failed. */
 bool record_write(const struct record *record, const char *rule, int underruns, FILE *file);
 
 /* Plays a film: keeps the picture with the sound, and drops frames by a rule when it cannot. */

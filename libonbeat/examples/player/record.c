@@ -28,12 +28,6 @@ int64_t record_add(struct record *record, const struct frame_record *frame)
 	return record->count++;
 }
 
-void record_free(struct record *record)
-{
-	free(record->frames);
-	*record = (struct record){ 0 };
-}
-
 int64_t record_count(const struct record *record, enum fate fate)
 {
 	int64_t count = 0;

@@ -1,10 +1,67 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Audio decoding, and the one clock that the picture follows. */
+/* Audio decoding, and the one clock that the picture follows; player.h says what it imitates. */
 #include "player.h"
 
 #include <stdlib.h>
 
-#include <libavcodec/avcodec.h>
+#define SECOND INT64_C(1000000000)
+
+/* The samples heard until now; stops the sink if its buffer has run empty. */
+static int64_t heard(struct sink *sink, int64_t now_ns)
+{
+	int64_t samples = sink->played;
+
+	if (!sink->running)
+		return samples;
+	samples += av_rescale_rnd(now_ns - sink->since_ns, sink->rate, SECOND, AV_ROUND_DOWN);
+	if (samples <= sink->written || sink->ended)
+		return samples;
+	sink->underruns++;
+	sink->running = false;
+	sink->played = sink->written;
+	return sink->played;
+}
+
+void sink_open(struct sink *sink, int64_t rate)
+{
+	*sink = (struct sink){ .rate = rate, .capacity = rate / 2 };
+}
+
+void sink_start(struct sink *sink, int64_t now_ns)
+{
+	if (sink->running)
+		return;
+	sink->running = true;
+	sink->since_ns = now_ns;
+}
+
+int64_t sink_room(struct sink *sink, int64_t now_ns)
+{
+	return sink->capacity - (sink->written - heard(sink, now_ns));
+}
+
+void sink_write(struct sink *sink, int64_t samples, int64_t now_ns)
+{
+	heard(sink, now_ns);
+	sink->written += samples;
+	if (sink->underruns > 0)
+		sink_start(sink, now_ns);
+}
+
+void sink_end(struct sink *sink, int64_t now_ns)
+{
+	heard(sink, now_ns);
+	sink->ended = true;
+	if (sink->underruns > 0)
+		sink_start(sink, now_ns);
+}
+
+int64_t sink_position_ns(struct sink *sink, int64_t now_ns)
+{
+	if (sink->running && sink->ended)
+		return av_rescale_rnd(sink->played, SECOND, sink->rate, AV_ROUND_DOWN) + now_ns - sink->since_ns;
+	return av_rescale_rnd(heard(sink, now_ns), SECOND, sink->rate, AV_ROUND_DOWN);
+}
 
 struct sound {
 	struct source *source;
@@ -39,7 +96,7 @@ static void end(struct sound *sound)
 
 struct sound *sound_open(struct source *source)
 {
-	const AVStream *stream = source_audio(source);
+	const AVStream *stream = source->audio;
 	struct sound *sound = calloc(1, sizeof(*sound));
 
 	if (!sound)
@@ -58,7 +115,7 @@ struct sound *sound_open(struct source *source)
 		end(sound);
 	else if (stream->start_time != AV_NOPTS_VALUE)
 		sound->began_ns = av_rescale_q(stream->start_time, stream->time_base,
-					       (AVRational){ 1, 1000000000 });
+					       (AVRational){ 1, SECOND });
 	return sound;
 }
 
@@ -86,7 +143,7 @@ static void write_decoded(struct sound *sound)
 void sound_fill(struct sound *sound)
 {
 	while (!sound->over && sink_room(&sound->sink, clock_now_ns()) > 0) {
-		int error = source_next(sound->source, source_audio(sound->source), sound->packet);
+		int error = source_next(sound->source, sound->source->audio, sound->packet);
 
 		/* A damaged packet is passed over; the end of the file ends the decoder. */
 		avcodec_send_packet(sound->codec, error ? NULL : sound->packet);

@@ -2,23 +2,9 @@
 /* Demuxing: sound and picture are interleaved in the file, and asked for at different times. */
 #include "player.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-struct waiting {
-	AVPacket *packet;
-	struct waiting *next;
-};
-
-struct source {
-	AVFormatContext *format;
-	AVStream *video;
-	AVStream *audio;
-	struct waiting *first;
-	struct waiting **end;
-};
-
-static AVStream *best(AVFormatContext *format, enum AVMediaType type)
+static const AVStream *best(AVFormatContext *format, enum AVMediaType type)
 {
 	int index = av_find_best_stream(format, type, -1, -1, NULL, 0);
 
@@ -32,108 +18,68 @@ struct source *source_open(const char *path)
 
 	if (!source)
 		return NULL;
-	source->end = &source->first;
-	error = avformat_open_input(&source->format, path, NULL, NULL);
+	source->kept = av_fifo_alloc2(64, sizeof(AVPacket *), AV_FIFO_FLAG_AUTO_GROW);
+	error = source->kept ? avformat_open_input(&source->format, path, NULL, NULL)
+			     : AVERROR(ENOMEM);
 	if (!error)
 		error = avformat_find_stream_info(source->format, NULL);
-	if (error < 0) {
-		fprintf(stderr, "player: %s: %s\n", path, av_err2str(error));
-		goto failed;
+	if (error >= 0) {
+		source->video = best(source->format, AVMEDIA_TYPE_VIDEO);
+		source->audio = best(source->format, AVMEDIA_TYPE_AUDIO);
+		if (source->video)
+			return source;
 	}
-	source->video = best(source->format, AVMEDIA_TYPE_VIDEO);
-	source->audio = best(source->format, AVMEDIA_TYPE_AUDIO);
-	if (!source->video) {
-		fprintf(stderr, "player: %s: no video in it\n", path);
-		goto failed;
-	}
-	return source;
-failed:
+	fprintf(stderr, "player: %s: %s\n", path, error < 0 ? av_err2str(error) : "no video in it");
 	source_close(source);
 	return NULL;
 }
 
 void source_close(struct source *source)
 {
+	AVPacket *kept;
+
 	if (!source)
 		return;
-	while (source->first) {
-		struct waiting *waiting = source->first;
-
-		source->first = waiting->next;
-		av_packet_free(&waiting->packet);
-		free(waiting);
-	}
+	while (source->kept && av_fifo_read(source->kept, &kept, 1) == 0)
+		av_packet_free(&kept);
+	av_fifo_freep2(&source->kept);
 	avformat_close_input(&source->format);
 	free(source);
 }
 
-const AVStream *source_video(const struct source *source)
-{
-	return source->video;
-}
-
-const AVStream *source_audio(const struct source *source)
-{
-	return source->audio;
-}
-
 int64_t source_frame_time_ns(const struct source *source)
 {
-	AVRational rate = av_guess_frame_rate(source->format, source->video, NULL);
+	AVRational rate = av_guess_frame_rate(source->format, (AVStream *)source->video, NULL);
 
 	if (rate.num <= 0 || rate.den <= 0)
 		rate = (AVRational){ 25, 1 };
 	return av_rescale(INT64_C(1000000000), rate.den, rate.num);
 }
 
-static int keep(struct source *source, AVPacket *packet)
-{
-	struct waiting *waiting = calloc(1, sizeof(*waiting));
-
-	if (waiting)
-		waiting->packet = av_packet_alloc();
-	if (!waiting || !waiting->packet) {
-		free(waiting);
-		return AVERROR(ENOMEM);
-	}
-	av_packet_move_ref(waiting->packet, packet);
-	*source->end = waiting;
-	source->end = &waiting->next;
-	return 0;
-}
-
-static int take_kept(struct source *source, const AVStream *stream, AVPacket *packet)
-{
-	for (struct waiting **at = &source->first; *at; at = &(*at)->next) {
-		struct waiting *waiting = *at;
-
-		if (waiting->packet->stream_index != stream->index)
-			continue;
-		*at = waiting->next;
-		if (source->end == &waiting->next)
-			source->end = at;
-		av_packet_move_ref(packet, waiting->packet);
-		av_packet_free(&waiting->packet);
-		free(waiting);
-		return 0;
-	}
-	return AVERROR(EAGAIN);
-}
-
 int source_next(struct source *source, const AVStream *stream, AVPacket *packet)
 {
-	int error = take_kept(source, stream, packet);
+	const AVStream *other = stream == source->video ? source->audio : source->video;
+	AVPacket *kept;
+	int error;
 
-	while (error == AVERROR(EAGAIN)) {
-		error = av_read_frame(source->format, packet);
-		if (error || packet->stream_index == stream->index)
-			break;
-		if (packet->stream_index == source->video->index ||
-		    (source->audio && packet->stream_index == source->audio->index))
-			error = keep(source, packet);
+	if (av_fifo_peek(source->kept, &kept, 1, 0) == 0 && kept->stream_index == stream->index) {
+		av_fifo_drain2(source->kept, 1);
+		av_packet_move_ref(packet, kept);
+		av_packet_free(&kept);
+		return 0;
+	}
+	while ((error = av_read_frame(source->format, packet)) == 0 &&
+	       packet->stream_index != stream->index) {
+		kept = NULL;
+		if (other && packet->stream_index == other->index &&
+		    (!(kept = av_packet_clone(packet)) ||
+		     av_fifo_write(source->kept, &kept, 1) < 0))
+			error = AVERROR(ENOMEM);
 		av_packet_unref(packet);
-		if (!error)
-			error = AVERROR(EAGAIN);
+		if (error) {
+			av_packet_free(&kept);
+			break;
+		}
 	}
 	return error;
 }

@@ -1,12 +1,28 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The sink against the time of day: full, running, empty, filled again, ended. */
+/* The two frame-dropping rules (sections 8.1 and 8.2 of the paper), and the audio clock. */
 #include "../../../tests/check.h"
 #include "../player.h"
 
-#define MS INT64_C(1000000)
+#define FRAME (40 * MS)
 #define DAY (INT64_C(86400) * 1000 * MS)
 
-int main(void)
+static void both_rules_drop_as_the_paper_says(void)
+{
+	check(!rule_drops_in_advance(0, FRAME, 0));
+	check(!rule_drops_in_advance(100 * MS, FRAME, 0));
+	check(rule_drops_in_advance(101 * MS, FRAME, 0));
+	/* The second drop in a row needs 140 ms, the third 180. */
+	check(!rule_drops_in_advance(139 * MS, FRAME, 1));
+	check(rule_drops_in_advance(141 * MS, FRAME, 1));
+	check(!rule_drops_in_advance(179 * MS, FRAME, 2));
+
+	check(rule_deadline_ns(0, FRAME) == 37 * MS);
+	check(rule_deadline_ns(100 * MS, FRAME) == 36 * MS);
+	check(rule_deadline_ns(-200 * MS, FRAME) == 39 * MS);
+	check(rule_deadline_ns(4000 * MS, FRAME) < 0);
+}
+
+static void the_audio_clock_stands_still_without_sound(void)
 {
 	struct sink sink;
 
@@ -36,10 +52,7 @@ int main(void)
 	check(sink_position_ns(&sink, 3000 * MS) == 1500 * MS);
 	check(sink_position_ns(&sink, 2000 * MS + 30 * DAY) == 500 * MS + 30 * DAY);
 
-	/*
-	 * One that ends while it stands still goes on too; one of a silent film goes from its
-	 * start.
-	 */
+	/* One that ends while it stands still goes on; a silent film's goes from its start. */
 	sink_open(&sink, 44100);
 	sink_start(&sink, 0);
 	check(sink_position_ns(&sink, 10 * MS) == 0);
@@ -50,5 +63,11 @@ int main(void)
 	check(sink_position_ns(&sink, 10 * MS) == 0);
 	sink_start(&sink, 20 * MS);
 	check(sink_position_ns(&sink, 30 * MS) == 10 * MS);
+}
+
+int main(void)
+{
+	run_test(both_rules_drop_as_the_paper_says);
+	run_test(the_audio_clock_stands_still_without_sound);
 	return 0;
 }
