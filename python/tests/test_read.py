@@ -72,8 +72,6 @@ class Reading(Folder):
             self.assertEqual(len(thread["wakeups_ns"]), bursts.count(thread["tid"]))
         compressed = self.written(gzip.compress(self.report().read_bytes()))
         self.assertEqual(onbeat.read_report(compressed), report)
-
-    def test_the_decisions_of_a_run_are_lines(self):
         decisions = onbeat.read_lines(self.written(run("replay", "--json", FILM)))
         self.assertIn("reserved", {decision["what"] for decision in decisions})
 
@@ -82,6 +80,7 @@ class Reading(Folder):
         header = json.loads(recording[0])
         newer = json.dumps({**header, "version": 2}).encode() + b"\n"
         nested = b'{"a":' * 100000 + b"1" + b"}" * 100000
+        uneven = {"tid": 7, "wakeups_ns": [], "recent_jobs": {**{name: [1] for name in _read.JOBS}, "ended_ns": []}}
         cases = [
             (onbeat.read_recording, b"", "no recording in it"),
             (onbeat.read_recording, b"\n \n", "no recording in it"),
@@ -102,16 +101,12 @@ class Reading(Folder):
             (onbeat.read_report, b'{"threads":[7]}', "threads is no list of objects"),
             (onbeat.read_report, b'{"threads":[],"speeds":null}', "speeds is no list of objects"),
             (onbeat.read_report, b'{"threads":[],"history":[{"tid":7}]}', "of thread 7 is damaged"),
+            (onbeat.read_report, json.dumps({"threads": [], "history": [uneven]}), "of thread 7 is damaged"),
         ]
         for read, data, problem in cases:
             with self.assertRaisesRegex(onbeat.FormatError, problem) as raised:
                 read(self.written(data))
             self.assertIn(str(self.folder / "file"), str(raised.exception))
-        uneven = {name: [1] for name in _read.JOBS}
-        uneven["ended_ns"] = []
-        history = [{"tid": 7, "recent_jobs": uneven, "wakeups_ns": []}]
-        with self.assertRaisesRegex(onbeat.FormatError, "thread 7 is damaged"):
-            onbeat.read_report(self.written(json.dumps({"threads": [], "history": history})))
         with self.assertRaises(FileNotFoundError):
             onbeat.read_report(self.folder / "missing")
 
@@ -258,6 +253,3 @@ class Without(unittest.TestCase):
             with self.assertRaisesRegex(onbeat.MissingPackageError, "apt install python3-pandas"):
                 onbeat.frame([])
 
-
-if __name__ == "__main__":
-    unittest.main()

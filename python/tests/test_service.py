@@ -157,6 +157,3 @@ class Without(unittest.TestCase):
             with self.assertRaisesRegex(onbeat.MissingPackageError, "apt install python3-jeepney"):
                 onbeat.list()
 
-
-if __name__ == "__main__":
-    unittest.main()
