@@ -125,21 +125,6 @@ mod tests {
     }
 
     #[test]
-    fn events_come_one_task_after_another_and_those_of_a_task_in_their_order() {
-        let mut inbox = EventBatch::default();
-        for (tid, at) in [(7, 3), (5, 4), (7, 2), (6, 6), (5, 7), (7, 8)] {
-            inbox.push(woke(tid, at));
-        }
-        inbox.forget_all(&[TaskId::recorded(6)]);
-        let mut events = vec![woke(9, 1)];
-        assert!(!inbox.hand_over(&mut events));
-        let expected = [(9, 1), (5, 4), (5, 7), (7, 3), (7, 2), (7, 8)];
-        assert_eq!(events, expected.map(|(tid, at)| woke(tid, at)));
-        assert!(!inbox.hand_over(&mut events));
-        assert_eq!(events.len(), 6, "nothing is handed over twice");
-    }
-
-    #[test]
     fn nothing_is_moved_across_the_end_of_a_task() {
         let mut inbox = EventBatch::default();
         let told = [woke(7, 1), woke(5, 2), exited(7, 3), exited(2, 4)];

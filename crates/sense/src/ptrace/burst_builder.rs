@@ -107,30 +107,6 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_slept_ends_a_burst_and_the_wakeup_is_reckoned_back_from_the_next_stop() {
-        let mut course = Course::new(TaskId::recorded(1), at_us(0), account(0, 0, 1));
-        // Runs 2 ms, then sleeps until 20 ms, waits 1 ms for a CPU, runs 3 ms.
-        assert_eq!(course.stopped(at_us(2_000), account(2_000, 0, 2)), None);
-        course.resumed(at_us(2_010));
-        let first = course
-            .stopped(at_us(24_000), account(5_000, 1_000, 4))
-            .unwrap();
-        assert_eq!((first.woke, first.blocked), (at_us(0), at_us(2_000)));
-        assert_eq!(first.executed, Span::from_ms(2));
-        course.resumed(at_us(24_010));
-        let second = course
-            .stopped(at_us(60_000), account(6_000, 1_000, 6))
-            .unwrap();
-        assert_eq!(
-            (second.woke, second.first_ran),
-            (at_us(20_000), at_us(21_000))
-        );
-        assert_eq!(second.blocked, at_us(24_000));
-        assert_eq!((second.executed, second.preempted), (Span::from_ms(3), 0));
-        assert_eq!(course.finish().woke, at_us(59_000));
-    }
-
-    #[test]
     fn calls_that_do_not_sleep_and_preemptions_end_no_burst() {
         let mut course = Course::new(TaskId::recorded(1), at_us(0), account(0, 0, 1));
         // A call that returns at once: the CPU is lost at the stop only.

@@ -68,23 +68,3 @@ impl fmt::Display for Limitation {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_script_and_a_file_that_is_not_there_are_no_static_programs() {
-        let folder = tempfile::tempdir().unwrap();
-        let script = folder.path().join("script");
-        fs::write(&script, "#!/bin/sh\n").unwrap();
-        assert_eq!(Limitation::of(TracerKind::Preload, &script), None);
-        assert_eq!(
-            Limitation::of(TracerKind::Preload, &folder.path().join("none")),
-            None
-        );
-        let shell = Path::new("/bin/sh").canonicalize().unwrap();
-        assert_eq!(Limitation::of(TracerKind::Ptrace, &shell), None);
-        assert_eq!(Limitation::of(TracerKind::Preload, &shell), None);
-    }
-}

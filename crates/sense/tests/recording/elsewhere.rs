@@ -7,9 +7,9 @@
 use std::io::Write;
 
 use onbeat_model::{Burst, Event, Instant, Span};
-use onbeat_sense::recording::{Format, ReadError, Recording, read};
+use onbeat_sense::recording::{Format, Recording, read};
 
-use crate::{bursts, bursts_of, check, read_bytes};
+use crate::{bursts, bursts_of, check, is_refused, read_bytes};
 
 fn sample(name: &str) -> Recording {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recording/elsewhere/");
@@ -93,24 +93,14 @@ fn a_broken_line_of_lttng_is_told_with_its_place() {
             "the fields of x",
         ),
     ] {
-        let error = read_bytes(format!("{LTTNG}{broken}"))
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.starts_with("made:4: ") && error.contains(said),
-            "{error}"
-        );
+        is_refused(format!("{LTTNG}{broken}"), "made:4: ", &[said]);
     }
 }
 
 #[test]
 fn a_page_whose_trace_is_broken_is_told_so() {
     let page = "<html>\n<script class=\"trace-data\" type=\"application/text\">\n# tracer: nop\nsched_switch: a\n</script>\n";
-    let error = read_bytes(page).unwrap_err().to_string();
-    assert!(
-        error.starts_with("made:4: this event cannot be read"),
-        "{error}"
-    );
+    is_refused(page, "made:4: this event cannot be read", &[]);
 }
 
 #[test]
@@ -204,8 +194,7 @@ fn packets_that_perfetto_compressed_tell_the_same() {
         let recording = read_bytes(field(1, &field(number, &packets))).unwrap();
         assert_eq!(recording.events, plain.events, "{number}");
         let twice = field(1, &field(number, &field(1, &field(number, &packets))));
-        let error = read_bytes(twice).unwrap_err().to_string();
-        assert!(error.contains("compressed packets here"), "{error}");
+        is_refused(twice, "", &["compressed packets here"]);
     }
 }
 
@@ -243,15 +232,11 @@ fn a_broken_packet_is_told_with_its_place() {
         ),
         (field(1, &[0x08]), "this packet is broken"),
     ] {
-        let error = read_bytes([first.clone(), broken].concat()).unwrap_err();
-        assert!(matches!(error, ReadError::BrokenBytes { .. }), "{error}");
-        let error = error.to_string();
-        assert!(error.starts_with(&place) && error.contains(said), "{error}");
+        is_refused([first.clone(), broken].concat(), &place, &[said]);
     }
 }
 
 #[test]
 fn a_perfetto_trace_without_scheduling_events_says_what_to_record() {
-    let error = read_bytes(field(1, &number(8, 1))).unwrap_err().to_string();
-    assert!(error.contains("linux.ftrace"), "{error}");
+    is_refused(field(1, &number(8, 1)), "", &["linux.ftrace"]);
 }

@@ -13,7 +13,7 @@ mod replay;
 
 use std::path::PathBuf;
 
-use onbeat_model::{Burst, Event};
+use onbeat_model::{Burst, Event, TaskId};
 use onbeat_sense::recording::{ReadError, Recording, read_from};
 
 fn trace(name: &str) -> PathBuf {
@@ -31,6 +31,14 @@ fn read_bytes(bytes: impl AsRef<[u8]>) -> Result<Recording, ReadError> {
     read_from(bytes.as_ref(), "made")
 }
 
+/// With an error that begins so, and says these.
+#[track_caller]
+fn is_refused(bytes: impl AsRef<[u8]>, begin: &str, said: &[&str]) {
+    let error = read_bytes(bytes).unwrap_err().to_string();
+    assert!(error.starts_with(begin), "{error}");
+    assert!(said.iter().all(|part| error.contains(part)), "{error}");
+}
+
 fn bursts(recording: &Recording) -> Vec<Burst> {
     (recording.events.iter())
         .filter_map(|event| match event {
@@ -38,6 +46,11 @@ fn bursts(recording: &Recording) -> Vec<Burst> {
             _ => None,
         })
         .collect()
+}
+
+fn task_of(recording: &Recording, comm: &str) -> TaskId {
+    let mut tasks = recording.tasks.iter();
+    tasks.find(|t| t.comm.to_text() == comm).unwrap().id
 }
 
 /// The bursts of all tasks that were last called `comm`.

@@ -1,7 +1,7 @@
 use onbeat_model::Span;
 use onbeat_sense::recording::Format;
 
-use crate::{bursts, check, read_bytes};
+use crate::{bursts, check, is_refused, read_bytes};
 
 const NAMES: [&str; 2] = ["sched:sched_waking", "sched:sched_switch"];
 
@@ -25,22 +25,8 @@ fn attribute(event: u64) -> Vec<u8> {
     let kind = u64::from(2_u32) | 112 << 32;
     let sample_type = 1 << 1 | 1 << 2 | 1 << 7 | 1 << 10 | 1 << 16;
     let sample_id_all = 1 << 18;
-    words(&[
-        kind,
-        event,
-        1,
-        sample_type,
-        0,
-        sample_id_all,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-    ])
+    let fields = words(&[kind, event, 1, sample_type, 0, sample_id_all]);
+    [fields, vec![0; 64]].concat()
 }
 
 fn comm(name: &str) -> Vec<u8> {
@@ -133,11 +119,7 @@ fn data_without_events_of_the_scheduler_or_that_ends_in_its_header_is_told_so() 
         (&whole[..], "record with 'perf sched record'"),
         (&whole[..40], "is broken or cut off"),
     ] {
-        let error = read_bytes(bytes).unwrap_err().to_string();
-        assert!(
-            error.starts_with("made is no recording") && error.contains(said),
-            "{error}"
-        );
+        is_refused(bytes, "made is no recording", &[said]);
     }
 }
 

@@ -1,7 +1,7 @@
 use onbeat_model::{Event, Flow, Follow, Sensor, Span, TaskId};
 use onbeat_sense::recording::{Replay, read};
 
-use crate::{read_bytes, trace};
+use crate::{read_bytes, task_of, trace};
 
 fn drained(replay: &mut Replay, step: Span) -> Vec<Event> {
     let mut events = Vec::new();
@@ -31,15 +31,7 @@ fn steps_of_any_size_give_the_same_events_and_the_clock_keeps_to_them() {
 #[test]
 fn only_tracked_threads_are_reported_and_an_untracked_one_no_longer() {
     let recording = read(trace("apps/rtappTableI.l0.txt.gz")).unwrap();
-    let tid_of = |comm: &str| {
-        let task = recording
-            .tasks
-            .iter()
-            .find(|t| t.comm.to_text() == comm)
-            .unwrap();
-        task.id
-    };
-    let (a, b) = (tid_of("a"), tid_of("b"));
+    let [a, b] = ["a", "b"].map(|comm| task_of(&recording, comm));
     let mut replay = Replay::new(recording.clone());
     replay.track(a.tid, Follow::Threads).unwrap();
     replay.track(b.tid, Follow::Threads).unwrap();
@@ -87,15 +79,7 @@ fn a_thread_that_is_not_in_the_recording_is_refused_with_those_that_are() {
 #[test]
 fn threads_of_the_process_are_followed_and_descendants_if_asked_for() {
     let open = || Replay::open(trace("perf/rtapp10.sched.txt.gz")).unwrap();
-    let tasks = open().recording().tasks.clone();
-    let tid_of = |comm: &str| {
-        tasks
-            .iter()
-            .find(|t| t.comm.to_text() == comm)
-            .unwrap()
-            .id
-            .tid
-    };
+    let tid_of = |comm| task_of(open().recording(), comm).tid;
     let mut replay = open();
     replay.track(tid_of("rt-app"), Follow::Threads).unwrap();
     let heard = drained(&mut replay, Span::from_secs(1));
