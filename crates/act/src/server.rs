@@ -206,21 +206,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_words_are_read_and_a_server_never_used_is_none() {
-        let text = "policy          :    6\n\
-                    dl.runtime      :   -1270\n\
-                    dl.deadline     :   1075232798051\n";
-        let server = Server {
-            runtime_ns: -1270,
-            deadline_ns: 1_075_232_798_051,
-        };
-        assert_eq!(Server::parse(text), Some(server));
-        assert_eq!(Server::parse("dl.runtime : 0\ndl.deadline : 0\n"), None);
-        assert_eq!(Server::parse("policy : 0\n"), None);
-        assert_eq!(Server::parse("dl.runtime : many\ndl.deadline : 1\n"), None);
-    }
-
-    #[test]
     fn a_throttled_task_is_stuck_when_its_next_period_is_long_past_and_no_sooner() {
         let (deadline, period) = (Span::from_ms(30), Span::from_secs(4));
         let reservation = Reservation::new(Span::from_ms(10), deadline, period).unwrap();

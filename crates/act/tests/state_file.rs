@@ -61,44 +61,6 @@ fn a_file_cut_off_anywhere_tells_all_complete_records() {
 }
 
 #[test]
-fn the_last_two_settings_are_known_and_a_refused_one_is_not_among_them() {
-    let task = TaskId::recorded(1);
-    let refused = StateRecord::Refused { task };
-    let of = |records: &[StateRecord]| state_of(records).changes.get(&task).copied();
-    let settings = |in_force, pending| {
-        Some(TaskChange {
-            leader: None,
-            before: before(3),
-            in_force,
-            pending,
-        })
-    };
-    assert_eq!(of(&[change(1, 5)]), settings(None, Some(reserved(5))));
-    let two = [change(1, 5), change(1, 6)];
-    assert_eq!(of(&two), settings(Some(reserved(5)), Some(reserved(6))));
-    let refusals = [
-        change(1, 5),
-        change(1, 6),
-        refused.clone(),
-        change(1, 7),
-        refused.clone(),
-    ];
-    assert_eq!(of(&refusals), settings(Some(reserved(5)), None));
-    assert_eq!(of(&[change(1, 5), refused]), None);
-}
-
-#[test]
-fn a_task_found_shrunk_in_the_middle_of_a_give_back_is_recognised() {
-    let state = state_of(&[change(1, 5)]);
-    let change = state.changes.get(&TaskId::recorded(1)).unwrap();
-    let shrunk = Reservation::new(Span::from_ns(1024), Span::from_ms(100), Span::from_ms(100));
-    assert!(change.can_have_left(&Attributes::reserved(shrunk.unwrap(), false)));
-    assert!(change.can_have_left(&reserved(5)));
-    assert!(!change.can_have_left(&reserved(4)));
-    assert!(!change.can_have_left(&before(3)));
-}
-
-#[test]
 fn a_damaged_line_is_counted_and_the_others_stand() {
     let mut bytes = bytes_of(&[change(1, 5)]);
     bytes.extend(b"\xff\x00 not a record\n{}\n");

@@ -1,38 +1,30 @@
 use std::process::Command;
 use std::time::Duration;
 
-use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime, kept_nice};
+use onbeat_act::attributes::{Attributes, Policy, RealTime, kept_nice};
 use onbeat_act::restore::{Outcome, restore};
 use onbeat_act::watcher::{self, Loses};
 use onbeat_model::{Actuator, Boost, Refusal, Span, TaskId};
 
-use crate::common::{Process, actuator, live, needs_root, release, reserve, scheduling, small};
+use crate::common::{
+    Process, actuator, attributes, fair, live, needs_root, release, reserve, scheduling, set_nice,
+    small,
+};
 
-const DEFAULT: Attributes = with(0, 0, false);
-
-const fn with(nice: i32, slice_ns: u64, reset_on_fork: bool) -> Attributes {
-    Attributes {
-        policy: Policy::Other(Fair { nice, slice_ns }),
-        reset_on_fork,
-    }
-}
+const DEFAULT: Attributes = Attributes::ordinary(0, false);
 
 const fn boost(levels: u8) -> Option<Boost> {
-    Some(Boost {
-        levels,
-        slice: Span::from_us(700),
-        priority: 0,
-    })
+    of(levels, 0)
 }
 
 /// A boost that goes before all ordinary tasks.
 const fn first() -> Option<Boost> {
-    of_priority(1)
+    of(20, 1)
 }
 
-const fn of_priority(priority: u32) -> Option<Boost> {
+const fn of(levels: u8, priority: u32) -> Option<Boost> {
     Some(Boost {
-        levels: 20,
+        levels,
         slice: Span::from_us(700),
         priority,
     })
@@ -41,10 +33,7 @@ const fn of_priority(priority: u32) -> Option<Boost> {
 const FIRST: Attributes = with_priority(1);
 
 const fn with_priority(priority: u32) -> Attributes {
-    Attributes {
-        policy: Policy::RoundRobin(RealTime { priority }),
-        reset_on_fork: true,
-    }
+    attributes(Policy::RoundRobin(RealTime { priority }), true)
 }
 
 /// With the default scheduling, whatever the test itself was started with.
@@ -119,7 +108,6 @@ fn what_a_boosted_task_forks_is_not_boosted() {
 #[test]
 fn who_has_a_scheduling_of_its_own_is_not_boosted() {
     let mut actuator = live!();
-    let fair = |nice| Fair { nice, slice_ns: 0 };
     let own = [
         Policy::Other(fair(5)),
         Policy::Batch(fair(0)),
@@ -127,10 +115,7 @@ fn who_has_a_scheduling_of_its_own_is_not_boosted() {
     ];
     for policy in own {
         let process = Process::asleep();
-        let set = Attributes {
-            policy,
-            reset_on_fork: false,
-        };
+        let set = attributes(policy, false);
         set.set(process.pid()).unwrap();
         let before = scheduling(process.task());
         let answer = actuator.boost(process.task(), boost(3));
@@ -163,12 +148,11 @@ fn who_renices_itself_while_it_is_boosted_has_the_more_of_both_or_no_boost_and_i
             (true, false) => ordinary(Process::asleep()),
         };
         let task = process.task();
-        with(had, 0, false).set(task.tid).unwrap();
+        Attributes::ordinary(had, false).set(task.tid).unwrap();
         assert_eq!(actuator.boost(task, wanted), Ok(()));
         // Threads may do so when they begin, and each time that they get other work.
         for _ in 0..2 {
-            // SAFETY: numbers only.
-            unsafe { libc::setpriority(libc::PRIO_PROCESS, task.tid, sets) };
+            set_nice(task, sets);
             let answer = actuator.boost(task, wanted);
             let wins = matches!(answer, Err(Refusal::TakenOver { .. }));
             assert_eq!((wins, nice(task)), (sets > 0, meanwhile), "{answer:?}");
@@ -179,20 +163,18 @@ fn who_renices_itself_while_it_is_boosted_has_the_more_of_both_or_no_boost_and_i
             release(&mut actuator, task);
         }
         assert_eq!(actuator.boost(task, None), Ok(()));
-        assert_eq!(scheduling(task), with(end, 0, false), "{had}, {sets}");
+        assert_eq!(
+            scheduling(task),
+            Attributes::ordinary(end, false),
+            "{had}, {sets}"
+        );
     }
 }
 
 #[test]
 fn who_changes_its_policy_while_it_is_boosted_keeps_nothing_of_the_boost() {
     needs_root!();
-    let batch = Attributes {
-        policy: Policy::Batch(Fair {
-            nice: -20,
-            slice_ns: 0,
-        }),
-        reset_on_fork: false,
-    };
+    let batch = attributes(Policy::Batch(fair(-20)), false);
     let (directory, mut actuator) = actuator();
     let processes = [Process::asleep(), Process::asleep(), Process::asleep()].map(ordinary);
     let [told, killed, real_time] = &processes;
@@ -200,10 +182,7 @@ fn who_changes_its_policy_while_it_is_boosted_keeps_nothing_of_the_boost() {
         assert_eq!(actuator.boost(process.task(), boost(20)), Ok(()));
     }
     batch.set(told.pid()).unwrap();
-    let fifo = Attributes {
-        policy: Policy::Fifo(RealTime { priority: 1 }),
-        reset_on_fork: false,
-    };
+    let fifo = attributes(Policy::Fifo(RealTime { priority: 1 }), false);
     fifo.set(real_time.pid()).unwrap();
     for process in [told, real_time] {
         assert!(actuator.boost(process.task(), boost(20)).is_err());
@@ -237,14 +216,7 @@ fn who_has_no_right_to_a_nice_value_keeps_none_of_a_boost_by_another_policy() {
     let [told, killed] = [(); 2].map(|()| without_rights());
     for process in [&told, &killed] {
         assert_eq!(actuator.boost(process.task(), boost(20)), Ok(()));
-        let batch = Policy::Batch(Fair {
-            nice: -19,
-            slice_ns: 0,
-        });
-        let batch = Attributes {
-            policy: batch,
-            reset_on_fork: true,
-        };
+        let batch = attributes(Policy::Batch(fair(-19)), true);
         batch.set(process.pid()).unwrap();
     }
     assert!(actuator.boost(told.task(), boost(20)).is_err());
@@ -284,7 +256,7 @@ fn a_boost_ends_with_its_giver_and_is_restored_after_a_kill() {
     }
     // As after a kill: nothing is given back, and the state file stays.
     std::mem::forget(actuator);
-    let by_hand = with(1, 0, false);
+    let by_hand = Attributes::ordinary(1, false);
     by_hand.set(reniced.pid()).unwrap();
     let report = restore(directory.path(), true).unwrap();
     let outcome = |process: &Process| {
@@ -334,7 +306,7 @@ fn each_priority_of_a_boost_is_given_and_taken_back_also_after_a_crash() {
         [Process::busy(), Process::busy(), Process::asleep()].map(settled);
     let (directory, mut actuator) = actuator();
     for priority in [1, Boost::HIGHEST_PRIORITY, 3] {
-        assert_eq!(actuator.boost(given.task(), of_priority(priority)), Ok(()));
+        assert_eq!(actuator.boost(given.task(), of(20, priority)), Ok(()));
         assert_eq!(scheduling(given.task()), with_priority(priority));
         with_priority(priority).set(lowered.pid()).unwrap();
         assert!(watcher::lower(lowered.pid(), Loses::Boost));
@@ -351,10 +323,7 @@ fn each_priority_of_a_boost_is_given_and_taken_back_also_after_a_crash() {
     assert!(watcher::lower(lowered.pid(), Loses::Boost));
     assert_eq!(scheduling(lowered.task()), others, "no boost has it");
     for priority in [2, 7] {
-        assert_eq!(
-            actuator.boost(crashed.task(), of_priority(priority)),
-            Ok(())
-        );
+        assert_eq!(actuator.boost(crashed.task(), of(20, priority)), Ok(()));
     }
     let report = restore(directory.path(), true).unwrap();
     assert_eq!(report.tasks, [(crashed.task(), Outcome::Restored)]);

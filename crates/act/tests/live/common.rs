@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use onbeat_act::attributes::{Attributes, Policy};
+use onbeat_act::attributes::{Attributes, Fair, Policy};
 use onbeat_act::restore::StateFile;
 use onbeat_act::{DeadlineActuator, DeadlineOptions, may_reserve, task};
 use onbeat_model::{Actuator, Refusal, Reservation, Span, TaskId};
@@ -264,6 +264,23 @@ pub(crate) fn give_up(actuator: &mut DeadlineActuator, task: TaskId) {
     release(actuator, task);
     reserve(actuator, task, small());
     release(actuator, task);
+}
+
+pub(crate) const fn attributes(policy: Policy, reset_on_fork: bool) -> Attributes {
+    Attributes {
+        policy,
+        reset_on_fork,
+    }
+}
+
+pub(crate) const fn fair(nice: i32) -> Fair {
+    Fair { nice, slice_ns: 0 }
+}
+
+pub(crate) fn set_nice(task: TaskId, nice: i32) {
+    // SAFETY: setpriority takes numbers and touches no memory.
+    let result = unsafe { libc::setpriority(libc::PRIO_PROCESS, task.tid, nice) };
+    assert_eq!(result, 0);
 }
 
 pub(crate) fn scheduling(task: TaskId) -> Attributes {

@@ -2,20 +2,19 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime};
+use onbeat_act::attributes::{Attributes, Policy, RealTime};
 use onbeat_act::restore::{Outcome, Skipped, StateFile, restore};
 use onbeat_act::{DeadlineActuator, DeadlineOptions};
 use onbeat_model::{Actuator, Reservation, Span, Standing, TaskId};
 
 use crate::common::{
-    Bandwidth, Process, actuator, eventually, example, needs_root, release, reserve, scheduling,
-    small,
+    Bandwidth, Process, actuator, attributes, eventually, example, fair, needs_root, release,
+    reserve, scheduling, small,
 };
 
 const ROUNDS: u64 = 50;
 
 fn victims() -> Vec<(Process, Attributes)> {
-    let fair = |nice| Fair { nice, slice_ns: 0 };
     let policies = [
         Policy::Other(fair(0)),
         Policy::Other(fair(5)),
@@ -29,10 +28,7 @@ fn victims() -> Vec<(Process, Attributes)> {
         .map(|policy| {
             let process = Process::asleep();
             let reset_on_fork = matches!(policy, Policy::RoundRobin(_));
-            let wanted = Attributes {
-                policy,
-                reset_on_fork,
-            };
+            let wanted = attributes(policy, reset_on_fork);
             wanted.set(process.task().tid).unwrap();
             // SCHED_IDLE keeps the nice value that a task has.
             let before = scheduling(process.task());
@@ -183,10 +179,7 @@ fn what_lies_below_a_reservation_that_is_not_given_back_is_not_forgotten() {
     let process = Process::asleep();
     let task = process.task();
     let ordinary = scheduling(task);
-    let real_time = |priority| Attributes {
-        policy: Policy::RoundRobin(RealTime { priority }),
-        reset_on_fork: true,
-    };
+    let real_time = |priority| attributes(Policy::RoundRobin(RealTime { priority }), true);
     let reserved = Attributes::reserved(small(), false);
     reserved.set(task.tid).unwrap();
     // The kernel has no such priority, and so refuses to put it back.

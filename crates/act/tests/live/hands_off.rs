@@ -3,21 +3,14 @@ use std::process::Command;
 use onbeat_act::DeadlineActuator;
 use onbeat_act::allowed_cpus;
 use onbeat_act::attributes::{Attributes, Policy, RealTime, kept_nice};
-use onbeat_model::{Actuator, Refusal, Reservation, Span, Standing, TaskId};
+use onbeat_model::{Actuator, Refusal, Reservation, Span, Standing};
 
-use crate::common::{Process, eventually, live, release, reserve, scheduling, small};
+use crate::common::{
+    Process, attributes, eventually, live, release, reserve, scheduling, set_nice, small,
+};
 
 fn fifo() -> Attributes {
-    Attributes {
-        policy: Policy::Fifo(RealTime { priority: 3 }),
-        reset_on_fork: false,
-    }
-}
-
-fn set_nice(task: TaskId, nice: i32) {
-    // SAFETY: setpriority takes numbers and touches no memory.
-    let result = unsafe { libc::setpriority(libc::PRIO_PROCESS, task.tid, nice) };
-    assert_eq!(result, 0);
+    attributes(Policy::Fifo(RealTime { priority: 3 }), false)
 }
 
 #[test]

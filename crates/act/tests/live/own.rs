@@ -6,7 +6,7 @@ use std::time::Duration;
 use onbeat_act::attributes::{Attributes, Policy, RealTime};
 use onbeat_act::own::{Precedence, go_first, load_first, start_ahead};
 
-use crate::common::{Process, eventually, needs_root, scheduling};
+use crate::common::{Process, attributes, eventually, needs_root, scheduling};
 
 #[test]
 fn the_loop_goes_first_and_the_programs_it_starts_do_not() {
@@ -18,10 +18,7 @@ fn the_loop_goes_first_and_the_programs_it_starts_do_not() {
         (own, scheduling(child.task()))
     });
     let (own, child) = thread.join().unwrap();
-    let first = Attributes {
-        policy: Policy::Fifo(RealTime { priority: 3 }),
-        reset_on_fork: true,
-    };
+    let first = attributes(Policy::Fifo(RealTime { priority: 3 }), true);
     assert_eq!(own, first);
     assert!(matches!(child.policy, Policy::Other(_)), "{child}");
 }
@@ -83,10 +80,7 @@ fn who_looks_up_threads_that_are_ending_goes_on() {
         stay_on_the_first_cpu();
         while !ended() {
             let live_shortly = || {
-                let boosted = Attributes {
-                    policy: Policy::RoundRobin(RealTime { priority: 1 }),
-                    reset_on_fork: true,
-                };
+                let boosted = attributes(Policy::RoundRobin(RealTime { priority: 1 }), true);
                 boosted.set(0).unwrap();
                 TID.store(own_tid(), Ordering::Relaxed);
                 std::thread::sleep(Duration::from_micros(300));

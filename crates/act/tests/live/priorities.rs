@@ -4,7 +4,7 @@ use onbeat_act::{Effect, Given, Priorities, Priority};
 use onbeat_model::Refusal;
 
 use crate::common::{
-    Bandwidth, Process, actuator, needs_root, release, reserve, scheduling, small,
+    Bandwidth, Process, actuator, needs_root, release, reserve, scheduling, set_nice, small,
 };
 use crate::many::{about_to_become, become_it};
 
@@ -59,9 +59,7 @@ fn a_nice_level_that_somebody_gave_below_a_priority_stays() {
     let task = process.task();
     DEFAULT.set(task.tid).unwrap();
     assert_eq!(priorities.raise(task, real_time(5)), Ok(Effect::InForce));
-    // SAFETY: setpriority takes numbers and touches no memory.
-    let reniced = unsafe { libc::setpriority(libc::PRIO_PROCESS, task.tid, -5) };
-    assert_eq!(reniced, 0);
+    set_nice(task, -5);
     assert_eq!(priorities.put_back(task), Ok(()));
     assert_eq!(scheduling(task), DEFAULT.with_nice(-5));
 }

@@ -1,4 +1,4 @@
-//! What a thread sees of the kernel while it is served, and before and after: the rows of
+//! What a thread sees of its scheduling while it is served, and before and after: rows of
 //! "For a program that asks for its own scheduling" in docs/limits.md.
 
 use std::io;
@@ -12,10 +12,9 @@ use onbeat_model::{Actuator, Boost, Span, TaskId};
 
 use crate::common::{
     Bandwidth, Live, Process, eventually, live, needs_root, patiently, release, reserve,
-    scheduling, small,
+    scheduling, set_nice, small,
 };
 
-const NOBODY: libc::uid_t = 65534;
 const OTHER: i64 = libc::SCHED_OTHER as i64;
 const RESET_ON_FORK: i64 = 0x4000_0000;
 
@@ -73,7 +72,7 @@ fn seen<T: Send>(means: Means, mut look: impl FnMut() -> T + Send) -> [T; 3] {
         // Here, so that the thread ends with a test that fails.
         let (go_on, goes_on) = mpsc::channel();
         let thread = scope.spawn(move || {
-            set_nice(means.nice());
+            set_nice(task::own().unwrap(), means.nice());
             let mut next = || {
                 let seen = look();
                 say.send(task::own().unwrap()).unwrap();
@@ -102,24 +101,11 @@ fn answer(result: libc::c_int) -> Result<i64, i32> {
     }
 }
 
-fn set_nice(nice: i32) {
-    // SAFETY: setpriority takes numbers and touches no memory.
-    assert_eq!(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) }, 0);
-}
-
 fn policy_and_nice() -> (i64, i32) {
     // SAFETY: both take numbers and touch no memory.
     unsafe {
         let policy = libc::sched_getscheduler(0);
         (policy.into(), libc::getpriority(libc::PRIO_PROCESS, 0))
-    }
-}
-
-fn set_policy(policy: i64) -> Result<i64, i32> {
-    // SAFETY: a struct of numbers is right with zeros; the call reads it alone.
-    unsafe {
-        let parameters: libc::sched_param = std::mem::zeroed();
-        answer(libc::sched_setscheduler(0, policy as i32, &parameters))
     }
 }
 
@@ -167,26 +153,6 @@ fn a_thread_sees_the_policy_and_the_nice_value_that_it_was_given() {
 }
 
 #[test]
-fn an_ordinary_user_is_refused_a_policy_that_does_not_reset_on_fork() {
-    needs_root!();
-    for means in ALL {
-        let [before, with, after] = seen(means, || {
-            // Of this thread alone, and so that it can be undone.
-            let become_user = |uid: libc::uid_t| {
-                // SAFETY: it takes numbers and touches no memory.
-                answer(unsafe { libc::syscall(libc::SYS_setresuid, uid, uid, 0) } as i32)
-            };
-            become_user(NOBODY).unwrap();
-            let set = set_policy(OTHER);
-            become_user(0).unwrap();
-            set
-        });
-        let refused = Err(libc::EPERM);
-        assert_eq!([before, with, after], [Ok(0), refused, Ok(0)], "{means:?}");
-    }
-}
-
-#[test]
 fn a_reserved_thread_is_refused_a_narrower_affinity_until_it_is_released() {
     needs_root!();
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
@@ -218,8 +184,7 @@ fn a_process_that_begins_has_a_nice_value_at_first_and_its_priority_soon() {
         .map(|_| Process::asleep())
         .find(|process| {
             let task = process.task();
-            // SAFETY: numbers only.
-            unsafe { libc::setpriority(libc::PRIO_PROCESS, task.tid, 0) };
+            set_nice(task, 0);
             assert_eq!(actuator.boost(task, boost), Ok(()));
             matches!(scheduling(task).policy, Policy::Other(_))
         })

@@ -1,20 +1,16 @@
-use crate::common::{Process, live, release, reserve, scheduling, small};
-use onbeat_act::attributes::{Attributes, Fair, Policy, RealTime};
+use crate::common::{Process, attributes, fair, live, release, reserve, scheduling, small};
+use onbeat_act::attributes::{Attributes, Policy, RealTime};
 use onbeat_model::{Actuator, Standing};
-
-const fn fair(nice: i32, slice_ns: u64) -> Fair {
-    Fair { nice, slice_ns }
-}
 
 #[test]
 fn every_policy_priority_nice_and_fork_flag_comes_back() {
     let mut actuator = live!();
     let policies = [
-        Policy::Other(fair(0, 0)),
-        Policy::Other(fair(7, 0)),
-        Policy::Other(fair(-13, 0)),
-        Policy::Batch(fair(3, 0)),
-        Policy::Idle(fair(19, 0)),
+        Policy::Other(fair(0)),
+        Policy::Other(fair(7)),
+        Policy::Other(fair(-13)),
+        Policy::Batch(fair(3)),
+        Policy::Idle(fair(19)),
         Policy::Fifo(RealTime { priority: 1 }),
         Policy::Fifo(RealTime { priority: 42 }),
         Policy::RoundRobin(RealTime { priority: 7 }),
@@ -23,12 +19,9 @@ fn every_policy_priority_nice_and_fork_flag_comes_back() {
         for reset_on_fork in [false, true] {
             let process = Process::asleep();
             let task = process.task();
-            let before = Attributes {
-                policy,
-                reset_on_fork,
-            };
+            let before = attributes(policy, reset_on_fork);
             // SCHED_IDLE keeps the nice value that a task has.
-            let nice = Policy::Other(fair(before.nice().unwrap_or(0), 0));
+            let nice = Policy::Other(fair(before.nice().unwrap_or(0)));
             Attributes {
                 policy: nice,
                 ..before
