@@ -179,10 +179,7 @@ fn a_paused_film_is_given_back_and_is_reserved_for_soon_after_it_goes_on() {
 fn a_thread_that_ends_is_forgotten_and_its_room_is_free() {
     let mut script = film();
     let task = TaskId::recorded(7);
-    script.event(Event::Exited {
-        at: at_ms(11_000),
-        task,
-    });
+    script.exits(7, at_ms(11_000));
     script.periodic(8, ms(10), (at_ms(1000), at_ms(12_000)), |_| ms(1));
     let ran = of_film(script);
     let is_asked = |what| ran.kernel.asked.iter().any(|&(_, asked)| asked == what);
@@ -196,19 +193,11 @@ fn a_thread_that_ends_is_forgotten_and_its_room_is_free() {
 #[test]
 fn lost_events_are_counted_and_break_nothing() {
     let mut script = film();
-    script.event(Event::Lost {
-        at: at_ms(500),
-        count: 2,
-    });
-    script.event(Event::Lost {
-        at: at_ms(3000),
-        count: 5,
-    });
+    for (at, count) in [(at_ms(500), 2), (at_ms(3000), 5)] {
+        script.event(Event::Lost { at, count });
+    }
     script.exhausted(99, at_ms(3000));
-    script.event(Event::Exited {
-        at: at_ms(3000),
-        task: TaskId::recorded(98),
-    });
+    script.exits(98, at_ms(3000));
     script.burst(97, at_ms(3000), ms(1));
     let ran = of_film(script);
     assert_eq!(ran.report.lost_events, 7);

@@ -1,5 +1,3 @@
-use onbeat_model::{Event, TaskId};
-
 use crate::beat::of_film;
 use crate::pipelines::burst;
 use crate::world::{Script, at_ms, ms};
@@ -51,10 +49,8 @@ fn a_shell_that_starts_one_command_after_the_other_has_no_clock() {
             let (tid, at) = (100 + command, at_ms(440 * u64::from(command)));
             script.tracked(tid, "cc1plus", at);
             script.event(burst(DECODER, at + ms(440), ms(2), tid));
-            let task = TaskId::recorded(tid);
             if ends {
-                let at = at + ms(440);
-                script.event(Event::Exited { at, task });
+                script.exits(tid, at + ms(440));
             }
         }
         of_film(script).reserves(DECODER).len()

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use onbeat_control::{Controller, Party, Settings, Treatment, What};
-use onbeat_model::{Event, Span, Task, TaskId};
+use onbeat_control::{Controller, Party, Settings, What};
+use onbeat_model::{Event, Span, TaskId};
 
 use crate::kernel::Kernel;
 use crate::pipelines::{
     PLAYER, SERVER, answered, burst, number_of, plays, serves, settings, task, wakes,
 };
-use crate::world::{Noise, Script, Scripted, at_ms, ms, play, play_asking};
+use crate::world::{Noise, Script, Scripted, at_ms, ms, play, play_asking, weighing};
 
 /// The threads from 1000 on are user 1's, those from 2000 on user 2's, and so on.
 fn by_thousands(task: TaskId) -> Party {
@@ -162,11 +162,7 @@ fn a_server_of_two_players_stays_when_the_one_that_it_was_found_with_ends() {
             script.event(burst(SERVER, at_ms(at + 5), ms(1), 2));
             answered(&mut script, 2, at_ms(at + 8), SERVER);
         }
-        let task = TaskId::recorded(goes);
-        script.event(Event::Exited {
-            at: at_ms(4000),
-            task,
-        });
+        script.exits(goes, at_ms(4000));
         let ran = play(script, Kernel::with_cpus(2), settings());
         assert!(ran.unwatched.is_empty(), "{goes} went");
         let given_back = ran.of(SERVER).into_iter();
@@ -216,13 +212,8 @@ fn share_of_server(weight: f64) -> f64 {
         script.tracked(tid, "other", at_ms(0));
         script.periodic(tid, ms(40), (at_ms(500), at_ms(8000)), |_| ms(12));
     }
-    let settings = Settings {
-        treat: Box::new(move |task: &Task| Treatment {
-            weight: [1.0, weight][usize::from(task.comm == "player".into())],
-            ..Treatment::default()
-        }),
-        ..settings()
-    };
+    let mut settings = settings();
+    settings.treat = weighing("player", weight);
     let ran = play(script, Kernel::with_cpus(1), settings);
     ran.last_held(SERVER).bandwidth().as_cpus()
 }

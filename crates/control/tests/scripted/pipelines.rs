@@ -192,11 +192,7 @@ fn what_is_told_of_a_thread_that_was_let_go_brings_it_back_for_nobody() {
 #[test]
 fn when_the_player_ends_its_server_gets_back_what_it_had() {
     let mut script = served(4000, 4000);
-    let task = TaskId::recorded(PLAYER);
-    script.event(Event::Exited {
-        at: at_ms(4000),
-        task,
-    });
+    script.exits(PLAYER, at_ms(4000));
     // The server goes on without it; the world must go on, too, for the loop to turn.
     for at in (4000..8000).step_by(500) {
         script.event(burst(SERVER, at_ms(at), ms(1), 0));
@@ -213,10 +209,7 @@ fn when_the_player_ends_its_server_gets_back_what_it_had() {
 fn a_server_is_a_member_of_the_application_that_it_works_for_also_after_its_end() {
     const LAUNCHER: u32 = 77;
     let mut script = served(4000, 4000);
-    script.event(Event::Exited {
-        at: at_ms(4000),
-        task: TaskId::recorded(PLAYER),
-    });
+    script.exits(PLAYER, at_ms(4000));
     script.event(burst(SERVER, at_ms(4010), ms(1), 0));
     let mut settings = settings();
     settings.parties = Box::new(|task| Party {

@@ -1,7 +1,7 @@
 use crate::kernel::Kernel;
-use crate::world::{Ran, Script, at_ms, ms, play};
-use onbeat_control::{Settings, State, Treatment, What, Why};
-use onbeat_model::{Bandwidth, Refusal, Task};
+use crate::world::{Ran, Script, at_ms, ms, play, weighing, with};
+use onbeat_control::{Settings, State, What, Why};
+use onbeat_model::{Bandwidth, Refusal};
 
 fn film() -> Script {
     let mut script = Script::default();
@@ -23,13 +23,7 @@ fn when_not_all_fits_weights_decide_the_cap_holds_and_the_log_says_who_gave_way(
         let from = at_ms(u64::from(tid) * 500);
         script.periodic(tid, ms(40), (from, at_ms(9000)), |_| ms(16));
     }
-    let settings = Settings {
-        treat: Box::new(|task: &Task| Treatment {
-            weight: [1.0, 3.0][usize::from(task.comm == "heavy".into())],
-            ..Treatment::default()
-        }),
-        ..Settings::default()
-    };
+    let settings = with(|it| it.treat = weighing("heavy", 3.0));
     let ran = play(script, Kernel::with_cpus(1), settings);
     assert!(ran.kernel.most_held <= Bandwidth::from_cpus(0.85));
     let last = |tid| ran.last_held(tid).bandwidth();

@@ -1,23 +1,9 @@
-use onbeat_control::{Entry, What};
+use onbeat_control::What;
 use onbeat_model::{Event, Span, TaskId};
 
 use crate::kernel::Kernel;
-use crate::pipelines::{
-    PLAYER, SERVER, answered, burst, number_of, plays, reads, serves, settings,
-};
+use crate::pipelines::{PLAYER, SERVER, answered, burst, number_of, plays, serves, settings};
 use crate::world::{Noise, Script, at_ms, ms, play};
-
-#[test]
-fn a_stage_stays_one_when_it_has_become_so_fast_that_the_player_waits_for_it_no_more() {
-    let mut script = Script::default();
-    plays(&mut script, PLAYER, ms(40), (0, 12_000));
-    serves(&mut script, PLAYER, ms(40), (0, 3000));
-    reads(&mut script, PLAYER, ms(40), (3000, 12_000));
-    let ran = play(script, Kernel::with_cpus(2), settings());
-    let given_back = |entry: &&Entry| entry.what == What::Released && entry.at < at_ms(11_900);
-    assert!(!ran.reserves(SERVER).is_empty());
-    assert_eq!(ran.of(SERVER).into_iter().filter(given_back).count(), 0);
-}
 
 #[test]
 fn a_stage_that_works_in_each_second_job_gets_a_budget_in_two_periods_of_the_path() {

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use crate::kernel::{Asked, Kernel, Waits};
 use crate::processor::Processor;
 use onbeat_control::{
-    BoostEntry, Controller, Decision, Entry, Next, Report, Settings, SpeedEntry, drive,
+    BoostEntry, Controller, Decision, Entry, Next, Report, Settings, SpeedEntry, Treatment, drive,
 };
 use onbeat_model::{
     Burst, Event, Flow, Follow, Instant, Mark, Name, Reservation, Said, Sensor, Span, Task, TaskId,
@@ -123,6 +123,11 @@ impl Script {
             executed,
             said,
         }));
+    }
+
+    pub(crate) fn exits(&mut self, tid: u32, at: Instant) {
+        let task = TaskId::recorded(tid);
+        self.event(Event::Exited { at, task });
     }
 
     pub(crate) fn exhausted(&mut self, tid: u32, at: Instant) {
@@ -300,6 +305,14 @@ pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Settings {
 
 pub(crate) fn play(script: Script, kernel: Kernel, settings: Settings) -> Ran {
     play_asking(script, kernel, settings, |_, _| {})
+}
+
+/// The treatment of tasks where those of this name have this weight.
+pub(crate) fn weighing(name: &'static str, weight: f64) -> Box<dyn Fn(&Task) -> Treatment> {
+    Box::new(move |task: &Task| Treatment {
+        weight: [1.0, weight][usize::from(task.comm == name.into())],
+        ..Treatment::default()
+    })
 }
 
 /// What is asked of the loop, and in the first turn after which time in ms.
