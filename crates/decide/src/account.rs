@@ -177,25 +177,6 @@ mod tests {
     }
 
     #[test]
-    fn without_a_beat_it_gives_its_depth_and_a_twentieth_of_a_cpu() {
-        for (cpus, seconds) in [(1, 1), (2, 10), (16, 60), (64, 60)] {
-            let used = greedy(&mut Account::new(at(0)), cpus, seconds * 1000);
-            let bound = Account::START + Span::from_secs(seconds).scale(Account::WITHOUT_BEAT);
-            assert!(used <= bound + Span::from_ms(cpus), "{used} of {bound}");
-        }
-    }
-
-    #[test]
-    fn with_a_beat_it_gives_the_grant_and_most_of_it_soon() {
-        let mut account = Account::new(at(0));
-        account.spend(Account::START, at(0));
-        account.set_grant(Some(0.5), 1, at(0));
-        let used = greedy(&mut account, 1, 10_000);
-        assert!(used <= Span::from_ms(5001), "{used}");
-        assert!(used >= Span::from_ms(4900), "{used}");
-    }
-
-    #[test]
     fn a_fixed_one_gives_its_runtime_in_each_period_at_once_and_in_the_long_run() {
         let (runtime, period) = (Span::from_ms(30), Span::from_ms(100));
         for cpus in [1, 3] {

@@ -144,15 +144,4 @@ mod tests {
         assert_eq!(settled(1000), None);
         assert_eq!(settled(1030), Some((14, us(1030))));
     }
-
-    #[test]
-    fn a_first_grant_and_another_period_are_put_in_force_at_once() {
-        let mut hysteresis = Hysteresis::default();
-        let first = reservation(1000);
-        assert_eq!(hysteresis.consider(None, first), Some(first));
-        let slower = Reservation::implicit(Span::from_us(1000), Span::from_us(4010)).unwrap();
-        assert_eq!(hysteresis.consider(Some(first), slower), Some(slower));
-        let drifted = Reservation::implicit(Span::from_us(1000), Span::from_us(4004)).unwrap();
-        assert_eq!(hysteresis.consider(Some(first), drifted), None);
-    }
 }

@@ -28,20 +28,6 @@ fn ms(runtime: Option<Span>) -> f64 {
 }
 
 #[test]
-fn the_default_starts_generous_and_shrinks_to_fit() {
-    let mut predictor = build(PredictorKind::Percentile, Parameters::default());
-    let period = Span::from_ms(40);
-    let mut last = f64::INFINITY;
-    for (jobs, expected) in [(1, 22.0), (2, 16.5), (4, 13.75), (16, 11.0)] {
-        tell(&mut *predictor, period, Span::from_ms(10), jobs);
-        let wanted = ms(predictor.runtime(period));
-        assert!((wanted - expected).abs() < 1e-6, "{jobs} jobs: {wanted}");
-        assert!(wanted < last);
-        last = wanted;
-    }
-}
-
-#[test]
 fn at_another_rate_the_default_asks_for_the_old_bandwidth_or_runtime_until_it_knows_the_new_jobs() {
     let span = Span::from_ms;
     for (from, to, jobs, first, then) in [(20, 40, 10, 22.0, 11.0), (40, 20, 5, 11.0, 5.5)] {

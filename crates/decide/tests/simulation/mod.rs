@@ -40,7 +40,7 @@ impl Scene {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) misses: f64,
     pub(crate) reserved_over_used: f64,
@@ -49,6 +49,7 @@ pub(crate) struct Outcome {
     pub(crate) longest_run_of_misses: usize,
 }
 
+#[derive(Default)]
 struct Server {
     held: Option<Reservation>,
     left: i64,
@@ -146,19 +147,9 @@ impl<'a> World<'a> {
             predictor,
             hysteresis: Hysteresis::default(),
             demand: Demand::new(window),
-            server: Server {
-                held: None,
-                left: 0,
-                deadline: 0,
-            },
+            server: Server::default(),
             server_period,
-            result: Outcome {
-                misses: 0.0,
-                reserved_over_used: 0.0,
-                changes: 0,
-                exhaustions: 0,
-                longest_run_of_misses: 0,
-            },
+            result: Outcome::default(),
             jobs: 0,
             missed: 0,
             run_of_misses: 0,

@@ -162,16 +162,14 @@ prop_compose! {
     }
 }
 
+fn uniform(best_effort: f64, cpus: u32) -> Uniform {
+    Uniform { best_effort, cpus }
+}
+
 fn any_rule() -> impl Strategy<Value = ProtocolRule> {
-    let uniform = |best_effort| {
-        ProtocolRule::Uniform(Uniform {
-            best_effort,
-            cpus: 1,
-        })
-    };
     prop_oneof![
         any_band().prop_map(ProtocolRule::Band),
-        (0.0f64..0.5).prop_map(uniform)
+        (0.0f64..0.5).prop_map(|share| ProtocolRule::Uniform(uniform(share, 1)))
     ]
 }
 
