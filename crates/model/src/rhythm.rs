@@ -56,22 +56,10 @@ mod tests {
             jitter: Span::ZERO,
             confidence: 1.0,
         };
-        assert_eq!(
-            rhythm.release_before(Instant::from_ns(139)),
-            Instant::from_ns(100)
-        );
-        assert_eq!(
-            rhythm.release_before(Instant::from_ns(140)),
-            Instant::from_ns(140)
-        );
-        assert_eq!(
-            rhythm.release_before(Instant::from_ns(61)),
-            Instant::from_ns(60)
-        );
-        assert_eq!(
-            rhythm.nearest_release(Instant::from_ns(135)),
-            (Instant::from_ns(140), -5)
-        );
-        assert_eq!(rhythm.release_before(Instant::from_ns(5)), Instant::ZERO);
+        let at = Instant::from_ns;
+        for (time, before) in [(139, 100), (140, 140), (61, 60), (5, 0)] {
+            assert_eq!(rhythm.release_before(at(time)), at(before));
+        }
+        assert_eq!(rhythm.nearest_release(at(135)), (at(140), -5));
     }
 }

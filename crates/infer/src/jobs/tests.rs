@@ -45,20 +45,6 @@ fn beats(jobs: &[Job]) -> Vec<(i64, u32)> {
 }
 
 #[test]
-fn the_bursts_of_one_beat_are_one_job() {
-    let jobs = separate(&[
-        burst(0.2, 5.0),
-        burst(7.0, 9.0),
-        burst(30.0, 31.0),
-        burst(40.1, 44.0),
-    ]);
-    assert_eq!(beats(&jobs), [(0, 3), (1, 1)]);
-    assert_eq!(jobs[0].executed, Span::from_us(3900));
-    assert_eq!(jobs[0].response_time(), Span::from_ms(31));
-    assert!(!jobs[0].missed());
-}
-
-#[test]
 fn a_jobs_execution_time_is_its_cycles_whatever_speeds_it_had() {
     let mut separator = Separator::new(rhythm());
     // 2 ms at full speed, 6 ms at a third of it: 4 ms at full speed.

@@ -201,26 +201,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn jobs_that_wait_for_a_long_one_make_no_longer_period() {
-        for count in [19, 250] {
-            let late = |job: i32| if job % 4 == 1 { 11e6 } else { 0.0 };
-            let at: Vec<f64> = (0..count).map(|k| f64::from(k) * 40e6 + late(k)).collect();
-            let found = Fold::default().fraction(&at, 160e6).expect("a fraction");
-            assert!((found.period / 40e6 - 1.0).abs() < 1e-3, "{found:?}");
-        }
-    }
-
-    #[test]
-    fn a_multiple_gives_way_to_the_period_and_the_period_to_no_fraction() {
-        let at: Vec<f64> = (0..50).map(|k| f64::from(k) * 20e6).collect();
-        for times in 1..=5_i32 {
-            let found = Fold::default().fraction(&at, 20e6 * f64::from(times));
-            let period = found.map_or(20e6 * f64::from(times), |line| line.period);
-            assert!((period / 20e6 - 1.0).abs() < 1e-3, "{times}: {period}");
-        }
-    }
-
     /// The twin counts the jobs, whose beats are known here, instead of finding these.
     #[test]
     fn half_a_period_is_taken_where_jobs_at_even_and_at_odd_beats_are_not_few() {

@@ -28,8 +28,9 @@ fn alarms(bursts: u32, sleep: impl Fn(&mut Random) -> f64) -> u64 {
 
 #[test]
 fn sleeps_without_a_rhythm_are_called_periodic_no_more_often_than_stated() {
+    type Kind = (&'static str, fn(&mut Random) -> f64);
     assert_eq!(STATED, AnalyserConfig::default().false_alarm_rate);
-    let kinds: [(&str, fn(&mut Random) -> f64); 7] = [
+    let kinds: [Kind; 7] = [
         ("a Poisson process", Random::exponential),
         ("of any length up to a limit", |random| {
             random.between(0.0, 2.0)

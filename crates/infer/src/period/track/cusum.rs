@@ -57,37 +57,3 @@ impl Surprise {
         alarm
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn two_in_a_row_alarm_where_it_was_unheard_of_and_not_where_it_is_a_habit() {
-        let mut never = Surprise::default();
-        assert!((0..100).all(|_| !never.hear(false)));
-        assert!(!never.hear(true));
-        assert!(never.hear(true));
-
-        let mut every_third = Surprise::default();
-        for n in 0..300 {
-            every_third.hear(n % 3 == 0);
-        }
-        assert!(!every_third.hear(true) && !every_third.hear(true));
-    }
-
-    #[test]
-    fn jobs_that_go_on_as_ever_alarm_less_often_than_lordens_bound() {
-        for percent in [1, 5, 20, 40] {
-            let mut surprise = Surprise::default();
-            let mut seed: u64 = 3;
-            let alarms = (0..20_000)
-                .filter(|_| {
-                    seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    surprise.hear((seed >> 33) % 100 < percent)
-                })
-                .count();
-            assert!(alarms < 20_000 / 150, "{alarms} alarms at {percent}%");
-        }
-    }
-}

@@ -50,6 +50,13 @@ fn kept(beats: &[Beat]) -> bool {
     beats.iter().all(|&beat| beat == Beat::Kept)
 }
 
+/// With fifty releases from then on.
+#[track_caller]
+fn keeps(tracker: &mut Tracker, from_ms: f64, period_ms: f64) {
+    let releases = (0..50).map(|n| from_ms + period_ms * f64::from(n));
+    assert!(kept(&told(tracker, releases)));
+}
+
 fn off(tracker: &Tracker, at_ms: f64) -> f64 {
     let at = Instant::from_ns((START + at_ms * MS) as u64);
     tracker.rhythm().nearest_release(at).1.abs() as f64 / MS
@@ -143,10 +150,7 @@ fn wakeups_for_nothing_jobs_left_out_and_releases_that_load_delays_do_not_unlock
 #[test]
 fn a_thread_that_overruns_its_releases_is_not_taken_off_the_beat() {
     let mut tracker = locked(20.0, 0.1);
-    assert!(kept(&told(
-        &mut tracker,
-        (0..50).map(|n| 20.0 * f64::from(n))
-    )));
+    keeps(&mut tracker, 0.0, 20.0);
     let mut random = Random(7);
     let mut at = 1000.0;
     for _ in 0..60 {
@@ -156,10 +160,7 @@ fn a_thread_that_overruns_its_releases_is_not_taken_off_the_beat() {
         at += busy + 0.2;
     }
     let next = (at / 20.0).ceil() * 20.0;
-    assert!(kept(&told(
-        &mut tracker,
-        (0..50).map(|n| next + 20.0 * f64::from(n))
-    )));
+    keeps(&mut tracker, next, 20.0);
     assert!(off(&tracker, next) < 0.2);
 }
 
@@ -167,10 +168,7 @@ fn a_thread_that_overruns_its_releases_is_not_taken_off_the_beat() {
 fn a_paused_player_is_back_on_the_beat_within_four_jobs() {
     for shift in [0.0, 3.0, 7.7, 19.9, 31.0] {
         let mut tracker = locked(40.0, 0.2);
-        assert!(kept(&told(
-            &mut tracker,
-            (0..50).map(|n| 40.0 * f64::from(n))
-        )));
+        keeps(&mut tracker, 0.0, 40.0);
         let resumed = 49.0 * 40.0 + 3000.0 + shift;
         let beats = told(&mut tracker, (0..4).map(|n| resumed + 40.0 * f64::from(n)));
         assert!(kept(&beats), "{shift}: {beats:?}");
@@ -179,10 +177,7 @@ fn a_paused_player_is_back_on_the_beat_within_four_jobs() {
             "{shift}: {}",
             off(&tracker, resumed)
         );
-        assert!(kept(&told(
-            &mut tracker,
-            (4..50).map(|n| resumed + 40.0 * f64::from(n))
-        )));
+        keeps(&mut tracker, resumed + 160.0, 40.0);
     }
 }
 
@@ -190,10 +185,7 @@ fn a_paused_player_is_back_on_the_beat_within_four_jobs() {
 fn a_thread_that_stops_being_periodic_is_lost() {
     for seed in 0..20 {
         let mut tracker = locked(40.0, 0.2);
-        assert!(kept(&told(
-            &mut tracker,
-            (0..50).map(|n| 40.0 * f64::from(n))
-        )));
+        keeps(&mut tracker, 0.0, 40.0);
         let mut random = Random(seed);
         let mut at = 2000.0;
         let lost_after = (0..200).position(|_| {
