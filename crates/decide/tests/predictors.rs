@@ -150,20 +150,3 @@ fn frames_of_two_sizes_get_what_the_larger_ones_need() {
     );
     assert!(outcome.misses <= 0.01, "{outcome:?}");
 }
-
-#[test]
-fn without_the_raise_one_long_job_is_felt_in_many() {
-    let (seed, (period, mean)) = (1, table_one()[0]);
-    let mut demand = steady(seed, mean, 0.02);
-    demand[500] = mean * 2;
-    let scene = Scene::of(period, demand);
-    let raising = with(PredictorKind::Percentile, &scene);
-    let plain = Parameters {
-        boost: 1.0,
-        ..Parameters::default()
-    };
-    let not_raising = play(&scene, &mut *build(PredictorKind::Percentile, plain));
-    assert!(raising.longest_run_of_misses <= 2, "{raising:?}");
-    assert!(not_raising.longest_run_of_misses >= 5, "{not_raising:?}");
-    assert!(raising.reserved_over_used < not_raising.reserved_over_used + 0.005);
-}

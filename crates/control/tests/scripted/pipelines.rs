@@ -231,23 +231,6 @@ fn a_server_is_a_member_of_the_application_that_it_works_for_also_after_its_end(
 }
 
 #[test]
-fn a_player_that_pauses_takes_its_server_with_it_and_brings_it_back() {
-    let mut script = served(4000, 4000);
-    script.periodic(PLAYER, ms(40), (at_ms(10_000), at_ms(14_000)), |_| ms(8));
-    wakes(
-        &mut script,
-        PLAYER,
-        task(SERVER, SERVER, "Xvfb"),
-        12,
-        (10_100, 14_000),
-    );
-    serves(&mut script, PLAYER, ms(40), (10_000, 14_000));
-    let ran = play(script, Kernel::with_cpus(2), settings());
-    assert_eq!(number_of(&ran, SERVER, What::Reserved), 2);
-    assert!(number_of(&ran, SERVER, What::Released) >= 1);
-}
-
-#[test]
 fn a_server_that_works_for_others_now_is_let_go_after_five_seconds_of_doubt() {
     let mut script = served(30_000, 8000);
     script.random(SERVER, ms(30), (at_ms(8000), at_ms(30_000)));

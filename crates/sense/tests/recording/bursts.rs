@@ -197,19 +197,6 @@ fn lost_events_are_counted_and_the_bursts_around_the_gap_are_left_out() {
 }
 
 #[test]
-fn an_exit_ends_the_burst_also_of_a_thread_that_another_was_seen_in_place_of() {
-    let recording = ftrace(
-        "0 0 100 wakeup 7
-         0 0 110 switch 0 R 7
-         8 0 130 switch 8 S 0
-         7 1 140 sched_process_exit: comm=t7 pid=7 prio=120",
-    );
-    let mut told = bursts(&recording);
-    told.retain(|burst| burst.task.tid == 7);
-    assert_eq!(told, [burst(7, 100, 110, 110, 0)]);
-}
-
-#[test]
 fn an_exit_ends_the_burst_and_a_new_thread_may_have_the_same_number() {
     let recording = ftrace(
         "0 0 100 wakeup 7

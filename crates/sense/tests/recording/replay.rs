@@ -48,21 +48,6 @@ fn only_tracked_threads_are_reported_and_an_untracked_one_no_longer() {
 }
 
 #[test]
-fn a_thread_tracked_late_is_announced_at_once() {
-    let mut replay = Replay::open(trace("apps/rtappTableI.l0.txt.gz")).unwrap();
-    let tid = replay.recording().tasks[1].id.tid;
-    replay.poll(Span::from_secs(6), &mut Vec::new()).unwrap();
-    replay.track(tid, Follow::Threads).unwrap();
-    let mut events = Vec::new();
-    let now = replay.now();
-    replay.poll(Span::from_ms(1), &mut events).unwrap();
-    let Some(Event::Tracked { at, task }) = events.first() else {
-        panic!("{events:?}");
-    };
-    assert_eq!((*at, task.id.tid), (now, tid));
-}
-
-#[test]
 fn a_thread_that_is_not_in_the_recording_is_refused_with_those_that_are() {
     let mut replay = Replay::open(trace("apps/rtappTableI.l0.txt.gz")).unwrap();
     let error = replay.track(1, Follow::Threads).unwrap_err().to_string();
