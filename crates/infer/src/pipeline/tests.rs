@@ -3,28 +3,13 @@
 
 use super::MOST_EVERY;
 use super::*;
+use crate::synthetic::Random;
 
 fn us(us: u64) -> Instant {
     Instant::ZERO + Span::from_us(us)
 }
 
 const PERIOD: Span = Span::from_ms(40);
-
-struct Noise(u64);
-
-impl Noise {
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % most.max(1)
-    }
-
-    fn even(&mut self) -> f64 {
-        self.below(1 << 30) as f64 / f64::from(1 << 30)
-    }
-}
 
 fn heard(contacts: &[Instant]) -> Contacts {
     let mut heard = Contacts::new(PERIOD, Instant::ZERO);
@@ -69,7 +54,7 @@ fn left_out_by_walking(contacts: &[Instant], period: Span, now: Instant) -> u64 
 
 #[test]
 fn what_is_left_out_is_what_walking_from_contact_to_contact_finds() {
-    let mut noise = Noise(3);
+    let mut noise = Random::new(3);
     for case in 0..200 {
         let mean = 5_000 + case * 600;
         let mut at = 0;
@@ -95,7 +80,7 @@ fn what_is_left_out_is_what_walking_from_contact_to_contact_finds() {
 
 #[test]
 fn jitter_of_a_third_of_the_period_leaves_nothing_out() {
-    let mut noise = Noise(9);
+    let mut noise = Random::new(9);
     let contacts: Vec<Instant> = (1..=50)
         .map(|job| us(job * 40_000 + noise.below(13_000)))
         .collect();
@@ -105,7 +90,7 @@ fn jitter_of_a_third_of_the_period_leaves_nothing_out() {
 
 /// How often, of 400 threads with contacts at random, one stands on the path at any of 20 looks.
 fn taken_in(per_job: f64) -> usize {
-    let mut noise = Noise(per_job.to_bits());
+    let mut noise = Random::new(per_job.to_bits());
     let stands = |_: &usize| {
         let mut heard = Contacts::new(PERIOD, Instant::ZERO);
         let mut at = 0.0;
@@ -113,7 +98,7 @@ fn taken_in(per_job: f64) -> usize {
             let until = f64::from(look) * 250_000.0;
             while at < until {
                 heard.hear(us(at as u64));
-                at += -(1.0 - noise.even()).ln() * 40_000.0 / per_job;
+                at += noise.exponential() * 40_000.0 / per_job;
             }
             heard.standing(us(until as u64)).is_some()
         })

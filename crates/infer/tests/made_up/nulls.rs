@@ -1,5 +1,5 @@
 use crate::analysed::analysed;
-use crate::made_up::{self, normal, two_kinds};
+use crate::made_up::{self, two_kinds};
 use crate::synthetic::{Random, burst};
 use onbeat_infer::period::AnalyserConfig;
 
@@ -35,9 +35,9 @@ fn sleeps_without_a_rhythm_are_called_periodic_no_more_often_than_stated() {
         ("of any length up to a limit", |random| {
             random.between(0.0, 2.0)
         }),
-        ("lognormal", |random| (0.7 * normal(random)).exp()),
+        ("lognormal", |random| (0.7 * random.normal()).exp()),
         ("more widely lognormal", |random| {
-            (1.5 * normal(random)).exp()
+            (1.5 * random.normal()).exp()
         }),
         ("bursts of wakeups", |random| {
             if random.chance(0.25) {

@@ -34,7 +34,7 @@ const KINDS: [Kind; 19] = [
         renewal(random, |random| random.between(0.4, 1.6))
     }),
     ("lognormal", |random| {
-        renewal(random, |random| normal(random).exp())
+        renewal(random, |random| random.normal().exp())
     }),
     ("two kinds of sleeps", |random| renewal(random, two_kinds)),
     ("disk beside hogs", disk),
@@ -67,7 +67,7 @@ fn any_period(random: &mut Random) -> f64 {
 fn timer(random: &mut Random) -> (Option<f64>, Vec<Burst>) {
     let thread = Periodic {
         period_ns: any_period(random),
-        releases: 10 + (random.even() * 50.0) as u32,
+        releases: 10 + random.below(50) as u32,
         jitter: random.between(0.0, 0.1),
         ..Periodic::PLAIN
     };
@@ -77,7 +77,7 @@ fn timer(random: &mut Random) -> (Option<f64>, Vec<Burst>) {
 fn everything(random: &mut Random) -> (Option<f64>, Vec<Burst>) {
     let thread = Periodic {
         period_ns: any_period(random),
-        releases: 40 + (random.even() * 40.0) as u32,
+        releases: 40 + random.below(40) as u32,
         jitter: random.between(0.0, 0.08),
         missing: random.between(0.0, 0.2),
         spurious: random.between(0.0, 0.3),
@@ -229,12 +229,6 @@ fn two_timers(random: &mut Random) -> (Option<f64>, Vec<Burst>) {
     (Some(one), bursts)
 }
 
-/// Normal with mean zero and deviation one (Box and Muller, 1958).
-pub(crate) fn normal(random: &mut Random) -> f64 {
-    let radius = (2.0 * random.exponential()).sqrt();
-    radius * (std::f64::consts::TAU * random.even()).cos()
-}
-
 pub(crate) fn two_kinds(random: &mut Random) -> f64 {
     if random.chance(0.5) {
         random.between(0.2, 0.6)
@@ -245,7 +239,7 @@ pub(crate) fn two_kinds(random: &mut Random) -> f64 {
 
 fn renewal(random: &mut Random, sleep: impl Fn(&mut Random) -> f64) -> (Option<f64>, Vec<Burst>) {
     let mean = random.ratio_between(1e6, 1e8);
-    let count = 10 + (random.even() * 100.0) as u32;
+    let count = 10 + random.below(100) as u32;
     let mut now = 1e9;
     let bursts = (0..count).map(|_| {
         now += sleep(random) * mean;

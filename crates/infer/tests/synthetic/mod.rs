@@ -28,6 +28,16 @@ impl Random {
         self.even() < probability
     }
 
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        (self.even() * limit as f64) as u64
+    }
+
+    /// Normal with mean zero and deviation one (Box and Muller, 1958).
+    pub(crate) fn normal(&mut self) -> f64 {
+        let radius = (2.0 * self.exponential()).sqrt();
+        radius * (std::f64::consts::TAU * self.even()).cos()
+    }
+
     pub(crate) fn exponential(&mut self) -> f64 {
         -(1.0 - self.even()).ln()
     }

@@ -1,20 +1,10 @@
 use onbeat_model::TaskId;
 
 use super::*;
+use crate::synthetic::Random;
 
 const PERIOD: u64 = 3_505_000;
 const BEGAN: u64 = 77_123_456_789;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-}
 
 fn woken(expiry: u64, late: u64) -> Burst {
     let woke = Instant::from_ns(expiry + late);
@@ -100,7 +90,7 @@ fn what_is_no_grid_of_possible_periods_is_none() {
 
 #[test]
 fn the_slow_twin_finds_the_same_grids() {
-    let mut random = Random(42);
+    let mut random = Random::new(42);
     let mut found = 0;
     for _ in 0..20_000 {
         let period = 600_000 + random.below(90_000_000);
@@ -123,7 +113,7 @@ fn the_slow_twin_finds_the_same_grids() {
 /// In how many of 200,000 windows of `count` expiries a rhythm is found with the confidence that
 /// a first analysis asks for. `asks` is the time from one sleep to the next.
 fn false_alarms(count: usize, mut asks: impl FnMut(&mut Random) -> u64) -> usize {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let mut at = BEGAN;
     let expiries: Vec<u64> = (0..200_000)
         .map(|_| {
