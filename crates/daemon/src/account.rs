@@ -29,7 +29,6 @@ pub struct Account {
 impl Account {
     /// The user `uid`, whose process is in `groups`. The database's groups are his, too: a process
     /// that left one is still the same account's.
-    #[must_use]
     pub fn look_up(uid: u32, groups: &[u32]) -> Self {
         let mut all: BTreeSet<u32> = groups.iter().copied().collect();
         all.extend(groups_of(uid));
@@ -39,7 +38,6 @@ impl Account {
         }
     }
 
-    #[must_use]
     pub const fn of_no_group(uid: u32) -> Self {
         Self {
             uid,
@@ -49,7 +47,6 @@ impl Account {
         }
     }
 
-    #[must_use]
     pub fn named_by_a_rule(uid: u32) -> Self {
         Self {
             is_exempt: true,
@@ -57,7 +54,6 @@ impl Account {
         }
     }
 
-    #[must_use]
     pub fn under_a_rule(uid: u32, rule: &str, bandwidth: Bandwidth) -> Self {
         let mut hasher = DefaultHasher::new();
         rule.hash(&mut hasher);
@@ -70,7 +66,6 @@ impl Account {
     }
 
     /// Whether something may be charged here: to a rule, to root, or to a user with an account.
-    #[must_use]
     pub fn can_pay(&self) -> bool {
         self.is_exempt || self.allotment.is_some() || self.is_known()
     }
@@ -78,12 +73,10 @@ impl Account {
     /// Whether the database knows them, as far as the database alone was asked: it has every user
     /// in at least one group. One person may have thousands of other numbers (newuidmap), and would
     /// have as many quotas.
-    #[must_use]
     pub fn is_known(&self) -> bool {
         self.is_root() || !self.groups.is_empty()
     }
 
-    #[must_use]
     pub const fn is_root(&self) -> bool {
         self.uid == 0
     }
@@ -104,14 +97,12 @@ fn groups_of(uid: u32) -> Vec<u32> {
 }
 
 /// The number of the user called `name`, which may be a number itself.
-#[must_use]
 pub fn user_named(name: &str) -> Option<u32> {
     let by_name = || Some(User::from_name(name).ok()??.uid.as_raw());
     name.parse().ok().or_else(by_name)
 }
 
 /// The number of the group called `name`, which may be a number itself.
-#[must_use]
 pub fn group_named(name: &str) -> Option<u32> {
     let by_name = || Some(Group::from_name(name).ok()??.gid.as_raw());
     name.parse().ok().or_else(by_name)

@@ -19,7 +19,6 @@ const TASKS_PER_CALL: u64 = 2000;
 const PASSES: u64 = 3;
 
 /// The cost of tracking, beside the call, on a machine with this number of tasks.
-#[must_use]
 pub const fn cost_of_tracking(tasks: u64) -> u64 {
     PASSES * tasks / TASKS_PER_CALL
 }

@@ -30,7 +30,6 @@ impl fmt::Display for Fault {
 
 impl Fault {
     /// The fault that a client is told when the actuator refused to do something to the task `tid`.
-    #[must_use]
     pub fn of_refusal(tid: u32, refusal: &Refusal) -> Self {
         let text = format!("task {tid}: {refusal}");
         match refusal {

@@ -63,7 +63,6 @@ pub struct Publisher {
 
 impl Publisher {
     /// A publisher into `changes`, as far as there is room: a slow subscriber misses some.
-    #[must_use]
     pub const fn new(changes: Sender<Change>, started: Instant, metrics: Option<Metrics>) -> Self {
         Self {
             changes,

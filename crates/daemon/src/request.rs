@@ -25,7 +25,6 @@ pub struct Client {
 }
 
 impl Client {
-    #[must_use]
     pub fn new(name: &str) -> Self {
         Self {
             name: name.into(),
@@ -38,7 +37,6 @@ impl Client {
         self.gone.store(true, Ordering::SeqCst);
     }
 
-    #[must_use]
     pub fn is_gone(&self) -> bool {
         self.gone.load(Ordering::SeqCst)
     }
@@ -106,7 +104,6 @@ pub struct RequestSender {
 }
 
 impl RequestSender {
-    #[must_use]
     pub fn new(waker: Waker) -> (Self, Receiver<ServiceRequest>) {
         let (requests, receiver) = async_channel::bounded(MOST_WAITING);
         (Self { requests, waker }, receiver)

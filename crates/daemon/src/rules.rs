@@ -71,7 +71,6 @@ pub struct Groups {
 impl Rule {
     /// Whether the rule holds for a process of this user with this program, as far as that is not
     /// [for its groups to say](Self::holds_in).
-    #[must_use]
     pub fn holds_for(&self, program: &str, uid: u32) -> bool {
         let user = self.user.as_deref();
         self.program.as_deref().is_none_or(|own| runs(program, own))
@@ -79,7 +78,6 @@ impl Rule {
             && !(self.but_root && uid == 0)
     }
 
-    #[must_use]
     pub fn holds_in(&self, groups: &Groups) -> bool {
         let unit = self.unit.as_deref().is_none_or(|wanted| {
             let mut parts = groups.paths.iter().flat_map(|path| path.split('/'));
@@ -100,13 +98,11 @@ impl Rule {
     }
 
     /// Whether it depends on a process's cgroups.
-    #[must_use]
     pub const fn names_groups(&self) -> bool {
         self.unit.is_some() || self.cgroup.is_some() || self.container.is_some()
     }
 
     /// Whether the rule means the thread of this name, in a process for which it holds.
-    #[must_use]
     pub fn means_thread(&self, comm: &str) -> bool {
         let is_named = |name: &String| match name.strip_suffix('*') {
             Some(start) => comm.starts_with(start),

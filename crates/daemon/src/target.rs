@@ -76,7 +76,6 @@ impl Target {
     }
 
     /// Whether the process still lives, and the number is one of its threads'.
-    #[must_use]
     pub fn is_alive(&self) -> bool {
         let (process, tid) = (self.task.pid, self.task.id.tid);
         let belongs = self.is_process() || is_thread_of(process, tid);
@@ -86,7 +85,6 @@ impl Target {
         polled.is_ok_and(|polled| polled && process[0].revents().is_empty()) && belongs
     }
 
-    #[must_use]
     pub fn is_process(&self) -> bool {
         self.task.id == self.leader
     }

@@ -7,23 +7,19 @@ use rustix::time::{ClockId, clock_gettime};
 pub const TICK: Span = Span::from_ms(10);
 
 /// The present time of CLOCK_MONOTONIC, which all tracers' events carry.
-#[must_use]
 pub fn now() -> Instant {
     Instant::from_ns(read_ns(ClockId::Monotonic))
 }
 
-#[must_use]
 pub fn thread_cpu_time() -> Span {
     Span::from_ns(read_ns(ClockId::ThreadCPUTime))
 }
 
-#[must_use]
 pub fn process_cpu_time() -> Span {
     Span::from_ns(read_ns(ClockId::ProcessCPUTime))
 }
 
 /// The start that `/proc` tells of a thread that was started at `at`, or a tick more.
-#[must_use]
 pub fn ticks_at(at: Instant) -> u64 {
     // The clock since boot goes on while the machine sleeps.
     let asleep_ns = read_ns(ClockId::Boottime).saturating_sub(read_ns(ClockId::Monotonic));

@@ -2,13 +2,11 @@
 
 use std::fs;
 
-#[must_use]
 pub fn online() -> Option<Vec<u32>> {
     list(&fs::read_to_string("/sys/devices/system/cpu/online").ok()?)
 }
 
 /// The numbers of a list such as `0-3,7`, as the kernel writes it; none if it is another text.
-#[must_use]
 pub fn list(text: &str) -> Option<Vec<u32>> {
     let range = |text: &str| {
         let (first, last) = text.split_once('-').unwrap_or((text, text));

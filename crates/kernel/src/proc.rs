@@ -25,19 +25,16 @@ pub fn open_process(process: u32) -> io::Result<OwnedFd> {
 
 /// When the thread `tid` started, in clock ticks since boot: the second half of its
 /// [identity](onbeat_model::TaskId). None if there is no such thread.
-#[must_use]
 pub fn started_ticks(tid: u32) -> Option<u64> {
     Some(stat(tid).ok()?.started_ticks)
 }
 
 /// The first number of a field of the thread's status, such as `Uid:`.
-#[must_use]
 pub fn status_number(tid: u32, field: &str) -> Option<u32> {
     let value = status(tid, field)?;
     value.split_whitespace().next()?.parse().ok()
 }
 
-#[must_use]
 pub fn status_numbers(tid: u32, field: &str) -> Option<Vec<u32>> {
     let value = status(tid, field)?;
     let numbers = value.split_whitespace().map(|number| number.parse().ok());
@@ -45,7 +42,6 @@ pub fn status_numbers(tid: u32, field: &str) -> Option<Vec<u32>> {
 }
 
 /// The rest of the line of the thread's status that begins with `field`.
-#[must_use]
 pub fn status(tid: u32, field: &str) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
     let value = status.lines().find_map(|line| line.strip_prefix(field));
@@ -53,13 +49,11 @@ pub fn status(tid: u32, field: &str) -> Option<String> {
 }
 
 /// How many tasks the machine has, those of the kernel among them; 0 if that cannot be read.
-#[must_use]
 pub fn tasks() -> u64 {
     task_counts().map_or(0, |(_, all)| all)
 }
 
 /// How many tasks run or are ready to, the reader among them; 0 if that cannot be read.
-#[must_use]
 pub fn ready_tasks() -> u64 {
     task_counts().map_or(0, |(ready, _)| ready)
 }
@@ -73,13 +67,11 @@ fn task_counts() -> Option<(u64, u64)> {
 
 /// Whether processes have the numbers here that the kernel's own records have: no container has
 /// numbers of its own.
-#[must_use]
 pub fn has_machines_numbers() -> bool {
     let namespace = fs::read_link("/proc/self/ns/pid");
     namespace.is_ok_and(|namespace| namespace.as_os_str() == "pid:[4026531836]")
 }
 
-#[must_use]
 pub fn process_of(tid: u32) -> Option<u32> {
     status_number(tid, "Tgid:")
 }

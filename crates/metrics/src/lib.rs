@@ -81,7 +81,6 @@ impl Metrics {
     }
 
     /// Where they are: an address with its port, also where any port was asked for; or a file.
-    #[must_use]
     pub fn place(&self) -> String {
         match &self.place {
             OpenTarget::Endpoint(endpoint) => format!("http://{}/metrics", endpoint.address()),

@@ -10,7 +10,6 @@ use onbeat_model::{Cgroup, TaskId};
 /// hierarchies, of which the last two lines tell. Users choose the paths.
 const MOST_BYTES: u64 = 16 * 4096;
 
-#[must_use]
 pub fn cgroup_of(task: TaskId) -> Cgroup {
     let mut text = Vec::new();
     let read = File::open(format!("/proc/{}/cgroup", task.tid))

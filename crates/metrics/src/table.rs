@@ -7,7 +7,6 @@ pub enum MetricKind {
 }
 
 impl MetricKind {
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gauge => "gauge",

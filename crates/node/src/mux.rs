@@ -74,7 +74,6 @@ impl Incoming {
 
 /// The message in one frame. Runtimes read a frame at once, into 4096 bytes; none of the plugin's
 /// messages is that long.
-#[must_use]
 pub fn frame(connection: Connection, message: &TtrpcMessage) -> Vec<u8> {
     let message = message.to_bytes();
     let mut frame = connection.number().to_be_bytes().to_vec();

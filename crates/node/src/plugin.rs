@@ -23,7 +23,6 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    #[must_use]
     pub const fn new(folder: Folder) -> Self {
         Self {
             folder,
@@ -41,7 +40,6 @@ impl Plugin {
     }
 
     /// Whether the runtime has listed all its containers since [`begin`](Self::begin).
-    #[must_use]
     pub const fn is_synchronized(&self) -> bool {
         self.is_synchronized
     }

@@ -16,7 +16,6 @@ use onbeat_model::Bandwidth;
 pub struct ContainerId(String);
 
 impl ContainerId {
-    #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         let is_id = text.len() == 64 && text.bytes().all(is_digit);
@@ -42,7 +41,6 @@ pub struct Folder(PathBuf);
 
 impl Folder {
     /// The folder of this path. It need not be there yet.
-    #[must_use]
     pub const fn new(path: PathBuf) -> Self {
         Self(path)
     }
@@ -105,7 +103,6 @@ fn text(id: &ContainerId, name: &str, bandwidth: Bandwidth) -> String {
 const LONGEST_NAME: usize = 400;
 
 /// The name with nothing in it that needs an escape in a file or in a terminal.
-#[must_use]
 pub fn plain(name: &str) -> String {
     let plain = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '.' | '_' | '/' | ' ' => c,

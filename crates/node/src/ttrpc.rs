@@ -55,7 +55,6 @@ impl TtrpcMessage {
         bytes
     }
 
-    #[must_use]
     pub fn request(
         stream: u32,
         service: &str,
@@ -74,7 +73,6 @@ impl TtrpcMessage {
         }
     }
 
-    #[must_use]
     pub fn response(stream: u32, answer: Result<Vec<u8>, CallStatus>) -> Self {
         let response = match answer {
             Ok(payload) => Response {

@@ -69,12 +69,10 @@ fn known() -> String {
 }
 
 impl Call {
-    #[must_use]
     pub const fn all() -> &'static [Self] {
         ALL
     }
 
-    #[must_use]
     pub fn number(self) -> u32 {
         u32::try_from(self.number).unwrap_or(u32::MAX)
     }

@@ -29,7 +29,6 @@ struct Package {
 
 impl Energy {
     /// The packages in this folder, counted from now on; none where there is none that may be read.
-    #[must_use]
     pub fn open(powercap: &Path) -> Option<Self> {
         let packages: Vec<Package> = packages(powercap)
             .iter()
@@ -98,7 +97,6 @@ fn number(path: &Path) -> Option<u64> {
 }
 
 /// Whether energy can be read here: a line of `onbeat doctor`.
-#[must_use]
 pub fn probe(powercap: &Path) -> Feature {
     let name = "energy";
     let folders = packages(powercap);

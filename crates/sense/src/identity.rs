@@ -7,7 +7,6 @@ use onbeat_model::{Name, Task, TaskId};
 use onbeat_kernel::proc::{process_of, started_ticks, status_number, status_numbers};
 
 /// The thread `tid`, with its process and its name; none if there is no such thread.
-#[must_use]
 pub fn task(tid: u32) -> Option<Task> {
     Some(Task {
         id: TaskId {
@@ -19,18 +18,15 @@ pub fn task(tid: u32) -> Option<Task> {
     })
 }
 
-#[must_use]
 pub fn name(tid: u32) -> Option<Name> {
     let comm = fs::read(format!("/proc/{tid}/comm")).ok()?;
     Some(Name::new(comm.strip_suffix(b"\n").unwrap_or(&comm)))
 }
 
-#[must_use]
 pub fn parent(pid: u32) -> Option<u32> {
     status_number(pid, "PPid:")
 }
 
-#[must_use]
 pub fn children(pid: u32) -> Vec<u32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task"));
     let threads = threads.into_iter().flatten().flatten();
@@ -46,12 +42,10 @@ pub fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-#[must_use]
 pub fn user(pid: u32) -> Option<u32> {
     status_number(pid, "Uid:")
 }
 
-#[must_use]
 pub fn groups(pid: u32) -> Vec<u32> {
     let own = status_number(pid, "Gid:");
     let others = status_numbers(pid, "Groups:").unwrap_or_default();

@@ -10,7 +10,6 @@ use onbeat_kernel::clock::TICK;
 use onbeat_model::Span;
 
 /// Reads the idle time of each CPU that is online, in order; none if the kernel does not tell.
-#[must_use]
 pub fn idle() -> Option<Vec<Span>> {
     parse(&fs::read_to_string("/proc/stat").ok()?)
 }

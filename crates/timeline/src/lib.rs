@@ -200,7 +200,6 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    #[must_use]
     pub fn new(group: Track, name: &str) -> Self {
         Self {
             group,
@@ -235,7 +234,6 @@ impl Lanes {
 }
 
 impl Detail<'_> {
-    #[must_use]
     pub const fn ns(span: Span) -> Self {
         Self::Number(span.as_ns())
     }

@@ -34,7 +34,6 @@ pub enum ServiceError {
 }
 
 impl ServiceError {
-    #[must_use]
     pub fn of(error: zbus::Error) -> Self {
         const GONE: [&str; 2] = [
             "org.freedesktop.DBus.Error.ServiceUnknown",

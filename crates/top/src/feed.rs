@@ -30,7 +30,6 @@ pub struct Feeder(SyncSender<News>);
 pub struct Gone;
 
 impl Feeder {
-    #[must_use]
     pub fn new() -> (Self, Feed) {
         let (sender, news) = sync_channel(MOST_WAITING);
         (Self(sender), news)

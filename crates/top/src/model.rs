@@ -43,7 +43,6 @@ pub(crate) struct ViewOptions {
 }
 
 impl Model {
-    #[must_use]
     pub fn new(source: &str) -> Self {
         Self {
             source: source.to_owned(),

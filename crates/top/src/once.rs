@@ -63,7 +63,6 @@ pub fn as_lines(model: &Model) -> Result<String, serde_json::Error> {
     Ok(text)
 }
 
-#[must_use]
 pub fn as_table(model: &Model) -> (Vec<(&'static str, Align)>, Vec<Vec<String>>) {
     let left = |heading| (heading, Align::Left);
     let right = |heading| (heading, Align::Right);

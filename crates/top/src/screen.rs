@@ -48,7 +48,6 @@ pub(crate) enum Tone {
 
 impl ScreenLook {
     /// As the environment says: NO_COLOR, TERM, and the character set of the locale.
-    #[must_use]
     pub fn of_environment() -> Self {
         let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let locale = set("LC_ALL")

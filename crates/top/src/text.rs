@@ -10,7 +10,6 @@ pub enum Align {
 
 /// A character that cannot be seen, or would change the next ones, as a middle dot: a thread may
 /// call itself what it likes.
-#[must_use]
 pub fn harmless(text: &str) -> String {
     let is_unseen = |c: char| {
         c.is_control()

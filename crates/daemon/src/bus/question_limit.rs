@@ -39,7 +39,7 @@ impl QuestionLimit {
         })
     }
 
-    /// The same, as soon as there is room. A user with too many open waits for their own.
+    /// Waits until there is room. A user with too many open waits for their own.
     pub(super) async fn open(&self, uid: u32) -> OpenQuestion {
         OpenQuestion {
             _his: self.of(uid).acquire_arc().await,

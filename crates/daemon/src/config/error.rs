@@ -29,7 +29,6 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    #[must_use]
     pub fn new(path: &Path, text: &str, offset: usize) -> Self {
         Self {
             path: path.to_owned(),
@@ -38,7 +37,6 @@ impl Place {
     }
 
     /// The error that this line has the `problem`, which says what to write instead.
-    #[must_use]
     pub fn wrong(&self, problem: String) -> ConfigError {
         ConfigError::Wrong {
             path: self.path.clone(),

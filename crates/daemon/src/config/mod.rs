@@ -54,7 +54,6 @@ pub struct Sources {
 impl Sources {
     /// These, or what stands for them: a file at its usual place, and rules where `make install`
     /// has put them with the binary that runs.
-    #[must_use]
     pub fn new(config: Option<PathBuf>, rules: Option<PathBuf>, state: &Path) -> Self {
         let beside = || {
             let binary = std::env::current_exe().unwrap_or_default();

@@ -50,7 +50,6 @@ impl Default for Config {
 impl Config {
     /// The keys that are others than in `started`, with which the service was started, and take
     /// effect when it is started again.
-    #[must_use]
     pub fn later_than(&self, started: &Self) -> Vec<&'static str> {
         let pipelines = (self.pipelines != started.pipelines).then_some("pipelines");
         pipelines.into_iter().collect()

@@ -45,7 +45,6 @@ impl Default for Budgets {
 
 impl Budgets {
     /// The predictor with its parameters; the `usual` one if none was named.
-    #[must_use]
     pub fn predictor(&self, usual: PredictorKind) -> (PredictorKind, Parameters) {
         let kind = self.predictor.unwrap_or(usual);
         let mut parameters = self.parameters;
@@ -56,7 +55,6 @@ impl Budgets {
         (kind, parameters)
     }
 
-    #[must_use]
     pub fn allocation(&self) -> AllocationSettings {
         AllocationSettings {
             total: self.total,

@@ -88,7 +88,6 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    #[must_use]
     pub fn new(quotas: Quotas) -> Self {
         Self {
             quotas,
@@ -96,7 +95,6 @@ impl Ledger {
         }
     }
 
-    #[must_use]
     pub const fn quotas(&self) -> &Quotas {
         &self.quotas
     }
@@ -198,7 +196,6 @@ impl Ledger {
         }
     }
 
-    #[must_use]
     pub fn left(&self, task: TaskId) -> Bandwidth {
         let Some(charge) = self.tasks.get(&task) else {
             return Bandwidth::ZERO;
@@ -338,7 +335,6 @@ impl Ledger {
         }
     }
 
-    #[must_use]
     pub fn leaked(&self) -> Bandwidth {
         self.leaks.iter().map(|leak| leak.counted).sum()
     }
@@ -403,7 +399,6 @@ impl Ledger {
         }
     }
 
-    #[must_use]
     pub fn is_boosted(&self, task: TaskId) -> bool {
         self.tasks
             .get(&task)
@@ -412,7 +407,6 @@ impl Ledger {
 
     /// Until when `task` may not be boosted: its owner has used more than a quota gives, or all
     /// have used what there is for them.
-    #[must_use]
     pub fn unboosted_until(&self, task: TaskId) -> Option<Instant> {
         let account = self.account(task)?;
         let all = self.spending_of_all.filter(Spending::is_over);
@@ -421,7 +415,6 @@ impl Ledger {
         self.made_up_at(account).max(of_all)
     }
 
-    #[must_use]
     pub fn used_up(&self, task: TaskId) -> Option<(Whose, Bandwidth)> {
         let mut quotas = self.quotas_of(self.account(task)?);
         let (whose, quota) = quotas.find(|(whose, _)| {
@@ -530,7 +523,6 @@ impl Ledger {
 
     /// Whether `reservation` is to be a ceiling for `task`: under a quota one is if the sensor does
     /// not hear the task or if its period is long, and each while its user has used more.
-    #[must_use]
     pub fn is_ceiling(&self, task: TaskId, reservation: Reservation, hears: bool) -> bool {
         let is_late = !hears || reservation.period() > LONGEST_SOFT_PERIOD;
         self.account(task).is_some_and(|account| {
@@ -541,7 +533,6 @@ impl Ledger {
 
     /// Until when `task` is to have no reservation that onbeat sizes: it has used more than it
     /// held, and its owner more than a quota gives.
-    #[must_use]
     pub fn goes_without_until(&self, task: TaskId) -> Option<Instant> {
         let charge = self.tasks.get(&task)?;
         charge.own.filter(Spending::is_over)?;
@@ -563,34 +554,28 @@ impl Ledger {
     }
 
     /// Whether `task` has a reservation from here: the kernel holds it, or what is left of it.
-    #[must_use]
     pub fn holds(&self, task: TaskId) -> bool {
         self.held(task).is_some()
     }
 
-    #[must_use]
     pub fn held(&self, task: TaskId) -> Option<Reservation> {
         self.tasks.get(&task)?.held
     }
 
-    #[must_use]
     pub fn account(&self, task: TaskId) -> Option<&Arc<Account>> {
         self.tasks.get(&task).map(|charge| &charge.account)
     }
 
     /// The charges of the user: bandwidth and tasks.
-    #[must_use]
     pub fn charged_to(&self, uid: u32) -> (Bandwidth, u32) {
         let used = self.used(Whose::User(uid));
         (used.bandwidth, used.tasks)
     }
 
-    #[must_use]
     pub fn len(&self) -> usize {
         self.tasks.len()
     }
 
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }

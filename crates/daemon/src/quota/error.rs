@@ -88,7 +88,6 @@ pub enum QuotaError {
 
 impl QuotaError {
     /// The same as the actuator's refusal of `wanted`, with how much there may be instead.
-    #[must_use]
     pub fn to_refusal(self, wanted: Reservation) -> Refusal {
         let (left, line) = match self {
             Self::Bandwidth { whose, most, left } => {

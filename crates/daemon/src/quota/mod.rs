@@ -129,7 +129,6 @@ pub struct Quotas {
 
 impl Quotas {
     /// The quota of the user alone; root is under none.
-    #[must_use]
     pub fn of_user(&self, uid: u32) -> Option<Quota> {
         let is_seated = self.seated.contains(&uid);
         let usual = if is_seated { self.seat } else { self.default };

@@ -63,7 +63,6 @@ pub struct Registry {
 }
 
 impl Registry {
-    #[must_use]
     pub fn new(ledger: Ledger) -> Self {
         Self {
             ledger,
@@ -95,7 +94,6 @@ impl Registry {
     }
 
     /// Whether `reservation` is to be a ceiling for `task`, too.
-    #[must_use]
     pub fn is_ceiling(&self, task: TaskId, reservation: Reservation) -> bool {
         // A thread that holds just what was asked for is heard only if it is tracked as well.
         let mut processes = self.processes.values();
@@ -106,7 +104,6 @@ impl Registry {
 
     /// Until when `task` is to have no reservation, because it and its owner have used too much;
     /// what was asked for stays, as a ceiling.
-    #[must_use]
     pub fn goes_without_until(&self, task: TaskId) -> Option<Instant> {
         let payer = self.ledger.account(task)?.uid;
         if self.suspects.contains(&payer) && !self.ledger.holds(task) {
@@ -116,7 +113,6 @@ impl Registry {
         self.ledger.goes_without_until(task).filter(|_| !is_asked)
     }
 
-    #[must_use]
     pub fn treatment(&self, task: &Task) -> Treatment {
         let mut processes = self.processes.values();
         let process = processes.find(|process| process.pid == task.pid);
@@ -124,7 +120,6 @@ impl Registry {
     }
 
     /// Whether the thread gets a reservation although it gave itself a real-time priority.
-    #[must_use]
     pub fn adopts(&self, task: TaskId) -> bool {
         let mut processes = self.processes.values();
         processes.any(|process| process.adopts && process.threads.contains(&task))
@@ -402,7 +397,6 @@ impl Registry {
         was
     }
 
-    #[must_use]
     pub fn party(&self, task: TaskId) -> Party {
         let payer = self.ledger.account(task).map_or(0, |account| account.uid);
         let own = self.processes.get_key_value(&task);
@@ -428,7 +422,6 @@ impl Registry {
         }
     }
 
-    #[must_use]
     pub fn holders(&self) -> usize {
         let processes = self.processes.values().flat_map(TrackedProcess::holders);
         let explicit = self.explicit.values().map(|grant| &grant.holder);

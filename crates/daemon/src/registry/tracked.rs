@@ -20,7 +20,6 @@ pub enum Holder {
 }
 
 impl Holder {
-    #[must_use]
     pub const fn rule(&self) -> Option<&Arc<str>> {
         match self {
             Self::Rule(name) => Some(name),
@@ -64,7 +63,6 @@ pub struct TrackedProcess {
 impl TrackedProcess {
     /// `task` of the process `pid`, the whole process if it is the first thread. Nobody wants it
     /// yet.
-    #[must_use]
     pub fn new(pid: u32, task: TaskId, account: Arc<Account>, owner: Option<u32>) -> Self {
         Self {
             pid,
@@ -97,7 +95,6 @@ impl TrackedProcess {
         self.leases.keys().map(|lease| &lease.holder)
     }
 
-    #[must_use]
     pub fn wants_children(&self) -> bool {
         self.leases
             .values()
@@ -105,7 +102,6 @@ impl TrackedProcess {
     }
 
     /// The payer for tasks under these of its leases: the present payer, if one of them is theirs.
-    #[must_use]
     pub fn payer_of(&self, leases: &BTreeMap<Lease, Follow>) -> Arc<Account> {
         let payers = leases.keys();
         let mut payers = payers.filter_map(|lease| self.payers.get(&lease.holder));
@@ -114,7 +110,6 @@ impl TrackedProcess {
         Arc::clone(other.unwrap_or(&self.account))
     }
 
-    #[must_use]
     pub fn leases_of_children(&self) -> BTreeMap<Lease, Follow> {
         let theirs = self.leases.iter();
         let theirs = theirs.filter(|&(_, &follow)| follow == Follow::Children);

@@ -46,7 +46,6 @@ pub struct Service {
 }
 
 impl Service {
-    #[must_use]
     pub fn new(
         registry: SharedRegistry,
         priorities: Priorities,
@@ -117,7 +116,6 @@ impl Service {
         (&mut self.handler, turn)
     }
 
-    #[must_use]
     pub const fn is_cut_off(&self) -> bool {
         self.handler.is_cut_off
     }

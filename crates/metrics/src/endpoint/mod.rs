@@ -220,7 +220,6 @@ enum RequestKind {
 }
 
 /// Whether these bytes ask for the page of metrics; none until the request is whole.
-#[must_use]
 pub fn asks_for_metrics(request: &[u8]) -> Option<bool> {
     understood(request).map(|wanted| wanted == RequestKind::Metrics)
 }

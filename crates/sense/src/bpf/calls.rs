@@ -7,7 +7,6 @@ const WORDS: usize = 16;
 pub struct CallSet([u64; WORDS]);
 
 impl CallSet {
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|&word| word == 0)
     }

@@ -39,7 +39,6 @@ impl Ends {
     }
 
     /// How `task` ended; none if the kernel has not freed it yet, or it is not watched.
-    #[must_use]
     pub fn of(&self, task: TaskId) -> Option<End> {
         let value = self.map.lookup(&key(task), MapFlags::ANY).ok().flatten()?;
         match end(u32::from_ne_bytes(value.try_into().ok()?)) {

@@ -10,7 +10,6 @@ use onbeat_model::{Feature, Support};
 use super::{BpfError, BpfOptions, BpfSensor, Hooks, MarkHook, interrupts};
 use onbeat_kernel::proc::started_ticks;
 
-#[must_use]
 pub fn probe() -> Vec<Feature> {
     let ring_buffer = ring_buffer();
     let mut rest = [task_storage(), wakers(), timers(), account(), marks()];
@@ -81,14 +80,12 @@ fn task_storage() -> Feature {
 
 /// Whether this user may load BPF programs, and this kernel has type information, as far as two
 /// system calls tell: what the verifier says is not known before the tracer is loaded.
-#[must_use]
 pub fn is_likely() -> bool {
     type_information().standing == Support::Full && ring_buffer().standing == Support::Full
 }
 
 /// Whether it is told who woke a thread. Where it is not, every wakeup seems to come from an
 /// interrupt.
-#[must_use]
 pub fn tells_wakers() -> bool {
     interrupts::places().preempt_count.is_some()
 }
@@ -106,7 +103,6 @@ fn wakers() -> Feature {
     )
 }
 
-#[must_use]
 pub fn tells_expiries() -> bool {
     tells_wakers() && interrupts::places().timers.is_some()
 }
@@ -163,7 +159,6 @@ fn marks() -> Feature {
 }
 
 /// Loads the tracer for a moment: the proof that no list of parts can be.
-#[must_use]
 pub fn probe_tracer() -> Feature {
     const NAME: &str = "tracer bpf";
     let options = BpfOptions {

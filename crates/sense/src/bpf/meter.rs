@@ -83,7 +83,6 @@ impl Meter {
 
     /// The CPU time that was spent so far, as real-time and deadline tasks or members with a nice
     /// value below 0, up to some milliseconds if [`look`](Self::look) is called as often.
-    #[must_use]
     pub fn spent(&self, spender: Spender) -> Span {
         let value = self.0.spent.lookup(&spender.key(), MapFlags::ANY);
         let value = value.ok().flatten();

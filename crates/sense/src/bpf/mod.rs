@@ -50,13 +50,11 @@ const BUFFER_BYTES: u32 = 1 << 20;
 const BEGIN_TOGETHER: Span = Span::from_ms(1);
 
 /// The event in a record of the tracer's programs; none if the bytes are no record.
-#[must_use]
 pub fn event_of_record(bytes: &[u8]) -> Option<Event> {
     wire::event(bytes)
 }
 
 /// The event in an entry of the map of wakeups, read at `now`; none if the bytes are no entry.
-#[must_use]
 pub fn event_of_wakeups(key: &[u8], value: &[u8], now: Instant) -> Option<Event> {
     partners::woke(key, value, now)
 }
@@ -186,40 +184,33 @@ impl BpfSensor {
         })
     }
 
-    #[must_use]
     pub fn tracked(&self) -> u64 {
         self.shared.alive()
     }
 
     /// The means by which another thread ends a [`poll`](Sensor::poll) before its time.
-    #[must_use]
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
-    #[must_use]
     pub fn ends(&self) -> Ends {
         self.ends.clone()
     }
 
     /// What tasks have used above ordinary priority.
-    #[must_use]
     pub fn meter(&self) -> Meter {
         self.meter.clone()
     }
 
     /// Where the programs hooked in: never [`Hooks::Probe`].
-    #[must_use]
     pub fn hooks(&self) -> Hooks {
         self.options.hooks
     }
 
-    #[must_use]
     pub fn tells_calls(&self) -> bool {
         !self.options.calls.is_empty()
     }
 
-    #[must_use]
     pub fn mark_hook(&self) -> MarkHook {
         self.mark_hook
     }

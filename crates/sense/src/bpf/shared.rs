@@ -28,7 +28,7 @@ pub(super) enum IteratorCommand<'a> {
 pub(super) struct Answer {
     pub(super) found: u32,
     pub(super) added: u32,
-    /// The number of these that there was no room for.
+    /// Tasks that there was no room for.
     pub(super) refused: u32,
 }
 

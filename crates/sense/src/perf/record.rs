@@ -41,7 +41,6 @@ pub enum PerfContent {
     },
 }
 
-#[must_use]
 pub fn records(bytes: &[u8]) -> Vec<PerfRecord> {
     let mut records = Vec::new();
     let mut rest = bytes;

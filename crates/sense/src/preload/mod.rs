@@ -83,7 +83,6 @@ impl PreloadSensor {
         })
     }
 
-    #[must_use]
     pub fn preparation(&self) -> Preparation {
         let mut preload = std::ffi::OsString::from(self.library.path());
         if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {

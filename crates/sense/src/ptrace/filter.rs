@@ -23,7 +23,6 @@ pub(crate) const ARCHITECTURE: u32 = libc::EM_X86_64 as u32 | 0xc000_0000;
 pub(crate) const ARCHITECTURE: u32 = libc::EM_AARCH64 as u32 | 0xc000_0000;
 
 impl Filter {
-    #[must_use]
     pub fn new(calls: &[Call]) -> Self {
         let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
         let is = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;

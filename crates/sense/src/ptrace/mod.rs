@@ -89,7 +89,6 @@ impl PtraceSensor {
 
     /// The filter that a program is to install before it is executed, and the thread that tells how
     /// it ended.
-    #[must_use]
     pub fn preparation(&self) -> Preparation {
         Preparation {
             filter: Some(Filter::new(&self.calls)),

@@ -36,7 +36,6 @@ pub struct Facts {
 
 impl Facts {
     /// The facts of this machine now, for a recording of `command`. A very long command is cut.
-    #[must_use]
     pub fn gather(command: &[String]) -> Self {
         let mut room = COMMAND_KEPT;
         let command = command

@@ -30,7 +30,6 @@ impl Replay {
         read(path).map(Self::new)
     }
 
-    #[must_use]
     pub fn new(recording: Recording) -> Self {
         Self {
             next: 0,
@@ -43,7 +42,6 @@ impl Replay {
         }
     }
 
-    #[must_use]
     pub const fn recording(&self) -> &Recording {
         &self.recording
     }

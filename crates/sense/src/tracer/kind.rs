@@ -68,7 +68,6 @@ impl TracerKind {
         Self::Preload,
     ];
 
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bpf => "bpf",
@@ -81,7 +80,6 @@ impl TracerKind {
     }
 
     /// Whether it works here, with this user's rights; found by trying it.
-    #[must_use]
     pub fn probe(self) -> Feature {
         let (standing, detail) = match self {
             Self::Bpf => return bpf::probe_tracer(),

@@ -27,7 +27,6 @@ pub enum Limitation {
 impl Limitation {
     /// The reason why `kind` does not hear `program`, or changes it; none if all is well as far as
     /// the file tells.
-    #[must_use]
     pub fn of(kind: TracerKind, program: &Path) -> Option<Self> {
         let user = geteuid().as_raw();
         let facts = fs::metadata(program).ok()?;

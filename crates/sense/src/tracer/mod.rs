@@ -72,7 +72,6 @@ pub fn start(kinds: &[TracerKind], wants: &Wants) -> Result<StartedTracer, Trace
 }
 
 /// Whether each tracer works here, and why not.
-#[must_use]
 pub fn probe() -> Vec<Feature> {
     TracerKind::ALL.map(TracerKind::probe).into()
 }
@@ -99,7 +98,6 @@ impl Tracer {
         })
     }
 
-    #[must_use]
     pub fn kind(&self) -> TracerKind {
         match self {
             Self::Bpf(sensor) if sensor.tells_calls() => TracerKind::BpfSyscalls,
@@ -111,7 +109,6 @@ impl Tracer {
         }
     }
 
-    #[must_use]
     pub fn preparation(&self) -> Preparation {
         match self {
             Self::Ptrace(sensor) => sensor.preparation(),
@@ -120,7 +117,6 @@ impl Tracer {
         }
     }
 
-    #[must_use]
     pub fn meter(&self) -> Option<Meter> {
         match self {
             Self::Bpf(sensor) => Some(sensor.meter()),

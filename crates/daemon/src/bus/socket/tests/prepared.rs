@@ -77,7 +77,6 @@ pub struct Heard {
 
 /// Has the service's connection read these bytes, at most `piece` at a time, before the bus says of
 /// any but ":1.7" whose it is.
-#[must_use]
 pub fn heard_in(bytes: &[u8], piece: usize) -> Heard {
     let (mut socket, skipped) = socket(bytes.iter().copied().collect(), piece.max(1));
     socket.inner.strangers = None;
@@ -97,7 +96,6 @@ pub fn heard_in(bytes: &[u8], piece: usize) -> Heard {
 
 /// The arguments in the body of a call, whichever method is called: the option of Track, if the
 /// body is one of its.
-#[must_use]
 pub fn track_in_body(body: &[u8], endian: Endian) -> Option<Result<bool, Fault>> {
     let data = Data::new(body, Encoding::new_dbus(endian, 0));
     let _ = data.deserialize::<(u32, u64, u64, u64)>();
