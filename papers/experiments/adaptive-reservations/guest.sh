@@ -5,7 +5,7 @@
 # RUN_SECONDS: for how long each way; HOGS: CPU hogs beside all of them.
 rounds=$(srtgen measure=1)
 
-# way NAME KEYS COMMAND...: runs the jobs by the command; leaves the log as the encoder writes it.
+# way NAME KEYS COMMAND...: runs the jobs by the command; every second frame is an I frame.
 way() {
     folder=/results/$1 keys=$2
     shift 2
@@ -13,7 +13,6 @@ way() {
     echo "$folder ..."
     "$@" srtgen period_us=40000 demands=/demands.csv backlog=1 rounds_per_ms="$rounds" seconds="$RUN_SECONDS" \
         log="$folder/log.csv" $keys
-    tail -n +2 "$folder/log.csv" | awk -F , '{ print $2, $4, $6, $1 % 2 ? "P" : "I" }' >"$folder/jobs"
 }
 
 start_hogs "$HOGS"

@@ -2,15 +2,14 @@
 //! on a kernel in virtual time: what a program's own marks are worth to a controller that finds
 //! jobs without them (LFS++, section 7.3 and Fig. 7).
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
-use serde::Serialize;
 
-use crate::machine::{Machine, OnbeatReport, ThreadFigures};
+use crate::log::numbers;
+use crate::machine::{Machine, OnbeatReport};
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
-use crate::results::{Table, percent};
+use crate::results::{Table, or_dash, percent};
 use crate::statistics::{mean, quantile};
 use crate::vm::Guest;
 
@@ -32,26 +31,12 @@ const WAYS: [(&str, &str); 4] = [
     ("marked", "marked, onbeat"),
 ];
 
-#[derive(Debug, Serialize)]
-struct Figures {
-    run: &'static str,
-    jobs: usize,
-    met_share: f64,
-    response_p50_ms: f64,
-    response_p95_ms: f64,
-    response_p99_ms: f64,
-    executed_i_ms: f64,
-    executed_p_ms: f64,
-    used: f64,
-    reserved: Option<f64>,
-    #[serde(skip)]
+struct EncoderRun {
+    way: &'static str,
     responses_ms: Vec<f64>,
-}
-
-struct EncodedFrame {
-    response_ms: f64,
-    executed_ms: f64,
-    is_key: bool,
+    /// Of the I frames and of the P frames.
+    executed_ms: [Vec<f64>; 2],
+    reserved: Option<f64>,
 }
 
 pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
@@ -64,92 +49,61 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
         .set("RUN_SECONDS", SECONDS)
         .set("HOGS", HOGS)
         .boot(machine)?;
-    let figures = WAYS.iter().map(|(folder, way)| {
-        let jobs = jobs(&guest.folder.join(folder).join("jobs"))?;
-        let report = guest.folder.join(format!("{folder}.json"));
-        let threads = match *folder {
-            DEFAULT => Vec::new(),
-            _ => OnbeatReport::read(&report)?,
-        };
-        let thread = threads.into_iter().find(|thread| thread.comm == "srtgen");
-        Ok(figures(way, &jobs, thread.as_ref()))
-    });
-    let figures = figures.collect::<anyhow::Result<Vec<_>>>()?;
-    plot(machine, &figures)?;
-    machine.publish(&guest.ran(machine), NAME, &table(&figures), &figures)
-}
-
-fn jobs(log: &Path) -> anyhow::Result<Vec<EncodedFrame>> {
-    let text = fs::read_to_string(log).with_context(|| format!("no {}", log.display()))?;
-    let job = |line: &str| {
-        let mut fields = line.split_ascii_whitespace();
-        let mut ns = || fields.next()?.parse::<f64>().ok();
-        let (release, ended, executed) = (ns()?, ns()?, ns()?);
-        Some(EncodedFrame {
-            response_ms: (ended - release) / 1e6,
-            executed_ms: executed / 1e6,
-            is_key: fields.next()? == "I",
-        })
-    };
-    let jobs: Option<Vec<EncodedFrame>> = text.lines().map(job).collect();
-    let mut jobs = jobs.with_context(|| format!("{} is damaged", log.display()))?;
-    jobs.drain(..(LEAVE_OUT * RATE).min(jobs.len()));
-    Ok(jobs)
-}
-
-fn figures(run: &'static str, jobs: &[EncodedFrame], thread: Option<&ThreadFigures>) -> Figures {
-    let responses_ms: Vec<f64> = jobs.iter().map(|job| job.response_ms).collect();
-    let met = responses_ms.iter().filter(|&&ms| ms <= PERIOD_MS).count();
-    let mean = |is_key| {
-        let of_kind = jobs.iter().filter(|job| job.is_key == is_key);
-        mean(&of_kind.map(|job| job.executed_ms).collect::<Vec<_>>())
-    };
-    let executed: f64 = jobs.iter().map(|job| job.executed_ms).sum();
-    Figures {
-        run,
-        jobs: jobs.len(),
-        met_share: met as f64 / jobs.len().max(1) as f64,
-        response_p50_ms: quantile(&responses_ms, 0.50),
-        response_p95_ms: quantile(&responses_ms, 0.95),
-        response_p99_ms: quantile(&responses_ms, 0.99),
-        executed_i_ms: mean(true),
-        executed_p_ms: mean(false),
-        used: executed / (jobs.len().max(1) as f64 * PERIOD_MS),
-        reserved: thread.map(|thread| thread.bandwidth_reserved),
-        responses_ms,
-    }
-}
-
-fn plot(machine: &Machine, figures: &[Figures]) -> anyhow::Result<()> {
-    let lines = figures
-        .iter()
-        .map(|f| Line::new(f.run, Look::Steps, distribution(&f.responses_ms)))
-        .collect();
-    Figure {
+    let runs = WAYS.map(|(folder, way)| read(&guest.folder, folder, way));
+    let runs = runs.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    let line = |run: &EncoderRun| Line::new(run.way, Look::Steps, distribution(&run.responses_ms));
+    let figure = Figure {
         title: "Response times of an encoder with I and P frames at 25 Hz".to_owned(),
         x: Axis::linear("response time, ms (deadline: 40)", 0.0..120.0),
         y: Axis::linear("share of the frames", 0.0..1.0),
-        lines,
+        lines: runs.iter().map(line).collect(),
         names: Corner::LowerRight,
-    }
-    .draw(machine.out(), NAME)
+    };
+    figure.draw(machine.out(), NAME)?;
+    machine.publish(&guest.ran(machine), NAME, &table(&runs));
+    Ok(())
 }
 
-fn table(figures: &[Figures]) -> Table {
+fn read(results: &Path, folder: &str, way: &'static str) -> anyhow::Result<EncoderRun> {
+    let threads = match folder {
+        DEFAULT => Vec::new(),
+        _ => OnbeatReport::read(&results.join(format!("{folder}.json")))?,
+    };
+    let thread = threads.iter().find(|thread| thread.comm == "srtgen");
+    let mut run = EncoderRun {
+        way,
+        responses_ms: Vec::new(),
+        executed_ms: [Vec::new(), Vec::new()],
+        reserved: thread.map(|thread| thread.bandwidth_reserved),
+    };
+    let jobs = numbers(&results.join(folder).join("log.csv"))?;
+    let counted = jobs.into_iter().skip(LEAVE_OUT * RATE);
+    for [number, release, _, ended, _, used, _, _] in counted {
+        run.responses_ms.push((ended - release) / 1e6);
+        run.executed_ms[number as usize % 2].push(used / 1e6);
+    }
+    Ok(run)
+}
+
+fn table(runs: &[EncoderRun]) -> Table {
     let ms = |ms: f64| format!("{ms:.2} ms");
-    Table::of(figures, |f| {
-        let reserved = f.reserved.map(|share| percent(share, 1));
+    Table::of(runs, |run| {
+        let [i, p] = &run.executed_ms;
+        let responses = &run.responses_ms;
+        let frames = responses.len().max(1) as f64;
+        let met = responses.iter().filter(|&&ms| ms <= PERIOD_MS).count();
+        let used: f64 = i.iter().chain(p).sum();
         [
-            ("run", f.run.to_owned()),
-            ("frames", f.jobs.to_string()),
-            ("in time", percent(f.met_share, 2)),
-            ("p50", ms(f.response_p50_ms)),
-            ("p95", ms(f.response_p95_ms)),
-            ("p99", ms(f.response_p99_ms)),
-            ("I frame", ms(f.executed_i_ms)),
-            ("P frame", ms(f.executed_p_ms)),
-            ("used", percent(f.used, 1)),
-            ("reserved", reserved.unwrap_or_else(|| "-".into())),
+            ("run", run.way.to_owned()),
+            ("frames", responses.len().to_string()),
+            ("in time", percent(met as f64 / frames, 2)),
+            ("p50", ms(quantile(responses, 0.50))),
+            ("p95", ms(quantile(responses, 0.95))),
+            ("p99", ms(quantile(responses, 0.99))),
+            ("I frame", ms(mean(i))),
+            ("P frame", ms(mean(p))),
+            ("used", percent(used / (frames * PERIOD_MS), 1)),
+            ("reserved", or_dash(run.reserved, |share| percent(share, 1))),
         ]
     })
 }

@@ -5,9 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use serde::Serialize;
-
-use crate::machine::{Display, Hogs, Machine, Onbeat, ThreadFigures};
+use crate::machine::{Display, Hogs, Machine, Onbeat};
 use crate::media::{Played, film, play};
 use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::results::{Ran, Table, percent};
@@ -49,16 +47,7 @@ impl DesyncWay {
     }
 }
 
-#[derive(Debug, Serialize)]
-pub(crate) struct DesyncRun {
-    run: &'static str,
-    frames_shown: usize,
-    desync_p50_s: f64,
-    desync_p95_s: f64,
-    desync_max_s: f64,
-    played: Played,
-    threads: Vec<ThreadFigures>,
-}
+type DesyncRun = (&'static str, Played);
 
 pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     machine.need_root()?;
@@ -67,21 +56,23 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     for (n, way) in (1..).zip(DesyncWay::ALL) {
         let of = DesyncWay::ALL.len();
         println!("[{n}/{of}] {}: {SECONDS} s of film ...", way.name());
-        let run = play_in(machine, &film, way)?;
+        let played = play_in(machine, &film, way)?;
         println!(
             "      {} frames shown, A/V desynchronisation p95 {:.3} s, at most {:.3} s",
-            run.frames_shown, run.desync_p95_s, run.desync_max_s
+            played.frames.len(),
+            played.desync(0.95),
+            played.desync(1.0)
         );
-        runs.push(run);
+        runs.push((way.name(), played));
     }
-    let idle_frames = runs.first().map_or(1, |idle| idle.frames_shown);
     if let Err(error) = plot(&runs).draw(machine.out(), NAME) {
         println!("no plot: {error:#}");
     }
-    machine.publish(&Ran::live(machine), NAME, &table(&runs, idle_frames), &runs)
+    machine.publish(&Ran::live(machine), NAME, &table(&runs));
+    Ok(())
 }
 
-fn play_in(machine: &Machine, film: &Path, way: DesyncWay) -> anyhow::Result<DesyncRun> {
+fn play_in(machine: &Machine, film: &Path, way: DesyncWay) -> anyhow::Result<Played> {
     let display = Display::start(machine)?;
     let hogs = match way {
         DesyncWay::Idle => None,
@@ -102,18 +93,7 @@ fn play_in(machine: &Machine, film: &Path, way: DesyncWay) -> anyhow::Result<Des
         &machine.file(&format!("{}.stderr", way.file())),
     )?;
     drop(hogs);
-    Ok(DesyncRun {
-        run: way.name(),
-        frames_shown: played.frames.len(),
-        desync_p50_s: played.desync(0.5),
-        desync_p95_s: played.desync(0.95),
-        desync_max_s: played.desync(1.0),
-        played,
-        threads: match way {
-            DesyncWay::Onbeat => onbeat.threads()?,
-            _ => Vec::new(),
-        },
-    })
+    Ok(played)
 }
 
 /// As an administrator who knows the player would (util-linux's chrt).
@@ -130,12 +110,12 @@ fn by_hand() -> Command {
 
 /// Desynchronisation over playing time, one line a run, as in LFS++'s Fig. 5.
 fn plot(runs: &[DesyncRun]) -> Figure {
-    let all = || runs.iter().flat_map(|run| &run.played.frames);
+    let all = || runs.iter().flat_map(|(_, played)| &played.frames);
     let low = all().map(|frame| frame.desync_s).fold(-0.1, f64::min);
     let high = all().map(|frame| frame.desync_s).fold(0.5, f64::max);
-    let line = |run: &DesyncRun| {
-        let frames = run.played.frames.iter().map(|f| (f.at_s, f.desync_s));
-        Line::new(run.run, Look::Straight, frames.collect())
+    let line = |(run, played): &DesyncRun| {
+        let frames = played.frames.iter().map(|f| (f.at_s, f.desync_s));
+        Line::new(run, Look::Straight, frames.collect())
     };
     Figure {
         title: "A/V desynchronisation of mplayer".to_owned(),
@@ -146,16 +126,18 @@ fn plot(runs: &[DesyncRun]) -> Figure {
     }
 }
 
-fn table(runs: &[DesyncRun], idle_frames: usize) -> Table {
-    Table::of(runs, |run| {
-        let share = run.frames_shown as f64 / idle_frames.max(1) as f64;
+fn table(runs: &[DesyncRun]) -> Table {
+    let idle_frames = runs.first().map_or(1, |(_, idle)| idle.frames.len().max(1));
+    Table::of(runs, |(run, played)| {
+        let frames = played.frames.len();
+        let desync = |p| format!("{:.3} s", played.desync(p));
         [
-            ("run", run.run.to_owned()),
-            ("A/V desync p50", format!("{:.3} s", run.desync_p50_s)),
-            ("p95", format!("{:.3} s", run.desync_p95_s)),
-            ("max", format!("{:.3} s", run.desync_max_s)),
-            ("frames shown", run.frames_shown.to_string()),
-            ("of idle", percent(share, 0)),
+            ("run", (*run).to_owned()),
+            ("A/V desync p50", desync(0.5)),
+            ("p95", desync(0.95)),
+            ("max", desync(1.0)),
+            ("frames shown", frames.to_string()),
+            ("of idle", percent(frames as f64 / idle_frames as f64, 0)),
         ]
     })
 }

@@ -8,7 +8,6 @@ use std::fs;
 use anyhow::Context;
 use onbeat_model::{Demand, Span};
 use onbeat_sim::stochastic::Histogram;
-use serde::Serialize;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
@@ -68,55 +67,44 @@ fn parse(text: &str) -> Option<(Span, Vec<Span>)> {
     is_whole.then_some((Span::from_ns(fact("# period_ns: ")?.parse().ok()?), jobs))
 }
 
-#[derive(Serialize)]
-struct Row {
-    name: &'static str,
-    paper: &'static str,
-    period_ms: f64,
-    jobs: usize,
+/// What a budget from jobs is worth for others, as the share of these that it is too small for.
+struct Stability {
     /// The greatest difference of two distributions (Kolmogorov): the first 50 jobs and the first
-    /// 100.
-    first_50_to_first_100: f64,
-    first_50_to_all: f64,
-    first_100_to_all: f64,
-    /// The mean over all jobs of that between 100 jobs and the 100 before them.
-    from_100_to_the_next: f64,
-    /// The share of the later jobs that a budget from the first 100 is too small for.
-    over_first_100: f64,
-    /// The same of a budget that is made anew after every 100 jobs from these.
-    over_renewed: f64,
-    /// The same of a budget from the last 100 jobs, made anew after each.
-    over_online: f64,
+    /// 100, the first 50 and all, the first 100 and all; and the mean over all jobs of that between
+    /// 100 jobs and the 100 before them.
+    distances: [f64; 4],
+    /// Of the first 100 for all later jobs; made anew after every 100 jobs from these; and from the
+    /// last 100, made anew after each.
+    over: [f64; 3],
 }
 
 pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
-    let mut rows = Vec::new();
-    for kept in Kept::all()? {
+    let all = Kept::all()?;
+    for kept in &all {
         let name = kept.name;
-        distributions(&kept).draw(machine.out(), &format!("{NAME}-{name}"))?;
+        distributions(kept).draw(machine.out(), &format!("{NAME}-{name}"))?;
         if kept.paper == "mpgplay" {
-            in_order(&kept).draw(machine.out(), &format!("{NAME}-{name}-jobs"))?;
+            in_order(kept).draw(machine.out(), &format!("{NAME}-{name}-jobs"))?;
         }
-        rows.push(stability(&kept));
     }
-    let table = Table::of(&rows, |row| {
-        let far = |distance: f64| format!("{distance:.2}");
+    let table = Table::of(&all, |kept| {
+        let Stability { distances, over } = stability(&kept.jobs);
+        let [a, b, c, d] = distances.map(|distance| format!("{distance:.2}"));
+        let [first, renewed, online] = over.map(|share| percent(share, 1));
         [
-            ("codec", row.name.to_owned()),
-            ("first 50 to 100", far(row.first_50_to_first_100)),
-            ("50 to all", far(row.first_50_to_all)),
-            ("100 to all", far(row.first_100_to_all)),
-            ("each 100 to the next", far(row.from_100_to_the_next)),
-            (
-                "over a budget of the first 100",
-                percent(row.over_first_100, 1),
-            ),
-            ("of each 100 for the next", percent(row.over_renewed, 1)),
-            ("of the last 100", percent(row.over_online, 1)),
+            ("codec", kept.name.to_owned()),
+            ("first 50 to 100", a),
+            ("50 to all", b),
+            ("100 to all", c),
+            ("each 100 to the next", d),
+            ("over a budget of the first 100", first),
+            ("of each 100 for the next", renewed),
+            ("of the last 100", online),
         ]
     });
     let ran = Ran::computed(machine, "the recordings in experiments/demands");
-    machine.publish(&ran, NAME, &table, &rows)
+    machine.publish(&ran, NAME, &table);
+    Ok(())
 }
 
 fn budget(jobs: &[Span]) -> Span {
@@ -153,8 +141,7 @@ fn share_over(jobs: impl Iterator<Item = (Span, Span)>) -> f64 {
     f64::from(over) / f64::from(all.max(1))
 }
 
-fn stability(kept: &Kept) -> Row {
-    let jobs = kept.jobs.as_slice();
+fn stability(jobs: &[Span]) -> Stability {
     let first = |count: usize| jobs.get(..count).unwrap_or(jobs);
     let hundreds: Vec<&[Span]> = jobs.chunks_exact(100).collect();
     let steps: Vec<f64> = hundreds
@@ -171,18 +158,18 @@ fn stability(kept: &Kept) -> Row {
         .windows(101)
         .filter_map(|window| window.split_last())
         .map(|(&job, before)| (job, budget(before)));
-    Row {
-        name: kept.name,
-        paper: kept.paper,
-        period_ms: kept.period.as_ms_f64(),
-        jobs: jobs.len(),
-        first_50_to_first_100: distance(first(50), first(100)),
-        first_50_to_all: distance(first(50), jobs),
-        first_100_to_all: distance(first(100), jobs),
-        from_100_to_the_next: mean(&steps),
-        over_first_100: share_over(later.iter().map(|&job| (job, learnt))),
-        over_renewed: share_over(renewed),
-        over_online: share_over(online),
+    Stability {
+        distances: [
+            distance(first(50), first(100)),
+            distance(first(50), jobs),
+            distance(first(100), jobs),
+            mean(&steps),
+        ],
+        over: [
+            share_over(later.iter().map(|&job| (job, learnt))),
+            share_over(renewed),
+            share_over(online),
+        ],
     }
 }
 
@@ -232,13 +219,8 @@ fn in_order(kept: &Kept) -> Figure {
 mod tests {
     use super::*;
 
-    fn kept(jobs: impl Iterator<Item = u64>) -> Kept {
-        Kept {
-            name: "",
-            paper: "",
-            period: Span::from_ms(30),
-            jobs: jobs.map(Span::from_us).collect(),
-        }
+    fn of(us: impl Iterator<Item = u64>) -> Stability {
+        stability(&us.map(Span::from_us).collect::<Vec<_>>())
     }
 
     #[test]
@@ -255,21 +237,18 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_repeat_are_stable_and_their_budget_is_kept() {
-        let row = stability(&kept((0..1000).map(|n| 5000 + n * 7 % 50)));
-        assert!(row.first_50_to_all < 1e-9);
-        assert!(row.from_100_to_the_next < 1e-9);
-        assert!(row.over_first_100 <= 0.05, "{}", row.over_first_100);
-    }
-
-    #[test]
-    fn a_harder_scene_is_beyond_a_budget_of_the_first_hundred_until_it_is_renewed() {
-        let row = stability(&kept((0..1000).map(|n| if n < 500 { 5000 } else { 9000 })));
-        assert_eq!(row.first_50_to_first_100, 0.0);
-        assert_eq!(row.first_100_to_all, 0.5);
-        assert!((row.over_first_100 - 500.0 / 900.0).abs() < 1e-9);
-        assert!((row.over_renewed - 100.0 / 900.0).abs() < 1e-9);
+    fn jobs_that_repeat_are_stable_and_a_harder_scene_is_not() {
+        let alike = of((0..1000).map(|n| 5000 + n * 7 % 50));
+        assert!(alike.distances[1] < 1e-9 && alike.distances[3] < 1e-9);
+        assert!(alike.over[0] <= 0.05, "{}", alike.over[0]);
+        let scenes = of((0..1000).map(|n| if n < 500 { 5000 } else { 9000 }));
+        assert_eq!(scenes.distances[..3], [0.0, 0.5, 0.5]);
         // Six of a hundred are enough to be more than 1 - rho of them.
-        assert!((row.over_online - 6.0 / 900.0).abs() < 1e-9);
+        let over = [500.0, 100.0, 6.0].map(|jobs| jobs / 900.0);
+        assert!(
+            over.iter()
+                .zip(scenes.over)
+                .all(|(a, b)| (a - b).abs() < 1e-9)
+        );
     }
 }

@@ -4,7 +4,6 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use serde::Serialize;
 
 use crate::machine::{Hogs, Machine, Onbeat, compile};
 use crate::results::{Ran, Table};
@@ -23,37 +22,26 @@ fn limit_s(period_us: u64) -> f64 {
     (10.0 * period_us as f64 / 1e6).max(0.5)
 }
 
-#[derive(Debug, Serialize)]
-struct Figures {
-    period_us: u64,
-    hogs: usize,
-    in_time: usize,
-    /// Of those that were reserved.
-    seconds: Vec<f64>,
-}
+/// The period and the hogs, and after how many seconds those that were reserved were.
+type Starts = (u64, usize, Vec<f64>);
 
 pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     machine.need_root()?;
     let folder = tempfile::tempdir().context("no temporary folder")?;
     let program = compile("workloads/rates.c", [], folder.path())?;
-    let mut figures = Vec::new();
+    let mut all = Vec::new();
     for hogs in [0, HOGS] {
         let _hogs = Hogs::start(machine, hogs)?;
         for period_us in PERIODS_US {
             println!("period {period_us} us, {hogs} hogs: {STARTS} starts ...");
             let starts = (0..STARTS).map(|_| reserved_after(machine, &program, period_us));
             let starts = starts.collect::<anyhow::Result<Vec<_>>>()?;
-            let seconds: Vec<f64> = starts.into_iter().flatten().collect();
-            let in_time = seconds.iter().filter(|s| **s <= limit_s(period_us));
-            figures.push(Figures {
-                period_us,
-                hogs,
-                in_time: in_time.count(),
-                seconds,
-            });
+            let seconds = starts.into_iter().flatten().collect();
+            all.push((period_us, hogs, seconds));
         }
     }
-    machine.publish(&Ran::live(machine), NAME, &table(&figures), &figures)
+    machine.publish(&Ran::live(machine), NAME, &table(&all));
+    Ok(())
 }
 
 /// In seconds; none if it got no reservation.
@@ -82,17 +70,18 @@ fn reserved_after(
     Ok(after_ns.map(|ns| ns as f64 / 1e9))
 }
 
-fn table(figures: &[Figures]) -> Table {
-    Table::of(figures, |f| {
-        let jobs = |s: f64| format!("{:.0} jobs", s * 1e6 / f.period_us as f64);
-        let (p50, max) = (quantile(&f.seconds, 0.5), quantile(&f.seconds, 1.0));
+fn table(all: &[Starts]) -> Table {
+    Table::of(all, |(period_us, hogs, seconds)| {
+        let jobs = |s: f64| format!("{:.0} jobs", s * 1e6 / *period_us as f64);
+        let (p50, max) = (quantile(seconds, 0.5), quantile(seconds, 1.0));
+        let in_time = seconds.iter().filter(|s| **s <= limit_s(*period_us));
         [
-            ("period", format!("{} ms", f.period_us as f64 / 1000.0)),
-            ("hogs", f.hogs.to_string()),
+            ("period", format!("{} ms", *period_us as f64 / 1000.0)),
+            ("hogs", hogs.to_string()),
             ("starts", STARTS.to_string()),
-            ("reserved", f.seconds.len().to_string()),
-            ("in time", f.in_time.to_string()),
-            ("limit", format!("{:.1} s", limit_s(f.period_us))),
+            ("reserved", seconds.len().to_string()),
+            ("in time", in_time.count().to_string()),
+            ("limit", format!("{:.1} s", limit_s(*period_us))),
             ("p50", format!("{p50:.3} s")),
             ("max", format!("{max:.3} s")),
             ("p50", jobs(p50)),

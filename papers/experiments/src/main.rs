@@ -1,9 +1,9 @@
 //! Experiments: the figures of the papers, and those of the requirements.
 //!
-//! Each prints a Markdown table and writes the same as JSON; each cleans up after itself, on Ctrl-C
-//! too. Those on a live machine or in a guest start real programs (mplayer, rt-app, stress-ng) and
-//! the `onbeat` binary as a user would. Those that compute, from formulas or recordings, link
-//! against onbeat's own crates, as what they compute with is what is judged.
+//! Each prints Markdown tables and draws plots; each cleans up after itself, on Ctrl-C too. Those
+//! on a live machine or in a guest start real programs (mplayer, rt-app, stress-ng) and the
+//! `onbeat` binary as a user would. Those that compute, from formulas or recordings, link against
+//! onbeat's own crates, as what they compute with is what is judged.
 
 mod adaptive_reservations;
 mod av_desync;
@@ -14,6 +14,7 @@ mod frequency_switch;
 mod grace_os;
 mod lfspp;
 mod lock_time;
+mod log;
 mod machine;
 mod mdn;
 mod measure;
@@ -32,7 +33,6 @@ mod results;
 mod rt_app;
 mod server_period;
 mod several_cpus;
-mod simulated;
 mod statistics;
 mod steps;
 mod three_rt_apps;
@@ -55,7 +55,7 @@ use machine::Machine;
 #[derive(Debug, Parser)]
 #[command(name = "onbeat-experiments", version, max_term_width = 100)]
 struct Cli {
-    /// Where the figures go, as NAME.json and further files
+    /// Where plots and what the programs wrote go
     #[arg(
         long,
         value_name = "DIR",

@@ -12,7 +12,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use serde::Serialize;
 
 use crate::machine::{Machine, Program};
 use crate::statistics::quantile;
@@ -84,7 +83,6 @@ fn make(machine: &Machine, path: &Path, options: &[&str]) -> anyhow::Result<()> 
 /// A busy machine may take that long to show the first frame.
 const FIRST_FRAME: Duration = Duration::from_secs(60);
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Frame {
     /// When, in seconds since the first one.
     pub(crate) at_s: f64,
@@ -92,7 +90,7 @@ pub(crate) struct Frame {
     pub(crate) desync_s: f64,
 }
 
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Default)]
 pub(crate) struct Played {
     pub(crate) frames: Vec<Frame>,
 }
@@ -213,7 +211,7 @@ mod tests {
                 at_s: 0.0,
                 desync_s,
             })
-            .to_vec();
+            .into();
         let played = Played { frames };
         assert_eq!(played.desync(1.0), 0.3);
         assert_eq!(played.desync(0.5), 0.01);

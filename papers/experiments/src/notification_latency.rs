@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use serde::Serialize;
 
+use crate::log::numbers;
 use crate::machine::{Machine, Program};
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
 use crate::results::{Ran, Table};
@@ -36,28 +36,30 @@ const LIMITS_US: [u64; 10] = [
     500, 1000, 2000, 5000, 10_000, 20_000, 35_000, 50_000, 75_000, 100_000,
 ];
 
-#[derive(Debug, Serialize)]
 struct LatencyCell {
     source: &'static str,
     policy: &'static str,
     load_tasks: usize,
-    samples: usize,
-    mean_us: f64,
-    deviation_us: f64,
-    p50_us: f64,
-    p99_us: f64,
-    max_us: f64,
-    by_limit: Vec<OfLimit>,
-    #[serde(skip)]
-    delays_us: Vec<f64>,
+    /// Limit and delay of each notification, in ns.
+    samples: Vec<[f64; 2]>,
 }
 
-#[derive(Debug, Serialize)]
-struct OfLimit {
-    limit_ms: f64,
-    samples: usize,
-    mean_us: f64,
-    deviation_us: f64,
+impl LatencyCell {
+    fn delays_us(&self) -> Vec<f64> {
+        self.samples.iter().map(|[_, delay]| delay / 1e3).collect()
+    }
+
+    /// The delays of each limit, which is in ms.
+    fn by_limit(&self) -> impl Iterator<Item = (f64, Spread)> {
+        let mut limits: Vec<f64> = self.samples.iter().map(|[limit, _]| *limit).collect();
+        limits.sort_by(f64::total_cmp);
+        limits.dedup();
+        limits.into_iter().map(|limit| {
+            let of_it = self.samples.iter().filter(|sample| sample[0] == limit);
+            let delays_us: Vec<f64> = of_it.map(|[_, delay]| delay / 1e3).collect();
+            (limit / 1e6, Spread::of_all(&delays_us))
+        })
+    }
 }
 
 pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
@@ -77,13 +79,18 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
                 let mut command = Command::new(if form == "linux" { &linux } else { &posix });
                 command.args([constraint, policy, &SECONDS.to_string()]);
                 command.args(LIMITS_US.map(|us| us.to_string()));
-                let samples = sample(machine, command)?;
-                cells.push(cell(source, policy, load.0 + load.1, &samples));
+                cells.push(LatencyCell {
+                    source,
+                    policy,
+                    load_tasks: load.0 + load.1,
+                    samples: sample(machine, command)?,
+                });
             }
         }
     }
     draw(machine.out(), &cells)?;
-    machine.publish(&Ran::live(machine), NAME, &table(&cells), &cells)
+    machine.publish(&Ran::live(machine), NAME, &table(&cells));
+    Ok(())
 }
 
 /// Builds libonbeat in one of its forms, with the program that takes samples.
@@ -117,8 +124,7 @@ fn start_load(machine: &Machine, load: (usize, usize)) -> anyhow::Result<Option<
     Ok(Some(program))
 }
 
-/// Runs the program for samples: (limit, delay) of each, in nanoseconds.
-fn sample(machine: &Machine, mut command: Command) -> anyhow::Result<Vec<(f64, f64)>> {
+fn sample(machine: &Machine, mut command: Command) -> anyhow::Result<Vec<[f64; 2]>> {
     let samples = machine.file("notification-latency.samples");
     let messages = machine.file("notification-latency.stderr");
     let file = fs::File::create(&samples)
@@ -135,52 +141,7 @@ fn sample(machine: &Machine, mut command: Command) -> anyhow::Result<Vec<(f64, f
             fs::read_to_string(&messages).unwrap_or_default().trim()
         );
     }
-    let text = fs::read_to_string(&samples)?;
-    fs::remove_file(&samples)?;
-    let parsed = text.lines().map(|line| {
-        let (limit, delay) = line.split_once(' ')?;
-        Some((limit.parse().ok()?, delay.parse().ok()?))
-    });
-    parsed
-        .collect::<Option<_>>()
-        .context("samples that are no numbers")
-}
-
-fn cell(
-    source: &'static str,
-    policy: &'static str,
-    load_tasks: usize,
-    samples: &[(f64, f64)],
-) -> LatencyCell {
-    let delays_us: Vec<f64> = samples.iter().map(|(_, delay)| delay / 1e3).collect();
-    let delay = Spread::of_all(&delays_us);
-    let mut limits_ns: Vec<f64> = samples.iter().map(|(limit, _)| *limit).collect();
-    limits_ns.sort_by(f64::total_cmp);
-    limits_ns.dedup();
-    let by_limit = limits_ns.into_iter().map(|limit_ns| {
-        let of_it = samples.iter().filter(|(limit, _)| *limit == limit_ns);
-        let delays_us: Vec<f64> = of_it.map(|(_, delay)| delay / 1e3).collect();
-        let delay = Spread::of_all(&delays_us);
-        OfLimit {
-            limit_ms: limit_ns / 1e6,
-            samples: delays_us.len(),
-            mean_us: delay.mean,
-            deviation_us: delay.deviation,
-        }
-    });
-    LatencyCell {
-        source,
-        policy,
-        load_tasks,
-        samples: samples.len(),
-        mean_us: delay.mean,
-        deviation_us: delay.deviation,
-        p50_us: quantile(&delays_us, 0.5),
-        p99_us: quantile(&delays_us, 0.99),
-        max_us: quantile(&delays_us, 1.0),
-        by_limit: by_limit.collect(),
-        delays_us,
-    }
+    numbers(&samples)
 }
 
 /// One picture of each kind for each load, as in the paper.
@@ -196,7 +157,7 @@ fn draw(out: &Path, cells: &[LatencyCell]) -> anyhow::Result<()> {
             title: title("Fig. 3: mean latency of a deadline's notification"),
             x: limits(),
             y: us("mean latency (us)"),
-            lines: by_limit(deadlines(), |limit| limit.mean_us),
+            lines: by_limit(deadlines(), |delay| delay.mean),
             names: Corner::UpperLeft,
         }
         .draw(out, &format!("notification-latency-fig3-load{load}"))?;
@@ -204,7 +165,7 @@ fn draw(out: &Path, cells: &[LatencyCell]) -> anyhow::Result<()> {
             title: title("Fig. 4: its standard deviation"),
             x: limits(),
             y: us("standard deviation (us)"),
-            lines: by_limit(deadlines(), |limit| limit.deviation_us.max(1.0)),
+            lines: by_limit(deadlines(), |delay| delay.deviation.max(1.0)),
             names: Corner::UpperLeft,
         }
         .draw(out, &format!("notification-latency-fig4-load{load}"))?;
@@ -215,7 +176,9 @@ fn draw(out: &Path, cells: &[LatencyCell]) -> anyhow::Result<()> {
                 x: us("latency (us)"),
                 y: Axis::linear("share of the notifications", 0.0..1.0),
                 lines: kind
-                    .map(|cell| Line::new(&name(cell), Look::Steps, distribution(&cell.delays_us)))
+                    .map(|cell| {
+                        Line::new(&name(cell), Look::Steps, distribution(&cell.delays_us()))
+                    })
                     .collect(),
                 names: Corner::LowerRight,
             }
@@ -227,17 +190,15 @@ fn draw(out: &Path, cells: &[LatencyCell]) -> anyhow::Result<()> {
 
 fn by_limit<'a>(
     cells: impl Iterator<Item = &'a LatencyCell>,
-    of: impl Fn(&OfLimit) -> f64,
+    of: impl Fn(Spread) -> f64,
 ) -> Vec<Line> {
-    let points = |cell: &LatencyCell| {
-        cell.by_limit
-            .iter()
-            .map(|limit| (limit.limit_ms, of(limit)))
-            .collect()
+    let line = |cell: &LatencyCell| {
+        let points = cell
+            .by_limit()
+            .map(|(limit_ms, delay)| (limit_ms, of(delay)));
+        Line::new(&name(cell), Look::Marked, points.collect())
     };
-    cells
-        .map(|cell| Line::new(&name(cell), Look::Marked, points(cell)))
-        .collect()
+    cells.map(line).collect()
 }
 
 fn name(cell: &LatencyCell) -> String {
@@ -253,16 +214,18 @@ fn table(cells: &[LatencyCell]) -> Table {
     let shown = |cell: &&LatencyCell| [0, 10].contains(&cell.load_tasks);
     Table::of(cells.iter().filter(shown), |cell| {
         let us = |figure: f64| format!("{figure:.1} us");
+        let delays_us = cell.delays_us();
+        let Spread { mean, deviation } = Spread::of_all(&delays_us);
         [
             ("constraint", cell.source.to_owned()),
             ("load", cell.load_tasks.to_string()),
             ("policy", cell.policy.to_owned()),
-            ("samples", cell.samples.to_string()),
-            ("mean", us(cell.mean_us)),
-            ("deviation", us(cell.deviation_us)),
-            ("p50", us(cell.p50_us)),
-            ("p99", us(cell.p99_us)),
-            ("max", us(cell.max_us)),
+            ("samples", delays_us.len().to_string()),
+            ("mean", us(mean)),
+            ("deviation", us(deviation)),
+            ("p50", us(quantile(&delays_us, 0.5))),
+            ("p99", us(quantile(&delays_us, 0.99))),
+            ("max", us(quantile(&delays_us, 1.0))),
         ]
     })
 }

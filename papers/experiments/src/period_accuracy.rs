@@ -4,7 +4,6 @@
 use onbeat_infer::period::{Analyser, AnalyserConfig};
 use onbeat_model::{Burst, Instant, Span, TaskId};
 use rayon::prelude::*;
-use serde::Serialize;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
@@ -17,7 +16,7 @@ const THREADS: u64 = 500;
 const WITHIN: f64 = 0.01;
 
 /// A made-up thread. Jitter is a share of the period, outliers of the wakeups, missing of the jobs.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy)]
 struct Thread {
     jobs: u32,
     jitter: f64,
@@ -32,7 +31,7 @@ const PLAIN: Thread = Thread {
     missing: 0.0,
 };
 
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy)]
 struct Row {
     thread: Thread,
     right: f64,
@@ -93,7 +92,8 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     by_share.draw(out, &format!("{NAME}-contamination"))?;
     let all = [over_jitter, over_outliers, over_missing, over_time].concat();
     let ran = Ran::computed(machine, format!("{THREADS} made-up threads for each row"));
-    machine.publish(&ran, NAME, &table(&all), &all)
+    machine.publish(&ran, NAME, &table(&all));
+    Ok(())
 }
 
 fn row(thread: Thread) -> Row {

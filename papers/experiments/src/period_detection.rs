@@ -3,7 +3,6 @@
 //! analyser finds in a hundred stretches of a recording.
 
 use onbeat_model::Span;
-use serde::Serialize;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
@@ -29,10 +28,8 @@ const ANALYSERS: [(Analyser, &str); 2] =
     [(Analyser::Lfspp, "LFS++"), (Analyser::Default, "onbeat")];
 
 /// The frequencies that one analyser found in the stretches of one recording.
-#[derive(Clone, Debug, Serialize)]
 struct Found {
     recording: &'static str,
-    true_hz: f64,
     analyser: &'static str,
     tracing_ms: u64,
     stretches: usize,
@@ -41,8 +38,7 @@ struct Found {
     /// Within 1% of a multiple of it, or of a whole part.
     harmonic: usize,
     wrong: usize,
-    /// Not periodic, it says.
-    none: usize,
+    /// All that were found, in Hz.
     hz: Vec<f64>,
 }
 
@@ -81,7 +77,8 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
         }
     }
     let ran = Ran::computed(machine, "recordings of real players");
-    machine.publish(&ran, NAME, &table(&all), &all)
+    machine.publish(&ran, NAME, &table(&all));
+    Ok(())
 }
 
 fn judge(
@@ -100,14 +97,12 @@ fn judge(
     let harmonic = hz.iter().filter(harmonics).count();
     Found {
         recording,
-        true_hz,
         analyser,
         tracing_ms,
         stretches: found.len(),
         right,
         harmonic,
         wrong: hz.len() - right - harmonic,
-        none: found.len() - hz.len(),
         hz,
     }
 }
@@ -178,7 +173,7 @@ mod tests {
     fn a_frequency_is_right_a_harmonic_or_wrong() {
         let found = [Some(25.1), Some(50.0), Some(12.5), Some(31.0), None];
         let judged = judge(&found, ("", 25.0), "", 1000);
-        let counts = [judged.right, judged.harmonic, judged.wrong, judged.none];
-        assert_eq!(counts, [1, 2, 1, 1]);
+        let counts = [judged.right, judged.harmonic, judged.wrong];
+        assert_eq!(counts, [1, 2, 1]);
     }
 }

@@ -243,36 +243,4 @@ mod tests {
         assert_eq!(points, [(2.0, 0.0), (2.0, 0.5), (4.0, 1.0)]);
         assert!(distribution(&[]).is_empty());
     }
-
-    #[test]
-    fn every_look_is_drawn_on_every_kind_of_axis() {
-        let out = tempfile::tempdir().unwrap();
-        let looks = [Look::Straight, Look::Steps, Look::Points, Look::Marked];
-        for (n, log) in [(false, false), (false, true), (true, false), (true, true)]
-            .iter()
-            .enumerate()
-        {
-            let axis = |log| match log {
-                true => Axis::logarithmic("log", 1.0..100.0),
-                false => Axis::linear("linear", 0.0..100.0),
-            };
-            let points = vec![(1.0, 2.0), (30.0, 40.0)];
-            let figure = Figure {
-                title: "all".to_owned(),
-                x: axis(log.0),
-                y: axis(log.1),
-                lines: looks
-                    .map(|look| Line::new("line", look, points.clone()))
-                    .into(),
-                names: Corner::UpperLeft,
-            };
-            figure.draw(out.path(), &n.to_string()).unwrap();
-            let drawn = std::fs::read_to_string(out.path().join(format!("{n}.svg"))).unwrap();
-            assert!(drawn.ends_with("</svg>\n"), "{drawn}");
-            assert!(
-                drawn.contains("<circle") && drawn.contains("<polyline"),
-                "{drawn}"
-            );
-        }
-    }
 }

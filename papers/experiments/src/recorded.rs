@@ -14,7 +14,6 @@ use onbeat_infer::period;
 use onbeat_lfspp::{Analyser as Spectral, Config};
 use onbeat_model::{Burst, Event, Instant, Span, TaskId};
 use onbeat_sense::recording::{self, Recording};
-use serde::Serialize;
 
 const TRACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/traces/apps");
 
@@ -27,8 +26,7 @@ pub(crate) struct Player {
 }
 
 /// The events that an analyser hears of a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy)]
 pub(crate) enum EventSource {
     Calls,
     Wakeups,
@@ -36,8 +34,7 @@ pub(crate) enum EventSource {
     Bursts,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy)]
 pub(crate) enum Analyser {
     /// The LFS++ paper's.
     Lfspp,

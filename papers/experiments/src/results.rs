@@ -1,10 +1,6 @@
-//! The results of an experiment: a Markdown table for a person, and JSON for everything else.
+//! The results of an experiment: tables in Markdown, and where they come from.
 
-use std::fs;
-
-use anyhow::Context;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use crate::machine::Machine;
 
@@ -109,25 +105,11 @@ impl Ran {
 }
 
 impl Machine {
-    /// Prints the table, and writes the figures with where they come from to NAME.json.
-    pub(crate) fn publish(
-        &self,
-        ran: &Ran,
-        name: &str,
-        table: &Table,
-        figures: &impl Serialize,
-    ) -> anyhow::Result<()> {
+    /// Prints the table, and keeps it until [`take_tables`](Self::take_tables).
+    pub(crate) fn publish(&self, ran: &Ran, name: &str, table: &Table) {
         let table = table.to_markdown();
         println!("\n{table}");
-        let path = self.file(&format!("{name}.json"));
-        let text = serde_json::to_string_pretty(&json!({
-            "experiment": name, "ran": ran, "ours": figures, "table": table,
-        }))?;
-        let told = || format!("cannot write {}", path.display());
-        fs::write(&path, text + "\n").with_context(told)?;
-        println!("figures: {}", path.display());
         self.keep(name, table, ran);
-        Ok(())
     }
 }
 

@@ -5,23 +5,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use serde::Serialize;
 
+use crate::log::numbers;
 use crate::statistics::{mean, quantile};
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Log {
-    rows: Vec<Row>,
+    jobs: Vec<LoggedJob>,
 }
 
-#[derive(Clone, Debug)]
-struct Row {
-    released_us: f64,
-    response_us: f64,
-    slack_us: f64,
+#[derive(Clone, Copy)]
+struct LoggedJob {
+    released_s: f64,
+    response_ms: f64,
+    is_late: bool,
 }
 
-#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Jobs {
     /// Jobs after the time that was left out.
     pub(crate) jobs: usize,
@@ -57,32 +56,26 @@ impl Log {
         let file = files
             .first()
             .with_context(|| format!("rt-app wrote no log for {task}: what it said tells why"))?;
-        let rows: Vec<Row> = fs::read_to_string(file)?.lines().filter_map(row).collect();
-        if rows.is_empty() {
+        let jobs: Vec<LoggedJob> = numbers(file)?.into_iter().map(job).collect();
+        if jobs.is_empty() {
             bail!("rt-app ran no job of {task}; if its reservation was refused, it said so");
         }
-        Ok(Self { rows })
+        Ok(Self { jobs })
     }
 
     pub(crate) fn joined(logs: &[Self]) -> Self {
-        let rows = logs.iter().flat_map(|log| log.rows.iter().cloned());
+        let jobs = logs.iter().flat_map(|log| log.jobs.iter().copied());
         Self {
-            rows: rows.collect(),
+            jobs: jobs.collect(),
         }
     }
 
     pub(crate) fn jobs(&self, leave_out_s: f64) -> Jobs {
-        let responses: Vec<f64> = self
-            .responses(leave_out_s)
-            .iter()
-            .map(|(_, response_ms)| *response_ms)
-            .collect();
+        let after = self.jobs.iter().filter(|job| job.released_s >= leave_out_s);
+        let responses: Vec<f64> = after.clone().map(|job| job.response_ms).collect();
         Jobs {
             jobs: responses.len(),
-            missed: self
-                .after(leave_out_s)
-                .filter(|row| row.slack_us < 0.0)
-                .count(),
+            missed: after.filter(|job| job.is_late).count(),
             response_mean_ms: mean(&responses),
             response_p50_ms: quantile(&responses, 0.50),
             response_p99_ms: quantile(&responses, 0.99),
@@ -93,62 +86,36 @@ impl Log {
     /// When each job was released, in seconds, and its response time in ms; without those of the
     /// first `leave_out_s`.
     pub(crate) fn responses(&self, leave_out_s: f64) -> Vec<(f64, f64)> {
-        self.after(leave_out_s)
-            .map(|row| (row.released_us / 1e6, row.response_us / 1e3))
-            .collect()
-    }
-
-    fn after(&self, leave_out_s: f64) -> impl Iterator<Item = &Row> {
-        self.rows
-            .iter()
-            .filter(move |row| row.released_us >= leave_out_s * 1e6)
+        let after = self.jobs.iter().filter(|job| job.released_s >= leave_out_s);
+        after.map(|job| (job.released_s, job.response_ms)).collect()
     }
 }
 
 /// Columns idx, perf, run, period, start, end, rel_st, slack, c_duration, c_period, wu_lat, all
 /// times in us. `rel_st` is when the job started, since the thread did; the response time counts
 /// from the release, which is `slack` and the period away from the end.
-fn row(line: &str) -> Option<Row> {
-    let cells: Vec<f64> = line
-        .split_whitespace()
-        .map(str::parse)
-        .collect::<Result<_, _>>()
-        .ok()?;
-    let &[_, _, _, _, _, _, released_us, slack_us, _, period_us, _] = cells.as_slice() else {
-        return None;
-    };
-    Some(Row {
-        released_us,
-        response_us: period_us - slack_us,
-        slack_us,
-    })
+fn job([_, _, _, _, _, _, released_us, slack_us, _, period_us, _]: [f64; 11]) -> LoggedJob {
+    LoggedJob {
+        released_s: released_us / 1e6,
+        response_ms: (period_us - slack_us) / 1e3,
+        is_late: slack_us < 0.0,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const LINE: &str = "   0    21448      450     3501      2200023441      2200026942            7298       2951       1051       3505         99";
-
-    #[test]
-    fn a_line_of_the_log_is_a_job_and_its_head_is_none() {
-        let job = row(LINE).unwrap();
-        assert_eq!(job.released_us, 7298.0);
-        assert_eq!(job.slack_us, 2951.0);
-        assert_eq!(job.response_us, 554.0);
-        assert!(row("#idx     perf      run   period").is_none());
-        assert!(row("# Policy : SCHED_OTHER priority : 0").is_none());
-    }
-
     #[test]
     fn jobs_of_the_time_that_is_left_out_do_not_count() {
-        let job = |released_us, response_us| Row {
-            released_us,
-            response_us,
-            slack_us: 3505.0 - response_us,
+        let folder = tempfile::tempdir().unwrap();
+        let line = |started: u64, slack: i64| {
+            format!(" 0 214 450 3500 2200 2201 {started} {slack} 105 3500 9\n")
         };
-        let rows = vec![job(0.0, 9000.0), job(1e6, 1000.0), job(2e6, 4000.0)];
-        let log = Log { rows };
+        let lines = line(0, -5500) + &line(1_000_000, 2500) + &line(2_000_000, -500);
+        let text = format!("# Policy : SCHED_OTHER\n#idx  perf\n{lines}");
+        fs::write(folder.path().join("log-short-0.log"), text).unwrap();
+        let log = Log::read(folder.path(), "short").unwrap();
         assert_eq!(log.responses(1.0), [(1.0, 1.0), (2.0, 4.0)]);
         let jobs = log.jobs(1.0);
         assert_eq!((jobs.jobs, jobs.missed), (2, 1));

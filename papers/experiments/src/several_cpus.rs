@@ -1,14 +1,12 @@
 //! Sets of periodic programs on several CPUs, on a kernel: what comes late, and what is refused,
 //! with reservations set by hand under global EDF, and by onbeat.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
-use serde::Serialize;
 
+use crate::log::numbers;
 use crate::machine::{Machine, OnbeatReport};
-use crate::plot::{Axis, Corner, Figure, Line, Look};
 use crate::predictors::simulation::Noise;
 use crate::results::{Table, percent};
 use crate::statistics::mean;
@@ -40,14 +38,14 @@ const ONBEAT: &str = "--cap 90% --config limits.per-task=\"90%\"";
 /// Each way: the guest's folder, and its name.
 const WAYS: [(&str, &str); 2] = [("by-hand", "by hand"), ("onbeat", "onbeat")];
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct SetProgram {
     period_us: u64,
     run_us: u64,
     reserved_us: u64,
 }
 
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Default)]
 struct Figures {
     cpus: usize,
     load: f64,
@@ -74,7 +72,8 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
             .map(|&load| (load, drawn(cpus, load, &mut random)))
             .collect();
         let word = |(n, (_, programs)): (usize, &(f64, Vec<SetProgram>))| {
-            let programs: Vec<String> = programs.iter().map(word).collect();
+            let of = |p: &SetProgram| format!("{}:{}:{}", p.period_us, p.run_us, p.reserved_us);
+            let programs: Vec<String> = programs.iter().map(of).collect();
             format!("{n}={}", programs.join(","))
         };
         let words: Vec<String> = sets.iter().enumerate().map(word).collect();
@@ -97,11 +96,11 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
                 });
             }
         }
-        draw(machine, cpus, &figures)?;
         ran = Some(guest.ran(machine));
     }
     let ran = ran.context("no number of CPUs was asked for")?;
-    machine.publish(&ran, NAME, &table(&figures), &figures)
+    machine.publish(&ran, NAME, &table(&figures));
+    Ok(())
 }
 
 /// A set of programs with this load in all, with periods between 10 and 100 ms.
@@ -139,38 +138,6 @@ fn shares(random: &mut Noise, count: usize, total: f64) -> Vec<f64> {
     }
 }
 
-fn word(program: &SetProgram) -> String {
-    let SetProgram {
-        period_us,
-        run_us,
-        reserved_us,
-    } = program;
-    format!("{period_us}:{run_us}:{reserved_us}")
-}
-
-#[derive(Clone, Copy, Debug)]
-struct GuestJob {
-    released: f64,
-    ended: Option<f64>,
-    used: f64,
-}
-
-fn jobs(path: &Path) -> Vec<GuestJob> {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    let job = |line: &str| {
-        let cells: Result<Vec<f64>, _> = line.split_whitespace().map(str::parse).collect();
-        match cells.ok()?.as_slice() {
-            &[released, _, ended, used] => Some(GuestJob {
-                released,
-                ended: (ended >= 0.0).then_some(ended),
-                used,
-            }),
-            _ => None,
-        }
-    };
-    text.lines().filter_map(job).collect()
-}
-
 impl Figures {
     /// Of a set, of which the guest left `folder`.
     fn of(folder: &Path, programs: &[SetProgram]) -> anyhow::Result<Self> {
@@ -182,7 +149,12 @@ impl Figures {
         this.programs = programs.len();
         for (number, program) in (10..).zip(programs) {
             let name = format!("p{number}");
-            let jobs = jobs(&folder.join(&name));
+            let log = folder.join(&name);
+            let jobs = if log.exists() {
+                numbers(&log)?
+            } else {
+                Vec::new()
+            };
             let by_hand = program.reserved_us as f64 / program.period_us as f64;
             let reserved = match &kept {
                 None => (!jobs.is_empty()).then_some(by_hand),
@@ -196,20 +168,17 @@ impl Figures {
                 continue;
             };
             this.reserved += reserved;
-            let counted = jobs
-                .iter()
-                .filter(|job| job.released >= LEAVE_OUT as f64 * 1e6);
+            let counted = jobs.iter().filter(|job| job[0] >= LEAVE_OUT as f64 * 1e6);
             let mut late = 0;
-            for job in counted {
+            // It ends before it begins if its whole period was over.
+            for &[released, _, ended, used] in counted {
                 this.jobs += 1;
-                let Some(ended) = job.ended else {
-                    late += 1;
-                    continue;
-                };
-                let over = (ended - job.released) / program.period_us as f64 - 1.0;
-                late += usize::from(over > 0.0);
-                this.latest_periods = this.latest_periods.max(over);
-                stretches.push(job.used / program.run_us as f64);
+                let over = (ended - released) / program.period_us as f64 - 1.0;
+                late += usize::from(over > 0.0 || ended < 0.0);
+                if ended >= 0.0 {
+                    this.latest_periods = this.latest_periods.max(over);
+                    stretches.push(used / program.run_us as f64);
+                }
             }
             this.late += late;
             this.programs_late += usize::from(late > 0);
@@ -241,25 +210,6 @@ fn table(figures: &[Figures]) -> Table {
     })
 }
 
-fn draw(machine: &Machine, cpus: usize, figures: &[Figures]) -> anyhow::Result<()> {
-    let line = |(_, way): (&str, &str)| {
-        let of_way = figures
-            .iter()
-            .filter(|f| f.cpus == cpus && f.way == way && f.jobs > 0);
-        // None at all is drawn on the bottom line.
-        let points = of_way.map(|f| (f.load, f.late_per_mille().max(0.1)));
-        Line::new(way, Look::Marked, points.collect())
-    };
-    let figure = Figure {
-        title: format!("Late jobs of programs with a reservation, on {cpus} CPUs"),
-        x: Axis::linear("load, of what there is to hand out", 0.55..1.15),
-        y: Axis::logarithmic("late jobs, per mille", 0.1..1000.0),
-        lines: WAYS.into_iter().map(line).collect(),
-        names: Corner::UpperLeft,
-    };
-    figure.draw(machine.out(), &format!("{NAME}-{cpus}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,7 +220,7 @@ mod tests {
         // The first job does not count, the third is half a period late, and the last was left out.
         let log = "0 0 20000 4500\n4000000 4000000 4004500 4500\n4010000 4010000 4025000 9000\n\
                    4020000 4031000 -1 0\n";
-        fs::write(folder.path().join("p10"), log)?;
+        std::fs::write(folder.path().join("p10"), log)?;
         let program = SetProgram {
             period_us: 10_000,
             run_us: 4500,

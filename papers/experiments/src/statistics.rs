@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use serde::Serialize;
-
 pub(crate) fn mean(figures: &[f64]) -> f64 {
     figures.iter().sum::<f64>() / figures.len().max(1) as f64
 }
@@ -17,7 +15,7 @@ pub(crate) fn quantile(figures: &[f64], p: f64) -> f64 {
     found.copied().unwrap_or_default()
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) mean: f64,
     pub(crate) deviation: f64,
@@ -52,7 +50,7 @@ impl fmt::Display for Spread {
 }
 
 /// The mean of a figure over several runs, and half of its 95% confidence interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Interval {
     pub(crate) mean: f64,
     pub(crate) half: f64,

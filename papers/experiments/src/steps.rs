@@ -50,7 +50,7 @@ const fn step(name: &'static str, minutes: u64, how: How, about: &'static str) -
 pub(crate) const STEPS: &[Step] = &[
     step("av-desync", 4, Here(av_desync::run), "A film beside CPU hogs, without onbeat and with it (LFS++, Fig. 5)"),
     step("lock-time", 6, Here(lock_time::run), "From a program's start to its reservation, in jobs and seconds"),
-    step("rate-changes-live", 2, Here(rate_changes::live::run), "Programs that change their rate, on this machine"),
+    step("rate-changes", 2, Here(rate_changes::run), "Programs that change their rate: how soon the reservation follows, and which jobs are late meanwhile"),
     step("tracking-cost", 3, Here(tracking_cost::run), "onbeat's own CPU time and memory while it tracks up to 1,000 threads"),
     step("tracer-overhead-live", 1, Script("tracer-overhead/run.py"), "What onbeat's BPF programs take at each switch and wakeup"),
     step("mark-cost", 1, Script("mark-cost/run.sh"), "The cost of a call of mdn(), heard and unheard"),
@@ -76,7 +76,6 @@ pub(crate) const STEPS: &[Step] = &[
     step("mdn-progress", 1, Here(mdn::progress::run), "How far programs get with and without notifications (MDN, Fig. 5, 6, 8, 9 and 10); simulated"),
     step("mdn-cheaters", 1, Here(mdn::cheaters::run), "The gain of a program that notifies without reason (MDN, Fig. 7); simulated"),
     step("grace-os", 1, Here(grace_os::run), "GRACE-OS, its schemes and those beyond, on measured demands (GRACE-OS, section 4); simulated"),
-    step("rate-changes", 1, Here(rate_changes::run), "Programs that change their rate: how soon the reservation follows, and which jobs are late meanwhile; simulated"),
     step("rate-monotonic", 1, Here(rate_monotonic::run), "The tasks of reservations-vs-rr by rate-monotonic priorities, alone, and with a peak (AQuoSA, experiment 1); simulated"),
     step("predictors", 1, Here(predictors::run), "Which predictor gives which misses at which bandwidth, on recorded demands"),
     step("demands", 1, Here(demands::run), "How stable the recorded demands of five codecs are (GRACE-OS, Fig. 10 and 11)"),

@@ -3,7 +3,6 @@
 //! real-time load beside the player.
 
 use onbeat_model::Span;
-use serde::Serialize;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look};
@@ -36,7 +35,6 @@ const LOADED_MS: u64 = 600;
 /// The real-time loads beside the player, in per cent of the CPU.
 const LOADS: [u64; 10] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 85];
 
-#[derive(Clone, Debug, Serialize)]
 struct Found {
     recording: &'static str,
     way: &'static str,
@@ -82,7 +80,7 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     right_over_time(&of_one).draw(out, OVER_TIME)?;
     deviation_over_events(&of_one).draw(out, &format!("{NAME}-events"))?;
     let ran = Ran::computed(machine, "recordings of real players");
-    machine.publish(&ran, OVER_TIME, &table(&over_time), &over_time)?;
+    machine.publish(&ran, OVER_TIME, &table(&over_time));
     let loads = LOADS.map(|load| load.to_string()).join(" ");
     let ended = Guest::new(NAME)
         .set("LOADS", loads)
@@ -101,12 +99,8 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
         over_load.extend(many.heard_every_way(&player));
     }
     right_over_load(&over_load).draw(out, OVER_LOAD)?;
-    machine.publish(
-        &ended.ran(machine),
-        OVER_LOAD,
-        &table(&over_load),
-        &over_load,
-    )
+    machine.publish(&ended.ran(machine), OVER_LOAD, &table(&over_load));
+    Ok(())
 }
 
 struct Many {

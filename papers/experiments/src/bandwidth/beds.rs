@@ -5,8 +5,6 @@ use onbeat_model::{Instant, Span};
 use onbeat_sim::workload::{Demand, Frames, JobSpec};
 use onbeat_sim::{Work, Workload};
 
-use crate::simulated::quantile;
-
 pub(super) const DURATION: Span = Span::from_secs(60);
 pub(super) const HOGS_FROM: Span = Span::from_secs(5);
 const COUNT_FROM: Span = Span::from_secs(10);
@@ -119,9 +117,15 @@ impl DrawnProgram {
         }
     }
 
-    /// The budget within which the share `rho` of all its jobs stay.
+    /// The budget within which the share `rho` of all its jobs stay: the nearest rank.
     pub(super) fn quantile(&self, rho: f64) -> Span {
-        quantile(self.jobs.iter(), rho)
+        let mut demands: Vec<Span> = self.jobs.iter().map(|job| job.demand.as_span()).collect();
+        demands.sort_unstable();
+        let rank = (rho * demands.len() as f64).ceil() as usize;
+        demands
+            .get(rank.saturating_sub(1))
+            .copied()
+            .unwrap_or_default()
     }
 
     /// The share of a CPU that its jobs need from `from` on.

@@ -5,25 +5,18 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use onbeat_model::{
-    Actuator, Bandwidth, Boost, Capacity, Refusal, Reservation, Span, Speed, Speeds, Standing,
-    TaskId,
+    Actuator, Bandwidth, Boost, Capacity, Refusal, Reservation, Span, Standing, TaskId,
 };
 
-#[derive(Debug, Default)]
-struct Given(BTreeMap<TaskId, (Reservation, Bandwidth)>);
-
-#[derive(Clone, Debug, Default)]
-pub(super) struct Reserved(Rc<RefCell<Given>>);
+/// What each task asked for, and the bandwidth that it was given.
+#[derive(Clone, Default)]
+pub(super) struct Reserved(Rc<RefCell<BTreeMap<TaskId, (Reservation, Bandwidth)>>>);
 
 impl Reserved {
     /// In CPUs, of all tasks.
     pub(super) fn cpus(&self) -> f64 {
         let given = self.0.borrow();
-        given
-            .0
-            .values()
-            .map(|(_, bandwidth)| bandwidth.as_cpus())
-            .sum()
+        given.values().map(|(_, given)| given.as_cpus()).sum()
     }
 }
 
@@ -48,38 +41,30 @@ impl<A: Actuator> MarginActuator<A> {
         let runtime = runtime.max(shortest).min(asked.deadline());
         Reservation::new(runtime, asked.deadline(), asked.period()).unwrap_or(asked)
     }
-
-    fn forget(&mut self, task: TaskId) {
-        self.reserved.0.borrow_mut().0.remove(&task);
-    }
 }
 
 impl<A: Actuator> Actuator for MarginActuator<A> {
     fn reserve(&mut self, task: TaskId, asked: Reservation) -> Result<(), Refusal> {
         let given = self.with_margin(asked);
         self.inner.reserve(task, given)?;
-        let mut reserved = self.reserved.0.borrow_mut();
-        reserved.0.insert(task, (asked, given.bandwidth()));
+        let reserved = (asked, given.bandwidth());
+        self.reserved.0.borrow_mut().insert(task, reserved);
         Ok(())
     }
 
     fn release(&mut self, task: TaskId) -> Result<(), Refusal> {
         self.inner.release(task)?;
-        self.forget(task);
+        self.reserved.0.borrow_mut().remove(&task);
         Ok(())
     }
 
     /// The method is told that what it asked for is in force.
     fn standing(&mut self, task: TaskId) -> Standing {
-        let asked = self
-            .reserved
-            .0
-            .borrow()
-            .0
-            .get(&task)
-            .map(|&(asked, _)| asked);
-        match (self.inner.standing(task), asked) {
-            (Standing::Held(_), Some(asked)) => Standing::Held(asked),
+        match (
+            self.inner.standing(task),
+            self.reserved.0.borrow().get(&task),
+        ) {
+            (Standing::Held(_), Some(&(asked, _))) => Standing::Held(asked),
             (standing, _) => standing,
         }
     }
@@ -90,18 +75,10 @@ impl<A: Actuator> Actuator for MarginActuator<A> {
 
     fn ended(&mut self, task: TaskId) {
         self.inner.ended(task);
-        self.forget(task);
+        self.reserved.0.borrow_mut().remove(&task);
     }
 
     fn capacity(&self) -> Capacity {
         self.inner.capacity()
-    }
-
-    fn speeds(&self) -> Option<Speeds> {
-        self.inner.speeds()
-    }
-
-    fn set_speed(&mut self, speed: Speed) -> Result<(), Refusal> {
-        self.inner.set_speed(speed)
     }
 }

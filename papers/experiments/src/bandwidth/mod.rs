@@ -9,7 +9,6 @@ mod margin;
 mod run;
 
 use rayon::prelude::*;
-use serde::Serialize;
 
 use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_lfspp::reference::{Adaptive, Lfs, LfsPlusPlus, ReferenceController as Reference};
@@ -70,7 +69,6 @@ fn methods(bed: Bed) -> Vec<(&'static str, Method)> {
     ]
 }
 
-#[derive(Clone, Debug, Serialize)]
 struct MarginPoint {
     margin: f64,
     late: Interval,
@@ -78,14 +76,11 @@ struct MarginPoint {
     reserved_over_needed: Option<Interval>,
 }
 
-#[derive(Clone, Debug, Serialize)]
 struct Curve {
     bed: &'static str,
     method: &'static str,
     points: Vec<MarginPoint>,
-    /// The share of late jobs at each of [`RATIOS`]; none where the curve does not reach.
-    at_ratio: Vec<Option<Interval>>,
-    #[serde(skip)]
+    /// The share of late jobs at each of [`RATIOS`] in the runs that reach it.
     runs_at_ratio: Vec<Vec<f64>>,
 }
 
@@ -102,10 +97,9 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     let told =
         format!("simulated, one CPU, 4 hogs from 5 s on, {RUNS} runs of 60 s for each point");
     let ran = Ran::computed(machine, told);
-    machine.publish(&ran, NAME, &table(&curves), &curves)?;
-    let equal = equal_bandwidth(&curves);
-    let name = format!("{NAME}-marked");
-    machine.publish(&ran, &name, &equal_table(&equal), &equal)
+    machine.publish(&ran, NAME, &table(&curves));
+    machine.publish(&ran, &format!("{NAME}-marked"), &equal_bandwidth(&curves));
+    Ok(())
 }
 
 fn outcomes(bed: Bed, method: &Method, margin: f64) -> Vec<RunOutcome> {
@@ -137,7 +131,6 @@ fn curve_of(bed: Bed, name: &'static str, method: &Method) -> Curve {
         .iter()
         .map(|&margin| (margin, outcomes(bed, method, margin)))
         .collect();
-    let runs = RUNS as usize;
     let runs_at_ratio: Vec<Vec<f64>> = RATIOS
         .iter()
         .map(|&ratio| {
@@ -148,7 +141,7 @@ fn curve_of(bed: Bed, name: &'static str, method: &Method) -> Curve {
                 });
                 at(&points.collect::<Vec<_>>(), ratio)
             };
-            (0..runs).filter_map(of_run).collect()
+            (0..RUNS as usize).filter_map(of_run).collect()
         })
         .collect();
     Curve {
@@ -157,10 +150,6 @@ fn curve_of(bed: Bed, name: &'static str, method: &Method) -> Curve {
         points: all
             .iter()
             .filter_map(|(margin, outcomes)| point(*margin, outcomes))
-            .collect(),
-        at_ratio: runs_at_ratio
-            .iter()
-            .map(|of_runs| (of_runs.len() == runs).then(|| Interval::of(of_runs)))
             .collect(),
         runs_at_ratio,
     }
@@ -184,8 +173,9 @@ fn table(curves: &[Curve]) -> Table {
     Table::of(rows, |(curve, usual)| {
         let reserved = usual.reserved_over_needed;
         let late = |ratio: usize| {
-            let late = curve.at_ratio.get(ratio).copied().flatten();
-            or_dash(late, |late| late.percent())
+            let of_runs = curve.runs_at_ratio.get(ratio);
+            let late = of_runs.filter(|of_runs| of_runs.len() == RUNS as usize);
+            or_dash(late, |late| Interval::of(late).percent())
         };
         [
             ("bed", curve.bed.to_owned()),
@@ -206,80 +196,45 @@ fn table(curves: &[Curve]) -> Table {
     })
 }
 
-/// Unmodified against marked on a bed at one bandwidth.
-#[derive(Clone, Debug, Serialize)]
-struct Equal {
-    bed: &'static str,
-    predictor: &'static str,
-    reserved_over_needed: f64,
-    unmodified: f64,
-    marked: f64,
-    /// Unmodified less marked, run by run.
-    difference: Interval,
-    holds: bool,
-}
-
-fn equal_bandwidth(curves: &[Curve]) -> Vec<Equal> {
-    let mut equal = Vec::new();
+/// Unmodified against marked on each bed, at each bandwidth that each run of both reaches.
+fn equal_bandwidth(curves: &[Curve]) -> Table {
     let pairs = [
         (PredictorKind::Percentile, UNMODIFIED, MARKED),
         (PredictorKind::Pattern, UNMODIFIED_PATTERN, MARKED_PATTERN),
     ];
-    let beds = Bed::ALL.map(Bed::name).into_iter();
-    let each = beds.flat_map(|bed| pairs.map(|pair| (bed, pair)));
-    for (bed, (predictor, unmodified, marked)) in each {
-        let find = |method| {
-            curves
-                .iter()
-                .find(|curve| curve.bed == bed && curve.method == method)
-        };
-        let (Some(unmodified), Some(marked)) = (find(unmodified), find(marked)) else {
-            continue;
-        };
-        // Where each run of both reaches the ratio, so that they can be compared run by run.
-        let is_reached = |place: &usize| {
-            let reaches = |curve: &Curve| curve.at_ratio.get(*place).is_some_and(Option::is_some);
-            reaches(unmodified) && reaches(marked)
-        };
-        for place in (0..RATIOS.len()).filter(is_reached) {
-            let ratio = RATIOS[place];
-            let (unmodified, marked) = (
-                &unmodified.runs_at_ratio[place],
-                &marked.runs_at_ratio[place],
-            );
-            let pairs = unmodified.iter().zip(marked);
-            let difference: Vec<f64> = pairs.map(|(a, b)| a - b).collect();
-            let difference = Interval::of(&difference);
-            equal.push(Equal {
-                bed,
-                predictor: predictor.name(),
-                reserved_over_needed: ratio,
-                unmodified: Interval::of(unmodified).mean,
-                marked: Interval::of(marked).mean,
-                difference,
-                holds: difference.mean <= 0.01,
-            });
+    let mut rows = Vec::new();
+    for bed in Bed::ALL.map(Bed::name) {
+        for (predictor, unmodified, marked) in pairs {
+            let find = |method| curves.iter().find(|c| c.bed == bed && c.method == method);
+            let (Some(unmodified), Some(marked)) = (find(unmodified), find(marked)) else {
+                continue;
+            };
+            let of_runs = unmodified.runs_at_ratio.iter().zip(&marked.runs_at_ratio);
+            for (ratio, (unmodified, marked)) in RATIOS.into_iter().zip(of_runs) {
+                if [unmodified, marked]
+                    .iter()
+                    .all(|of| of.len() == RUNS as usize)
+                {
+                    rows.push((bed, predictor, ratio, unmodified, marked));
+                }
+            }
         }
     }
-    equal
-}
-
-fn equal_table(equal: &[Equal]) -> Table {
-    Table::of(equal, |row| {
+    Table::of(rows, |(bed, predictor, ratio, unmodified, marked)| {
+        let differences = unmodified.iter().zip(marked).map(|(a, b)| a - b);
+        let Interval { mean, half } = Interval::of(&differences.collect::<Vec<f64>>());
+        let late = |of_runs| percent(Interval::of(of_runs).mean, 2);
         [
-            ("bed", row.bed.to_owned()),
-            ("predictor", row.predictor.to_owned()),
+            ("bed", bed.to_owned()),
+            ("predictor", predictor.name().to_owned()),
+            ("reserved / needed", format!("{ratio:.2}")),
+            ("late, unmodified", late(unmodified)),
+            ("late, marked", late(marked)),
             (
-                "reserved / needed",
-                format!("{:.2}", row.reserved_over_needed),
+                "difference",
+                format!("{:+.2} ± {:.2}", mean * 100.0, half * 100.0),
             ),
-            ("late, unmodified", percent(row.unmodified, 2)),
-            ("late, marked", percent(row.marked, 2)),
-            ("difference", {
-                let Interval { mean, half } = row.difference;
-                format!("{:+.2} ± {:.2}", mean * 100.0, half * 100.0)
-            }),
-            ("within one point", yes_no(row.holds)),
+            ("within one point", yes_no(mean <= 0.01)),
         ]
     })
 }

@@ -1,23 +1,28 @@
 //! One run of a bed under a method.
 
+use std::collections::BTreeMap;
+
 use onbeat_control::{AllocationSettings, EstimationSettings, Settings};
 use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_lfspp::reference::{self, ReferenceController as Reference};
 use onbeat_model::{Bandwidth, Follow, Instant, Reservation, Sensor, Span};
-use onbeat_sim::loop_adapter::{SensedEvents, seams, tasks, under_onbeat};
-use onbeat_sim::policy::linux::{Class, DeadlineClass, Fair, Fixed, Linux, Order};
-use onbeat_sim::{Machine, Observer, Workload};
-use serde::Serialize;
+use onbeat_sim::loop_adapter::{SensedEvents, machine_of, seams, tasks, under_onbeat};
+use onbeat_sim::observe::Completion;
+use onbeat_sim::policy::linux::{Class, Config, DeadlineClass, Fair, Fixed, Linux, Order};
+use onbeat_sim::workload::{Arrival, Demand};
+use onbeat_sim::{Machine, Observer, Work, Workload};
 
 use super::beds::{Bed, DURATION, DrawnProgram, HOGS_FROM};
 use super::margin::{MarginActuator, Reserved};
-use crate::simulated::{HOGS, JobEnds, machine};
 
 /// The share of jobs that are to be in time, by all methods that can be told one.
 pub(super) const RHO: f64 = 0.99;
 const PERMILLE: u32 = 990;
 /// The most that all reservations together may take: the kernel's limit, for all methods.
 const TOTAL: f64 = 0.95;
+
+/// With one program beside them its fair share is a fifth of the CPU.
+const HOGS: usize = 4;
 
 #[derive(Clone, Debug)]
 pub(super) enum Method {
@@ -62,7 +67,7 @@ impl OnbeatVariant {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct RunOutcome {
     /// The share of the first program's jobs that were late.
     pub(super) late: f64,
@@ -180,7 +185,13 @@ impl BedRun {
             };
             (class(program), workload)
         });
-        machine(programs, HOGS_FROM, observer)
+        let endless = Arrival::After {
+            pause: Span::ZERO,
+            first: Some(Instant::ZERO + HOGS_FROM),
+        };
+        let hog = Workload::new(endless, Demand::Constant(Work::ENDLESS));
+        let hogs = std::iter::repeat_n((Class::Fair(Fair::nice(0)), hog), HOGS);
+        machine_of(Config::global(1), programs.chain(hogs), observer)
     }
 
     fn outcome(&self, jobs: &JobEnds, reserved: Option<f64>) -> RunOutcome {
@@ -208,6 +219,18 @@ impl BedRun {
             late: f64::from(late) / f64::from(count.max(1)),
             latest_ms: latest.as_ms_f64(),
             reserved: reserved.map(|reserved| reserved / needed),
+        }
+    }
+}
+
+/// When the jobs of the first task ended, by their release.
+#[derive(Debug, Default)]
+struct JobEnds(BTreeMap<Instant, Instant>);
+
+impl Observer for JobEnds {
+    fn job(&mut self, job: &Completion) {
+        if job.task == 0 {
+            self.0.insert(job.release, job.ended);
         }
     }
 }

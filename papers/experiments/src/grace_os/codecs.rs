@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use onbeat_model::Span;
 use onbeat_sim::Work;
-use serde_json::{Value, json};
 
 use super::Half;
 use crate::demands::Kept;
@@ -94,18 +93,5 @@ impl Codec {
             ("95%", ms(quantile(&all, 0.95))),
             ("worst", ms(quantile(&all, 1.0))),
         ]
-    }
-
-    pub(super) fn told(&self) -> Value {
-        let all = self.sorted_ms();
-        json!({
-            "name": self.name,
-            "period_ms": self.period.as_ms_f64(),
-            "jobs": self.jobs.len(),
-            "factor": self.factor,
-            "mean_ms": self.mean_ms(),
-            "p95_ms": quantile(&all, 0.95),
-            "max_ms": quantile(&all, 1.0),
-        })
     }
 }

@@ -9,7 +9,6 @@ use onbeat_sim::machine::Costs;
 use onbeat_sim::policy::grace::{Grace, GraceClass, GraceSettings};
 use onbeat_sim::stochastic::{Histogram, Schedule, schedule::Rounding};
 use onbeat_sim::{Cpus, Machine};
-use serde::Serialize;
 
 use super::case::{athlon, workload};
 use super::codecs::Codec;
@@ -23,7 +22,6 @@ const TASKS: [usize; 6] = [1, 2, 4, 6, 8, 10];
 const REPEATS: usize = 200;
 
 /// Histogram, budget and speeds of one task.
-#[derive(Serialize)]
 pub(super) struct EstimationCost {
     window: usize,
     groups: usize,
@@ -32,7 +30,6 @@ pub(super) struct EstimationCost {
 
 /// One job of one of several copies of toast: released, queued, picked, charged, ended; with the
 /// simulated machine around it.
-#[derive(Serialize)]
 pub(super) struct SchedulingCost {
     tasks: usize,
     nanoseconds_a_job: f64,

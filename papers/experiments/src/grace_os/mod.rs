@@ -8,13 +8,9 @@ mod schemes;
 mod sweeps;
 mod tables;
 
-use serde_json::{Value, json};
-
 use crate::machine::Machine;
 use crate::results::{Ran, Table};
 use codecs::Codec;
-
-const NAME: &str = "grace-os";
 
 /// A part of each recording: constants of schemes are chosen on the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +46,7 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     played.extend(of_halves.map(|(name, codecs)| (name, together(codecs))));
     let runs = schemes::all(&played);
     schemes::draw(machine.out(), &names, &runs)?;
-    publish_runs(machine, &codecs, &names, &runs)?;
+    publish_runs(machine, &codecs, &names, &runs);
 
     let swept: Vec<Set> = sets(&codecs)
         .into_iter()
@@ -58,49 +54,26 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
         .collect();
     let (rho, best_effort) = (sweeps::rho(&swept), sweeps::best_effort(&swept));
     sweeps::draw(machine.out(), &rho, &best_effort)?;
-    let publish = |name: &str, table: &Table, ours: Value| more(machine, name, table, &ours);
-    publish("rho", &tables::sweep(&rho, "rho"), json!(rho))?;
+    publish(machine, "grace-os-rho", &tables::sweep(&rho, "rho"));
     let kept = tables::sweep(&best_effort, "kept for best effort, MHz");
-    publish("best-effort", &kept, json!(best_effort))
+    publish(machine, "grace-os-best-effort", &kept);
+    Ok(())
 }
 
-/// A table of its own beside that of the concurrent run.
-fn more(machine: &Machine, name: &str, table: &Table, ours: &Value) -> anyhow::Result<()> {
-    let name = format!("{NAME}-{name}");
-    machine.publish(&computed(machine), &name, table, ours)
-}
-
-fn computed(machine: &Machine) -> Ran {
-    Ran::computed(machine, "recorded demands, simulated")
+fn publish(machine: &Machine, name: &str, table: &Table) {
+    let ran = Ran::computed(machine, "recorded demands, simulated");
+    machine.publish(&ran, name, table);
 }
 
 /// Tables 5 to 10 and Fig. 12.
-fn publish_runs(
-    machine: &Machine,
-    codecs: &[Codec],
-    sets: &[&str],
-    runs: &[schemes::SchemeRun],
-) -> anyhow::Result<()> {
-    let figures: Vec<tables::Figures> = runs.iter().map(tables::Figures::of).collect();
-    let table = tables::energy(runs, TOGETHER);
-    machine.publish(&computed(machine), NAME, &table, &figures)?;
-    let publish = |name: &str, table: &Table| {
-        more(machine, name, table, &json!({ "runs": "in grace-os.json" }))
-    };
-    publish("mpgplay", &tables::energy(runs, "mpgplay"))?;
-    publish("halves", &tables::halves(runs))?;
-    publish("changes", &tables::changes(runs, sets))?;
-    let played = tables::as_played(runs);
-    let table = tables::as_played_table(&played);
-    more(machine, "as-played", &table, &json!(played))?;
-
-    let told: Vec<Value> = codecs.iter().map(Codec::told).collect();
-    more(
-        machine,
-        "codecs",
-        &Table::of(codecs, Codec::row),
-        &json!(told),
-    )
+fn publish_runs(machine: &Machine, codecs: &[Codec], sets: &[&str], runs: &[schemes::SchemeRun]) {
+    let publish = |name: &str, table: Table| publish(machine, name, &table);
+    publish("grace-os", tables::energy(runs, TOGETHER));
+    publish("grace-os-mpgplay", tables::energy(runs, "mpgplay"));
+    publish("grace-os-halves", tables::halves(runs));
+    publish("grace-os-changes", tables::changes(runs, sets));
+    publish("grace-os-as-played", tables::as_played(runs));
+    publish("grace-os-codecs", Table::of(codecs, Codec::row));
 }
 
 /// Fig. 8 and 9: what is timed on this machine.
@@ -108,7 +81,7 @@ pub(crate) fn costs(machine: &Machine) -> anyhow::Result<()> {
     let codecs = Codec::all(None)?;
     let (estimation, scheduling) = (cost::estimation(&codecs), cost::scheduling(&codecs));
     cost::draw(machine.out(), &estimation, &scheduling)?;
-    let ours = json!({ "estimation": estimation, "scheduling": scheduling });
-    let (ran, table) = (Ran::live(machine), cost::table(&estimation, &scheduling));
-    machine.publish(&ran, &format!("{NAME}-costs"), &table, &ours)
+    let table = cost::table(&estimation, &scheduling);
+    machine.publish(&Ran::live(machine), "grace-os-costs", &table);
+    Ok(())
 }

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use onbeat_sim::policy::grace::{GraceSettings, Scheme};
 use rayon::prelude::*;
-use serde::Serialize;
 
 use super::Set;
 use super::case::SimulatedCase;
@@ -19,7 +18,6 @@ pub(super) const SCHEMES: [Scheme; 3] = [
     Scheme::JointForecast,
 ];
 
-#[derive(Serialize)]
 pub(super) struct SweepPoint {
     pub(super) codecs: &'static str,
     pub(super) scheme: &'static str,

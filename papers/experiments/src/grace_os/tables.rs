@@ -1,7 +1,6 @@
 //! The tables: the paper's 5 to 10 from the runs, and Fig. 13 and 14 in figures.
 
 use onbeat_sim::policy::grace::Scheme;
-use serde::Serialize;
 
 use super::case::MHZ;
 use super::schemes::SchemeRun;
@@ -15,39 +14,6 @@ fn in_percent(share: f64) -> String {
 
 fn of<'a>(runs: &'a [SchemeRun<'a>], codecs: &str) -> impl Iterator<Item = &'a SchemeRun<'a>> {
     runs.iter().filter(move |run| run.codecs == codecs)
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct Figures<'a> {
-    codecs: &'a str,
-    scheme: &'a str,
-    energy: f64,
-    energy_with_idle: f64,
-    over_optimum: Option<f64>,
-    missed: f64,
-    worst_codec_missed: f64,
-    idle: f64,
-    changes_per_job: f64,
-    /// The share of the busy time at each speed, in MHz.
-    speeds: &'a [(f64, f64)],
-}
-
-impl<'a> Figures<'a> {
-    pub(super) fn of(run: &'a SchemeRun) -> Self {
-        let outcome = &run.outcome;
-        Self {
-            codecs: run.codecs,
-            scheme: run.scheme,
-            energy: outcome.energy,
-            energy_with_idle: outcome.energy_with_idle,
-            over_optimum: run.over_optimum,
-            missed: outcome.miss_ratio(),
-            worst_codec_missed: outcome.worst_codec_missed,
-            idle: outcome.idle,
-            changes_per_job: outcome.changes_per_job,
-            speeds: &outcome.speeds,
-        }
-    }
 }
 
 /// What each scheme takes and misses on one set of codecs, and its busy time at the lowest speed.
@@ -128,7 +94,7 @@ const ALONE_S: f64 = 200.0;
 
 /// A line of Tables 9 and 10: seconds at full power, idle time at its speed; what was missed; and
 /// the share of the busy time at the lowest speed.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy)]
 struct PlayedLine {
     energy_s: f64,
     missed: f64,
@@ -153,15 +119,8 @@ const fn played(energy_s: f64, missed: f64, at_lowest: Option<f64>) -> PlayedLin
     }
 }
 
-#[derive(Debug, Serialize)]
-pub(super) struct AsPlayed {
-    scheme: String,
-    ours: PlayedLine,
-    paper: Option<PlayedLine>,
-}
-
 /// Tables 9 and 10 as the paper's run was: the four for their time, then mpgplay alone for its.
-pub(super) fn as_played(runs: &[SchemeRun]) -> Vec<AsPlayed> {
+pub(super) fn as_played(runs: &[SchemeRun]) -> Table {
     let parts = [(TOGETHER, TOGETHER_S), ("mpgplay", ALONE_S)];
     let of = |scheme: &str| {
         let sum = |figure: &dyn Fn(&SchemeRun) -> f64| -> f64 {
@@ -183,43 +142,28 @@ pub(super) fn as_played(runs: &[SchemeRun]) -> Vec<AsPlayed> {
         }
     };
     let papers = PAPER.map(|(scheme, paper)| (scheme.name().to_owned(), Some(paper)));
-    let first = format!("{}, first 100 jobs", Scheme::GraceOsAsWritten.name());
     let own = [
-        first,
+        format!("{}, first 100 jobs", Scheme::GraceOsAsWritten.name()),
         Scheme::GraceOsOwnSpeeds.name().to_owned(),
         Scheme::GraceOsBounded.name().to_owned(),
         Scheme::WrsSto.name().to_owned(),
         Scheme::GraceOs.name().to_owned(),
     ];
-    let all = papers
-        .into_iter()
-        .chain(own.map(|scheme| (scheme, None::<PlayedLine>)));
-    all.map(|(scheme, paper)| AsPlayed {
-        ours: of(&scheme),
-        scheme,
-        paper,
-    })
-    .collect()
-}
-
-pub(super) fn as_played_table(lines: &[AsPlayed]) -> Table {
-    let most = lines.first();
-    Table::of(lines, |line| {
-        let cells = |played: Option<PlayedLine>, most: Option<PlayedLine>| {
-            let share = played
-                .zip(most)
-                .map(|(of, most)| of.energy_s / most.energy_s);
+    let all = papers.into_iter().chain(own.map(|scheme| (scheme, None)));
+    let most = [of(Scheme::WrsUni.name()), PAPER[0].1].map(|line| line.energy_s);
+    Table::of(all, |(scheme, paper)| {
+        let cells = |played: Option<PlayedLine>, most: f64| {
             [
                 or_dash(played, |played| format!("{:.1}", played.energy_s)),
-                or_dash(share, |share| percent(share, 0)),
+                or_dash(played, |played| percent(played.energy_s / most, 0)),
                 or_dash(played, |played| in_percent(played.missed)),
                 or_dash(played.and_then(|played| played.at_lowest), in_percent),
             ]
         };
-        let [a, b, c, d] = cells(Some(line.ours), most.map(|line| line.ours));
-        let [e, f, g, h] = cells(line.paper, most.and_then(|line| line.paper));
+        let [a, b, c, d] = cells(Some(of(&scheme)), most[0]);
+        let [e, f, g, h] = cells(paper, most[1]);
         [
-            ("scheme", line.scheme.clone()),
+            ("scheme", scheme),
             ("energy, s at full power", a),
             ("of worst-uniform", b),
             ("missed", c),

@@ -34,7 +34,6 @@ pub(crate) struct ThreadFigures {
     pub(crate) changes: u64,
     /// How often its budget ran out, as far as that was heard.
     pub(crate) exhaustions: Option<u64>,
-    pub(crate) marks: u64,
 }
 
 #[derive(Deserialize)]
@@ -85,6 +84,11 @@ impl Onbeat {
             .arg("--")
             .arg(program);
         command
+    }
+
+    /// The file of its decisions.
+    pub(crate) fn log(&self) -> &Path {
+        &self.log
     }
 
     pub(crate) fn threads(&self) -> anyhow::Result<Vec<ThreadFigures>> {

@@ -1,8 +1,6 @@
 //! Missed deadlines and CPU time with and without MDN: both tables of the paper, and the same for
 //! the other schedulers.
 
-use serde::Serialize;
-
 use super::paper::{Line, MIXES, Mix, Program, TABLES};
 use super::run::{Bed, Run};
 use super::{Outcome, Scheduler};
@@ -30,7 +28,6 @@ fn runs_of(runs: u64, scheduler: Scheduler, mix: Mix) -> Vec<Run> {
 }
 
 /// One program of a mix under one scheduler, in percent, over all runs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct Figures {
     missed: Spread,
     missed_mdn: Spread,
@@ -38,12 +35,10 @@ struct Figures {
     cpu_mdn: Spread,
 }
 
-#[derive(Debug, Serialize)]
 struct Result {
     scheduler: Scheduler,
     mix: &'static str,
     program: String,
-    #[serde(flatten)]
     figures: Figures,
 }
 
@@ -59,8 +54,9 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     }
     let told = format!("{RUNS} runs of {SECONDS} s for each figure");
     let ran = bed.ran(machine, &told);
-    machine.publish(&ran, NAME, &the_papers(&results), &results)?;
-    machine.publish(&ran, "mdn-schedulers", &all(&results), &results)
+    machine.publish(&ran, NAME, &the_papers(&results));
+    machine.publish(&ran, "mdn-schedulers", &all(&results));
+    Ok(())
 }
 
 /// On a kernel in a virtual machine.
@@ -74,7 +70,8 @@ pub(crate) fn run_on_a_kernel(machine: &Machine) -> anyhow::Result<()> {
         }
         ran = bed.ran(machine, "");
     }
-    machine.publish(&ran, "mdn-schedulers-guest", &all(&results), &results)
+    machine.publish(&ran, "mdn-schedulers-guest", &all(&results));
+    Ok(())
 }
 
 fn results_of(bed: &Bed, runs: u64, scheduler: Scheduler, mix: Mix) -> anyhow::Result<Vec<Result>> {
@@ -128,7 +125,7 @@ fn the_papers(results: &[Result]) -> Table {
     // The CPU-bound programs have what the others leave.
     let judged = rows.filter(|(_, line)| line.missed.is_some());
     Table::of(judged, |(result, Line { missed: paper, cpu })| {
-        let got = result.figures;
+        let got = &result.figures;
         let processes = format!("{}: {}", result.scheduler.name(), result.program);
         let ours = |spread| or_dash(*paper, |_| missed(spread));
         [

@@ -9,11 +9,9 @@ mod run;
 mod simulated;
 
 use onbeat_model::{Instant, Span};
-use serde::Serialize;
 
 /// A scheduler, with or without onbeat's main loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheduler {
     /// Linux 2.2 to 2.4
     Linux24,

@@ -3,7 +3,6 @@
 
 use onbeat_model::{Instant, Span};
 use onbeat_policies::Best;
-use serde::Serialize;
 
 use super::paper::{HALF, MORE_THAN_HALF, Mix, OVERLOAD, THIRDS};
 use super::run::{Bed, Known, Run};
@@ -34,36 +33,9 @@ const WAYS: [(char, bool); 2] = [('a', false), ('b', true)];
 
 const RUNS: u64 = 20;
 
-/// How steady the progress of a program is, and how well BEST knows its period.
-#[derive(Debug, Serialize)]
-struct Steadiness {
-    figure: u32,
-    scheduler: Scheduler,
-    mdn: bool,
-    program: String,
-    missed_percent: f64,
-    cpu_percent: f64,
-    /// The least CPU time that it had in any second, as a share of the mean.
-    worst_second_percent: f64,
-}
-
-/// BEST's knowledge of a program's period in the course of a run.
-#[derive(Debug, Serialize)]
-struct Knowledge {
-    scheduler: Scheduler,
-    mdn: bool,
-    program: String,
-    runs: u64,
-    /// The part of the time in which the measured period is within a quarter of the true one.
-    right_percent: f64,
-    /// The part of the time in which the program is taken to be periodic.
-    well_behaved_percent: f64,
-    off_ms: f64,
-}
-
 pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     let bed = Bed::simulated(SECONDS);
-    let mut steadiness = Vec::new();
+    let mut steadiness: Vec<[(&str, String); 7]> = Vec::new();
     for (figure, scheduler, mix) in FIGURES {
         for (letter, mdn) in WAYS {
             let run = Run::of_mix(scheduler, mix, SEED, mdn);
@@ -95,28 +67,37 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     }
     let told = format!("one run of {SECONDS} s for each figure, film {SEED}");
     let ran = bed.ran(machine, &told);
-    machine.publish(&ran, NAME, &table(&steadiness), &steadiness)?;
-    machine.publish(&ran, "mdn-period", &period_table(&known), &known)
+    machine.publish(&ran, NAME, &Table::of(steadiness, |cells| cells));
+    machine.publish(&ran, "mdn-period", &Table::of(known, |cells| cells));
+    Ok(())
 }
 
+/// How steady the progress of each program with deadlines is.
 fn steady(
     (figure, scheduler, mix): (u32, Scheduler, Mix),
     mdn: bool,
     outcomes: &[Outcome],
-) -> impl Iterator<Item = Steadiness> {
+) -> impl Iterator<Item = [(&'static str, String); 7]> {
     let programs = mix.programs.iter().zip(outcomes);
     let with_deadlines = programs.filter(|(program, _)| program.is_srt());
-    with_deadlines.map(move |(program, outcome)| Steadiness {
-        figure,
-        scheduler,
-        mdn,
-        program: program.name(),
-        missed_percent: outcome.missed_percent(),
-        cpu_percent: outcome.cpu_percent(0, SECONDS as usize),
-        worst_second_percent: worst_second(outcome),
+    with_deadlines.map(move |(program, outcome)| {
+        let cpu = outcome.cpu_percent(0, SECONDS as usize);
+        [
+            ("figure", format!("Fig. {figure}")),
+            ("scheduler", scheduler.name().to_owned()),
+            ("MDN", yes_no(mdn)),
+            ("program", program.name()),
+            ("missed", format!("{:.1}%", outcome.missed_percent())),
+            ("CPU", format!("{cpu:.1}%")),
+            (
+                "worst second",
+                format!("{:.0}% of the mean", worst_second(outcome)),
+            ),
+        ]
     })
 }
 
+/// The least CPU time that it had in any second, in percent of the mean.
 fn worst_second(outcome: &Outcome) -> f64 {
     let seconds = SECONDS as usize;
     let mean = outcome.cpu_percent(0, seconds);
@@ -204,60 +185,37 @@ fn draw_periods(machine: &Machine, letter: char, seen: &[(Instant, Known)]) -> a
     figure.draw(machine.out(), &format!("{NAME}-fig9{letter}"))
 }
 
+/// BEST's knowledge of a program's period in the course of these runs: for how much of the time the
+/// measured one is within a quarter of the true one, and the program is taken to be periodic.
 fn knowledge(
     (scheduler, mdn): (Scheduler, bool),
     place: usize,
     runs: &[Vec<(Instant, Known)>],
-) -> Knowledge {
+) -> [(&'static str, String); 6] {
     let program = OVERLOAD.programs[place];
     let truth = program.period().as_ns();
     let confident = Best::default().params.confident;
-    let (mut right, mut well_behaved, mut off, mut all) = (0_u64, 0_u64, 0, 0_u64);
-    for (_, known) in runs.iter().flatten() {
-        let apart = known.period_ns.abs_diff(truth);
-        right += u64::from(apart <= truth / 4);
-        well_behaved += u64::from(known.confidence >= confident);
-        off += apart;
-        all += 1;
-    }
-    let share = |count: u64| 100.0 * count as f64 / all.max(1) as f64;
-    Knowledge {
-        scheduler,
-        mdn,
-        program: program.name(),
-        runs: runs.len() as u64,
-        right_percent: share(right),
-        well_behaved_percent: share(well_behaved),
-        off_ms: off as f64 / 1e6 / all.max(1) as f64,
-    }
-}
-
-fn table(rows: &[Steadiness]) -> Table {
-    Table::of(rows, |row| {
-        let worst = format!("{:.0}% of the mean", row.worst_second_percent);
-        [
-            ("figure", format!("Fig. {}", row.figure)),
-            ("scheduler", row.scheduler.name().to_owned()),
-            ("MDN", yes_no(row.mdn)),
-            ("program", row.program.clone()),
-            ("missed", format!("{:.1}%", row.missed_percent)),
-            ("CPU", format!("{:.1}%", row.cpu_percent)),
-            ("worst second", worst),
-        ]
-    })
-}
-
-fn period_table(rows: &[Knowledge]) -> Table {
-    Table::of(rows, |row| {
-        let right = format!("{:.1}% of the time", row.right_percent);
-        let well_behaved = format!("{:.1}%", row.well_behaved_percent);
-        [
-            ("program", row.program.clone()),
-            ("scheduler", row.scheduler.name().to_owned()),
-            ("MDN", yes_no(row.mdn)),
-            ("period known within a quarter", right),
-            ("taken to be periodic", well_behaved),
-            ("period off by", format!("{:.1} ms", row.off_ms)),
-        ]
-    })
+    let known = || runs.iter().flatten().map(|(_, known)| known);
+    let apart = |known: &Known| known.period_ns.abs_diff(truth);
+    let all = known().count().max(1) as f64;
+    let right = known().filter(|known| apart(known) <= truth / 4).count();
+    let well_behaved = known()
+        .filter(|known| known.confidence >= confident)
+        .count();
+    let off_ns: u64 = known().map(apart).sum();
+    let share = |count: usize| format!("{:.1}%", 100.0 * count as f64 / all);
+    [
+        ("program", program.name()),
+        ("scheduler", scheduler.name().to_owned()),
+        ("MDN", yes_no(mdn)),
+        (
+            "period known within a quarter",
+            format!("{} of the time", share(right)),
+        ),
+        ("taken to be periodic", share(well_behaved)),
+        (
+            "period off by",
+            format!("{:.1} ms", off_ns as f64 / 1e6 / all),
+        ),
+    ]
 }

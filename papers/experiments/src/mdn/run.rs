@@ -1,9 +1,7 @@
 //! Programs side by side under one scheduler: on the simulated CPU, or on a kernel in virtual time.
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::Context;
 use onbeat_model::{Instant, Span};
 use onbeat_sim::workload::{Arrival, Demand, Film, Notifies};
 use onbeat_sim::{Work, Workload};
@@ -11,6 +9,7 @@ use rayon::prelude::*;
 
 use super::paper::{Mix, Program};
 use super::{Outcome, SAMPLE, Scheduler, simulated};
+use crate::log::numbers;
 use crate::machine::Machine;
 use crate::results::Ran;
 use crate::vm::{Ended, Guest};
@@ -155,7 +154,10 @@ impl Run {
     /// What srtgen logged of each program in a guest.
     fn logged(&self, folder: &Path) -> anyhow::Result<Vec<Outcome>> {
         let logs = (0..self.programs.len())
-            .map(|place| jobs(&folder.join(&self.name).join(format!("{place}.csv"))))
+            .map(|place| {
+                let log = numbers(&folder.join(&self.name).join(format!("{place}.csv")))?;
+                Ok(log.into_iter().map(job).collect())
+            })
             .collect::<anyhow::Result<Vec<Vec<Job>>>>()?;
         let began = began(&logs);
         let programs = self.programs.iter().zip(&logs);
@@ -222,7 +224,6 @@ impl Bed {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Job {
     release: Instant,
     started: Instant,
@@ -283,24 +284,16 @@ fn note(cpu: &mut Vec<Span>, from: Instant, to: Instant, used: Span) {
     }
 }
 
-fn jobs(path: &Path) -> anyhow::Result<Vec<Job>> {
-    let text = fs::read_to_string(path).with_context(|| format!("no {}", path.display()))?;
-    text.lines()
-        .skip(1)
-        .map(|line| job(line).with_context(|| format!("{}: {line}", path.display())))
-        .collect()
-}
-
-/// Number, release, start, finish, demand, used, missed, notified.
-fn job(line: &str) -> Option<Job> {
-    let mut fields = line.split(',');
-    let mut field = |skipped: usize| fields.nth(skipped)?.parse::<u64>().ok();
-    Some(Job {
-        release: Instant::from_ns(field(1)?),
-        started: Instant::from_ns(field(0)?),
-        finished: Instant::from_ns(field(0)?),
-        used: Span::from_ns(field(1)?),
-    })
+/// Of number, release, start, finish, demand, used, missed, notified.
+fn job([_, release, started, finished, _, used, _, _]: [f64; 8]) -> Job {
+    let [release, started, finished] =
+        [release, started, finished].map(|ns| Instant::from_ns(ns as u64));
+    Job {
+        release,
+        started,
+        finished,
+        used: Span::from_ns(used as u64),
+    }
 }
 
 #[cfg(test)]
@@ -309,19 +302,6 @@ mod tests {
 
     fn ms(ms: u64) -> Instant {
         Instant::from_ns(ms * 1_000_000)
-    }
-
-    #[test]
-    fn a_line_of_srtgens_log_is_a_job() {
-        let expected = Job {
-            release: Instant::from_ns(100),
-            started: Instant::from_ns(110),
-            finished: Instant::from_ns(170),
-            used: Span::from_ns(50),
-        };
-        assert_eq!(job("0,100,110,170,40,50,0,0"), Some(expected));
-        assert_eq!(job("0,100,110"), None);
-        assert_eq!(job("number,release"), None);
     }
 
     #[test]

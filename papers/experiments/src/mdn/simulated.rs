@@ -7,11 +7,10 @@ use onbeat_sim::loop_adapter::{FIRST_TID, SensedEvents, SimulatedActuator, tasks
 use onbeat_sim::observe::{Completion, Stretch};
 use onbeat_sim::policy::linux::{Class, Config, Fair, Linux};
 use onbeat_sim::policy::ruled::Ruled;
-use onbeat_sim::{Machine, Observer, Policy};
+use onbeat_sim::{Cpus, Machine, Observer, Policy};
 
 use super::run::{Known, Run};
 use super::{Outcome, SAMPLE, Scheduler};
-use crate::simulated::one_cpu;
 
 pub(super) fn run(run: &Run, duration: Span) -> Vec<Outcome> {
     let count = run.programs.len();
@@ -68,7 +67,7 @@ fn ruled<S: Structures>(rules: Rules<S>, count: usize) -> Ruled<S> {
 }
 
 fn machine<P: Policy, O: Observer>(run: &Run, policy: P, observer: O) -> Machine<P, O> {
-    let mut machine = Machine::new(&one_cpu(), policy, observer);
+    let mut machine = Machine::new(&Cpus::of_one_speed(1), policy, observer);
     for (tid, program) in (FIRST_TID..).zip(&run.programs) {
         machine.add(TaskId::recorded(tid), program.workload.clone());
     }

@@ -11,16 +11,14 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::bail;
-use serde::Serialize;
-use serde_json::json;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
-use crate::results::{Table, or_dash};
+use crate::results::{Table, or_dash, percent};
 use crate::statistics::Spread;
 use crate::vm::{Ended, Guest};
 use paper::{PAPER, Paper};
-use playing::Playing;
+use playing::{Playing, Slack};
 
 const NAME: &str = "player-deadlines";
 const SLACK: &str = "player-deadlines-slack";
@@ -35,13 +33,8 @@ const RUNS: u32 = 20;
 /// The rt-apps' begin that is left out of their slack.
 const LEAVE_OUT_S: f64 = 1.0;
 
-#[derive(Debug, Serialize)]
 struct PlayingWay {
-    policy: &'static str,
-    rule: &'static str,
-    delay_ms: Spread,
-    dropped: Spread,
-    rmse: Spread,
+    paper: Paper,
     playings: Vec<Playing>,
 }
 
@@ -59,9 +52,9 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     let ways = ways(machine, &guest, &film)?;
     draw(machine, &ways)?;
     let ran = guest.ran(machine);
-    let in_full = json!({ "playings": "in player-deadlines.json" });
-    machine.publish(&ran, SLACK, &slack_table(&ways), &in_full)?;
-    machine.publish(&ran, NAME, &table(&ways), &ways)
+    machine.publish(&ran, SLACK, &slack_table(&ways));
+    machine.publish(&ran, NAME, &table(&ways));
+    Ok(())
 }
 
 fn build_player(machine: &Machine) -> anyhow::Result<PathBuf> {
@@ -81,111 +74,92 @@ fn build_player(machine: &Machine) -> anyhow::Result<PathBuf> {
 
 fn ways(machine: &Machine, guest: &Ended, film: &Path) -> anyhow::Result<Vec<PlayingWay>> {
     let mut ways = Vec::new();
-    for Paper { policy, rule, .. } in PAPER {
-        let playings = (1..=RUNS)
-            .map(|run| {
-                let folder = guest.folder.join(format!("{run}-{policy}-{rule}"));
-                Playing::read(&folder, LEAVE_OUT_S)
-            })
-            .collect::<anyhow::Result<Vec<_>>>()?;
-        ways.push(PlayingWay::of(policy, rule, playings));
+    for paper in PAPER {
+        let Paper { policy, rule, .. } = paper;
+        let playing = |run| {
+            let folder = guest.folder.join(format!("{run}-{policy}-{rule}"));
+            Playing::read(&folder, LEAVE_OUT_S)
+        };
+        let playings = (1..=RUNS).map(playing).collect::<anyhow::Result<_>>()?;
+        ways.push(PlayingWay { paper, playings });
     }
-    let shown: Vec<Vec<bool>> = ways
-        .iter()
-        .flat_map(|way| way.playings.iter().map(|playing| playing.shown.clone()))
-        .collect();
+    let playings = || ways.iter().flat_map(|way| &way.playings);
+    let shown: Vec<&[bool]> = playings().map(|playing| &*playing.shown).collect();
     let errors = shown::errors(machine, film, &shown)?;
     let playings = ways.iter_mut().flat_map(|way| way.playings.iter_mut());
     for (playing, error) in playings.zip(errors) {
         playing.rmse = error;
     }
-    for way in &mut ways {
-        way.rmse = way.spread(|playing| playing.rmse);
-    }
     Ok(ways)
 }
 
 impl PlayingWay {
-    fn of(policy: &'static str, rule: &'static str, playings: Vec<Playing>) -> Self {
-        let mut way = Self {
-            policy,
-            rule,
-            delay_ms: Spread::default(),
-            dropped: Spread::default(),
-            rmse: Spread::default(),
-            playings,
-        };
-        way.delay_ms = way.spread(|playing| playing.delay_mean_ms);
-        way.dropped = way.spread(|playing| playing.dropped as f64);
-        way
-    }
-
     fn spread(&self, of: fn(&Playing) -> f64) -> Spread {
         Spread::of_all(&self.playings.iter().map(of).collect::<Vec<f64>>())
     }
 
     fn name(&self) -> String {
-        format!("{}, {}", self.policy, self.rule)
+        format!("{}, {}", self.paper.policy, self.paper.rule)
     }
 
     fn mean(&self, of: fn(&Playing) -> f64) -> f64 {
         self.spread(of).mean
     }
-
-    fn least(&self, of: fn(&Playing) -> f64) -> f64 {
-        self.playings.iter().map(of).fold(f64::INFINITY, f64::min)
-    }
 }
 
 fn table(ways: &[PlayingWay]) -> Table {
-    Table::of(ways.iter().zip(PAPER), |(way, paper)| {
+    Table::of(ways, |way| {
+        let within = way.mean(|playing| playing.delay_deviation_ms);
         [
             ("policy, rule", way.name()),
-            ("A/V delay (ms)", way.delay_ms.to_string()),
             (
-                "within a run",
-                format!("± {:.1}", way.mean(|playing| playing.delay_deviation_ms)),
+                "A/V delay (ms)",
+                way.spread(|playing| playing.delay_mean_ms).to_string(),
             ),
-            ("paper", paper.delay_ms.to_string()),
-            ("dropped", way.dropped.to_string()),
-            ("paper", paper.dropped.to_string()),
-            ("RMSE", format!("{:.0}", way.rmse)),
-            ("paper", format!("{:.0}", paper.rmse)),
+            ("within a run", format!("± {within:.1}")),
+            ("paper", way.paper.delay_ms.to_string()),
+            (
+                "dropped",
+                way.spread(|playing| playing.dropped as f64).to_string(),
+            ),
+            ("paper", way.paper.dropped.to_string()),
+            ("RMSE", format!("{:.0}", way.spread(|playing| playing.rmse))),
+            ("paper", format!("{:.0}", way.paper.rmse)),
         ]
     })
 }
 
 /// The misses of the rt-apps, and how promptly a frame was given up.
 fn slack_table(ways: &[PlayingWay]) -> Table {
-    let late = |late: usize, jobs: usize| format!("{:.1}%", 100.0 * late as f64 / jobs as f64);
     Table::of(ways, |way| {
-        let sum = |of: fn(&Playing) -> usize| way.playings.iter().map(of).sum::<usize>();
+        let late = |of: fn(&Playing) -> &Slack| {
+            let slacks = || way.playings.iter().map(of);
+            let (late, jobs): (usize, usize) = (
+                slacks().map(|slack| slack.late).sum(),
+                slacks().map(|slack| slack.jobs).sum(),
+            );
+            percent(late as f64 / jobs as f64, 1)
+        };
+        let mean = |of| format!("{:.1}", way.mean(of));
+        let least = |of: fn(&Playing) -> f64| {
+            let least = way.playings.iter().map(of).fold(f64::INFINITY, f64::min);
+            format!("{least:.1}")
+        };
         let overrun = way.playings.iter().filter_map(|p| p.overrun_p95_ms);
+        let overrun = overrun.reduce(f64::max);
         [
             ("policy, rule", way.name()),
-            (
-                "3/8 ms: late",
-                late(sum(|p| p.first.late), sum(|p| p.first.jobs)),
-            ),
-            ("slack min", format!("{:.1}", way.least(|p| p.first.min_ms))),
-            ("p5", format!("{:.1}", way.mean(|p| p.first.p5_ms))),
-            ("p25", format!("{:.1}", way.mean(|p| p.first.p25_ms))),
-            ("mean (ms)", format!("{:.1}", way.mean(|p| p.first.mean_ms))),
-            (
-                "20/200 ms: late",
-                late(sum(|p| p.second.late), sum(|p| p.second.jobs)),
-            ),
-            (
-                "slack min",
-                format!("{:.1}", way.least(|p| p.second.min_ms)),
-            ),
-            (
-                "mean (ms)",
-                format!("{:.1}", way.mean(|p| p.second.mean_ms)),
-            ),
+            ("3/8 ms: late", late(|p| &p.first)),
+            ("slack min", least(|p| p.first.min_ms)),
+            ("p5", mean(|p| p.first.p5_ms)),
+            ("p25", mean(|p| p.first.p25_ms)),
+            ("mean (ms)", mean(|p| p.first.mean_ms)),
+            ("20/200 ms: late", late(|p| &p.second)),
+            ("slack min", least(|p| p.second.min_ms)),
+            ("mean (ms)", mean(|p| p.second.mean_ms)),
             (
                 "given up late by",
-                or_dash(overrun.reduce(f64::max), |ms| format!("{ms:.1} ms")),
+                or_dash(overrun, |ms| format!("{ms:.1} ms")),
             ),
         ]
     })
@@ -218,14 +192,17 @@ fn draw(machine: &Machine, ways: &[PlayingWay]) -> anyhow::Result<()> {
         names: Corner::UpperRight,
     };
     playings.draw(machine.out(), NAME)?;
-    let lines = ways.iter().filter(|way| way.rule == "deadline").map(|way| {
-        let slacks: Vec<f64> = way
-            .playings
-            .iter()
-            .flat_map(|p| p.first.all_ms.clone())
-            .collect();
-        Line::new(way.policy, Look::Steps, distribution(&slacks))
-    });
+    let lines = ways
+        .iter()
+        .filter(|way| way.paper.rule == "deadline")
+        .map(|way| {
+            let slacks: Vec<f64> = way
+                .playings
+                .iter()
+                .flat_map(|p| p.first.all_ms.clone())
+                .collect();
+            Line::new(way.paper.policy, Look::Steps, distribution(&slacks))
+        });
     let slack = Figure {
         title: "Slack of the 3/8 ms rt-app beside the player with deadline exceptions".into(),
         x: Axis::linear("slack (ms); negative: late", -30.0..6.0),

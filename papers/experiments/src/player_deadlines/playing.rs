@@ -4,14 +4,14 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::film::FRAMES;
 use crate::rt_app::Log;
 use crate::statistics::{mean, quantile};
 
 /// The player's statistics, in as far as they are used.
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 struct PlayerStatistics {
     dropped: u64,
     delay_mean_ms: f64,
@@ -19,14 +19,13 @@ struct PlayerStatistics {
     frame: Vec<FrameRecord>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 struct FrameRecord {
     position_ms: f64,
     fate: String,
     overrun_ms: Option<f64>,
 }
 
-#[derive(Debug, Serialize)]
 pub(crate) struct Playing {
     /// A/V delay of the frames shown, positive while the picture lags: mean and standard deviation.
     pub(crate) delay_mean_ms: f64,
@@ -39,12 +38,10 @@ pub(crate) struct Playing {
     /// The slack of the rt-app with the short period, and of the other.
     pub(crate) first: Slack,
     pub(crate) second: Slack,
-    #[serde(skip)]
     pub(crate) shown: Vec<bool>,
 }
 
 /// From the end of a job to its deadline, in ms: negative if it was late.
-#[derive(Debug, Serialize)]
 pub(crate) struct Slack {
     pub(crate) jobs: usize,
     pub(crate) late: usize,
@@ -53,7 +50,6 @@ pub(crate) struct Slack {
     pub(crate) p25_ms: f64,
     pub(crate) mean_ms: f64,
     /// The execution time of every job.
-    #[serde(skip)]
     pub(crate) all_ms: Vec<f64>,
 }
 

@@ -25,7 +25,7 @@ const SCALE: f64 = 257.0;
 pub(crate) fn errors(
     machine: &Machine,
     film: &Path,
-    playings: &[Vec<bool>],
+    playings: &[&[bool]],
 ) -> anyhow::Result<Vec<f64>> {
     let mut command = Command::new("ffmpeg");
     command
@@ -97,21 +97,11 @@ mod tests {
     }
 
     #[test]
-    fn in_place_of_a_dropped_frame_the_last_shown_one_is_seen() {
+    fn in_place_of_a_dropped_frame_the_last_shown_one_is_seen_or_black() {
         let mut screen = Screen::default();
-        screen.is_due(&[9; 3], true);
-        screen.is_due(&[10; 3], false);
-        screen.is_due(&[12; 3], false);
-        assert_eq!(screen.error, (1.0 + 3.0) * SCALE);
-        screen.is_due(&[12; 3], true);
-        screen.is_due(&[12; 3], false);
-        assert_eq!(screen.error, (1.0 + 3.0) * SCALE);
-    }
-
-    #[test]
-    fn before_the_first_picture_the_screen_is_black() {
-        let mut screen = Screen::default();
-        screen.is_due(&[2; 3], false);
-        assert_eq!(screen.error, 2.0 * SCALE);
+        for (picture, shown) in [(2, false), (9, true), (10, false), (12, false)] {
+            screen.is_due(&[picture; 3], shown);
+        }
+        assert_eq!(screen.error, (2.0 + 1.0 + 3.0) * SCALE);
     }
 }

@@ -189,10 +189,7 @@ impl Tuned {
             tuned: self.told(),
             is_default: self.is_default(),
             miss_ratio: outcome.misses,
-            longest_run_of_misses: outcome.longest_run_of_misses,
             reserved_over_used: outcome.reserved_over_used,
-            exhaustions: outcome.exhaustions,
-            changes: outcome.changes,
         }
     }
 }

@@ -11,9 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use onbeat_model::Span;
 use onbeat_sim::supply::least_runtime;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
 
 use crate::machine::Machine;
 use crate::plot::{Axis, Corner, Figure, Line, Look, distribution};
@@ -52,16 +50,6 @@ const SERVER_PERIODS_MS: [u64; 17] = [
     10, 20, 25, 30, 33, 36, 40, 45, 50, 55, 60, 75, 90, 100, 110, 150, 200,
 ];
 
-#[derive(Debug, Serialize)]
-struct Row {
-    server_period_ms: u64,
-    analysed_ms: f64,
-    /// By the kernel that looks at budgets at its tick.
-    at_the_tick_ms: Option<f64>,
-    /// By the same kernel with its feature HRTICK_DL.
-    exactly_ms: Option<f64>,
-}
-
 /// The runtime that the task of Fig. 1 needs of a server with this period, by the analysis.
 fn runtime_needed(server_period: Span) -> Span {
     // None would mean that not even a whole CPU serves it.
@@ -92,14 +80,13 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     let at_the_tick: Vec<Needed> = read(&ended.folder.join("tick.json"))?;
     let exactly: Vec<Needed> = read(&ended.folder.join("exact.json"))?;
     let lfs: Vec<Lfs> = read(&ended.folder.join("lfs.json"))?;
-    let rows = rows(&at_the_tick, &exactly);
-    fig_1(&rows).draw(out, NAME)?;
+    fig_1(&at_the_tick, &exactly).draw(out, NAME)?;
     responses(&lfs).draw(out, "server-period-responses")?;
     allocated(&lfs).draw(out, "server-period-allocated")?;
     let ran = ended.ran(machine);
-    machine.publish(&ran, NAME, &table(&rows), &rows)?;
-    // The plot shows each job's bandwidth.
-    machine.publish(&ran, &format!("{NAME}-lfs"), &lfs_table(&lfs), &json!({}))
+    machine.publish(&ran, NAME, &table(&at_the_tick, &exactly));
+    machine.publish(&ran, &format!("{NAME}-lfs"), &lfs_table(&lfs));
+    Ok(())
 }
 
 fn read<T: DeserializeOwned>(file: &Path) -> anyhow::Result<T> {
@@ -108,30 +95,19 @@ fn read<T: DeserializeOwned>(file: &Path) -> anyhow::Result<T> {
     Ok(serde_json::from_str(&text)?)
 }
 
-fn rows(at_the_tick: &[Needed], exactly: &[Needed]) -> Vec<Row> {
-    let measured = |run: &[Needed], ms: u64| {
-        let at = run.iter().find(|needed| needed.server_period_ms == ms);
-        at.map(|needed| needed.measured_ms)
-    };
-    let row = |ms| Row {
-        server_period_ms: ms,
-        analysed_ms: runtime_needed(Span::from_ms(ms)).as_ms_f64(),
-        at_the_tick_ms: measured(at_the_tick, ms),
-        exactly_ms: measured(exactly, ms),
-    };
-    SERVER_PERIODS_MS.map(row).into()
-}
-
-fn table(rows: &[Row]) -> Table {
-    let ms = |ms: Option<f64>| or_dash(ms, |ms| format!("{ms:.2} ms"));
-    Table::of(rows, |row| {
-        let share = row.analysed_ms / row.server_period_ms as f64;
+fn table(at_the_tick: &[Needed], exactly: &[Needed]) -> Table {
+    Table::of(SERVER_PERIODS_MS, |ms| {
+        let runtime = runtime_needed(Span::from_ms(ms));
+        let measured = |run: &[Needed]| {
+            let at = run.iter().find(|needed| needed.server_period_ms == ms);
+            or_dash(at, |needed| format!("{:.2} ms", needed.measured_ms))
+        };
         [
-            ("server period", format!("{} ms", row.server_period_ms)),
-            ("analysis", ms(Some(row.analysed_ms))),
-            ("kernel, at the tick", ms(row.at_the_tick_ms)),
-            ("kernel, exactly", ms(row.exactly_ms)),
-            ("bandwidth", percent(share, 1)),
+            ("server period", format!("{ms} ms")),
+            ("analysis", format!("{:.2} ms", runtime.as_ms_f64())),
+            ("kernel, at the tick", measured(at_the_tick)),
+            ("kernel, exactly", measured(exactly)),
+            ("bandwidth", percent(runtime.ratio(Span::from_ms(ms)), 1)),
         ]
     })
 }
@@ -160,13 +136,13 @@ fn lfs_table(lfs: &[Lfs]) -> Table {
 }
 
 /// The bandwidth needed over the server's period: the analysis, and each run in the guest.
-fn fig_1(rows: &[Row]) -> Figure {
-    let points = |name, runtime_ms: fn(&Row) -> Option<f64>| {
-        let share = |row: &Row| Some(runtime_ms(row)? / row.server_period_ms as f64);
-        let points = rows
-            .iter()
-            .filter_map(|row| Some((row.server_period_ms as f64, share(row)?)));
-        Line::new(name, Look::Points, points.collect())
+fn fig_1(at_the_tick: &[Needed], exactly: &[Needed]) -> Figure {
+    let points = |name, run: &[Needed]| {
+        let point = |needed: &Needed| {
+            let ms = needed.server_period_ms as f64;
+            (ms, needed.measured_ms / ms)
+        };
+        Line::new(name, Look::Points, run.iter().map(point).collect())
     };
     Figure {
         title: "Bandwidth that 20 ms every 100 ms need".to_owned(),
@@ -174,10 +150,8 @@ fn fig_1(rows: &[Row]) -> Figure {
         y: Axis::linear("runtime / server period", 0.0..0.8),
         lines: vec![
             Line::new("analysis", Look::Straight, curve()),
-            points("kernel, budgets enforced at the tick", |row| {
-                row.at_the_tick_ms
-            }),
-            points("kernel, budgets enforced exactly", |row| row.exactly_ms),
+            points("kernel, budgets enforced at the tick", at_the_tick),
+            points("kernel, budgets enforced exactly", exactly),
         ],
         names: Corner::UpperLeft,
     }

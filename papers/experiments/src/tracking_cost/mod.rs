@@ -8,17 +8,16 @@
 pub(crate) mod beats;
 
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use serde::Serialize;
 
 use crate::machine::{Machine, Onbeat, Program, ThreadFigures, cpu_ns};
 use crate::results::{Ran, Table, percent};
 
 const NAME: &str = "tracking-cost";
+const ENDED_EARLY: &str = "onbeat ended early: its messages are in tracking-cost.stderr";
 /// For how long onbeat is watched.
 const SECONDS: u64 = 10;
 /// How many threads, and their periods in us, a quarter of them with each.
@@ -35,33 +34,19 @@ const RUN_US: u64 = 5;
 /// The time onbeat gets to find the periods: that costs more, and happens once.
 const SETTLE: Duration = Duration::from_secs(5);
 
-#[derive(Debug, Serialize)]
-struct Figures {
-    threads: u32,
-    jobs_per_s: f64,
-    with_a_reservation: usize,
-    /// The report's, from the moment on at which each was found to have a period.
-    with_a_period: usize,
-    jobs: u64,
-    missed: u64,
-    ran_out: u64,
-    changes: u64,
-    own_cpu_settling: f64,
-    own_cpu: f64,
-    bpf_cpu: f64,
-    bpf_ns_per_run: f64,
-    memory_mib: f64,
-}
+/// A row of the table.
+type Cells = [(&'static str, String); 12];
 
 pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
     machine.need_root()?;
     let _statistics = BpfStatistics::on()?;
-    let figures = CROWDS.map(|(threads, periods_us)| track(machine, threads, periods_us));
-    let figures = figures.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
-    machine.publish(&Ran::live(machine), NAME, &table(&figures), &figures)
+    let rows = CROWDS.map(|(threads, periods_us)| track(machine, threads, periods_us));
+    let rows = rows.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    machine.publish(&Ran::live(machine), NAME, &Table::of(rows, |cells| cells));
+    Ok(())
 }
 
-fn track(machine: &Machine, threads: u32, periods_us: [u64; 4]) -> anyhow::Result<Figures> {
+fn track(machine: &Machine, threads: u32, periods_us: [u64; 4]) -> anyhow::Result<Cells> {
     let time = SETTLE + Duration::from_secs(SECONDS);
     println!("tracking {threads} threads for {} s ...", time.as_secs());
     let onbeat = Onbeat::new(machine, NAME)?;
@@ -70,30 +55,37 @@ fn track(machine: &Machine, threads: u32, periods_us: [u64; 4]) -> anyhow::Resul
     let pid = program.pid();
     let begin = own_cpu(pid)?;
     let settling = cpu_over(machine, pid, SETTLE)?;
-    let (bpf, from) = (Bpf::of(pid)?, Instant::now());
+    let ([ns, runs], from) = (bpf_of(pid)?, Instant::now());
     let own_cpu = cpu_over(machine, pid, Duration::from_secs(SECONDS))?;
-    let (bpf, over) = (Bpf::of(pid)?.since(&bpf), from.elapsed());
+    let ([ns_after, runs_after], over) = (bpf_of(pid)?, from.elapsed());
+    let (ns, runs) = (ns_after.saturating_sub(ns), runs_after.saturating_sub(runs));
     let memory_mib = memory_mib(pid)?;
     program.end();
     let told = onbeat.threads()?;
-    let sum = |of: fn(&ThreadFigures) -> u64| told.iter().map(of).sum();
+    let sum = |of: fn(&ThreadFigures) -> u64| -> u64 { told.iter().map(of).sum() };
     let reserved = told.iter().filter(|t| t.reserved_after_ns.is_some());
     let jobs_per_s = periods_us.map(|us| f64::from(threads / 4) * 1e6 / us as f64);
-    Ok(Figures {
-        threads,
-        jobs_per_s: jobs_per_s.iter().sum(),
-        with_a_reservation: reserved.count(),
-        with_a_period: told.len(),
-        jobs: sum(|thread| thread.jobs),
-        missed: sum(|thread| thread.missed),
-        ran_out: sum(|thread| thread.exhaustions.unwrap_or_default()),
-        changes: sum(|thread| thread.changes),
-        own_cpu_settling: settling + begin.as_secs_f64() / SETTLE.as_secs_f64(),
-        own_cpu,
-        bpf_cpu: bpf.ns as f64 / over.as_nanos() as f64,
-        bpf_ns_per_run: bpf.ns as f64 / bpf.runs.max(1) as f64,
-        memory_mib,
-    })
+    let jobs_per_s: f64 = jobs_per_s.iter().sum();
+    // The report counts from the moment on at which each was found to have a period.
+    let late = sum(|thread| thread.missed) as f64 / sum(|thread| thread.jobs).max(1) as f64;
+    let ran_out = sum(|thread| thread.exhaustions.unwrap_or_default());
+    let settling = settling + begin.as_secs_f64() / SETTLE.as_secs_f64();
+    let bpf_cpu = ns as f64 / over.as_nanos() as f64;
+    let each_run = ns as f64 / runs.max(1) as f64;
+    Ok([
+        ("threads", threads.to_string()),
+        ("jobs per s", format!("{jobs_per_s:.0}")),
+        ("with a period", told.len().to_string()),
+        ("with a reservation", reserved.count().to_string()),
+        ("jobs late", percent(late, 2)),
+        ("budgets that ran out", ran_out.to_string()),
+        ("changes", sum(|thread| thread.changes).to_string()),
+        ("own CPU, first 5 s", percent(settling, 2)),
+        ("own CPU after", percent(own_cpu, 2)),
+        ("BPF programs", percent(bpf_cpu, 2)),
+        ("of which each run", format!("{each_run:.0} ns")),
+        ("memory, at most", format!("{memory_mib:.1} MiB")),
+    ])
 }
 
 /// `shell` is to run four programs that do nothing but what is measured, side by side.
@@ -133,37 +125,20 @@ impl Drop for BpfStatistics {
     }
 }
 
-/// The time of the BPF programs of a process since they were loaded.
-#[derive(Default)]
-struct Bpf {
-    ns: u64,
-    runs: u64,
-}
-
-impl Bpf {
-    fn of(pid: u32) -> anyhow::Result<Self> {
-        let folder = format!("/proc/{pid}/fdinfo");
-        let files = fs::read_dir(Path::new(&folder))
-            .context("onbeat ended early: its messages are in tracking-cost.stderr")?;
-        let mut all = Self::default();
-        for text in files.filter_map(|file| fs::read_to_string(file.ok()?.path()).ok()) {
-            let field = |name: &str| {
-                let value = text.lines().find_map(|line| line.strip_prefix(name))?;
-                value.trim().parse::<u64>().ok()
-            };
-            // A link names its program, but counts nothing.
-            all.ns += field("run_time_ns:").unwrap_or(0);
-            all.runs += field("run_cnt:").unwrap_or(0);
-        }
-        Ok(all)
-    }
-
-    const fn since(&self, earlier: &Self) -> Self {
-        Self {
-            ns: self.ns.saturating_sub(earlier.ns),
-            runs: self.runs.saturating_sub(earlier.runs),
+/// The time of the BPF programs of a process since they were loaded, in ns, and their runs.
+fn bpf_of(pid: u32) -> anyhow::Result<[u64; 2]> {
+    let files = fs::read_dir(format!("/proc/{pid}/fdinfo")).context(ENDED_EARLY)?;
+    let mut all = [0; 2];
+    for text in files.filter_map(|file| fs::read_to_string(file.ok()?.path()).ok()) {
+        // A link names its program, but counts nothing.
+        for (sum, name) in all.iter_mut().zip(["run_time_ns:", "run_cnt:"]) {
+            let value = text.lines().find_map(|line| line.strip_prefix(name));
+            *sum += value
+                .and_then(|value| value.trim().parse().ok())
+                .unwrap_or(0);
         }
     }
+    Ok(all)
 }
 
 fn cpu_over(machine: &Machine, pid: u32, time: Duration) -> anyhow::Result<f64> {
@@ -174,8 +149,7 @@ fn cpu_over(machine: &Machine, pid: u32, time: Duration) -> anyhow::Result<f64> 
 }
 
 fn own_cpu(pid: u32) -> anyhow::Result<Duration> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task"))
-        .context("onbeat ended early: its messages are in tracking-cost.stderr")?;
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).context(ENDED_EARLY)?;
     let ns = threads
         .filter_map(|entry| cpu_ns(&entry.ok()?.path()))
         .sum();
@@ -186,28 +160,5 @@ fn memory_mib(pid: u32) -> anyhow::Result<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes = most.and_then(|most| most.split_whitespace().next()?.parse::<f64>().ok());
-    Ok(kilobytes.context("onbeat ended early: its messages are in tracking-cost.stderr")? / 1024.0)
-}
-
-fn table(all: &[Figures]) -> Table {
-    Table::of(all, |figures| {
-        let late = figures.missed as f64 / figures.jobs.max(1) as f64;
-        [
-            ("threads", figures.threads.to_string()),
-            ("jobs per s", format!("{:.0}", figures.jobs_per_s)),
-            ("with a period", figures.with_a_period.to_string()),
-            ("with a reservation", figures.with_a_reservation.to_string()),
-            ("jobs late", percent(late, 2)),
-            ("budgets that ran out", figures.ran_out.to_string()),
-            ("changes", figures.changes.to_string()),
-            ("own CPU, first 5 s", percent(figures.own_cpu_settling, 2)),
-            ("own CPU after", percent(figures.own_cpu, 2)),
-            ("BPF programs", percent(figures.bpf_cpu, 2)),
-            (
-                "of which each run",
-                format!("{:.0} ns", figures.bpf_ns_per_run),
-            ),
-            ("memory, at most", format!("{:.1} MiB", figures.memory_mib)),
-        ]
-    })
+    Ok(kilobytes.context(ENDED_EARLY)? / 1024.0)
 }
