@@ -15,9 +15,6 @@ pub(crate) struct PlanArgs {
     /// smaller
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = values::percent)]
     pub(crate) misses: Bandwidth,
-    /// File for a task set for rt-app, with a stand-in for each thread
-    #[arg(long, value_name = "FILE")]
-    pub(crate) rt_app: Option<PathBuf>,
     /// Template of Autoware's callback-isolated executors, to print with the reservations filled in
     /// instead of a table
     ///

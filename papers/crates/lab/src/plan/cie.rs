@@ -9,7 +9,9 @@
 //! 3. by the period of a timer, which the id of a callback group has in nanoseconds
 //!    (`@Timer(10000000)`), if one entry and one thread alone have it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+
+use onbeat_model::Span;
 
 use super::PlanLine;
 
@@ -18,12 +20,6 @@ const REPLACED: [&str; 5] = ["policy", "priority", "runtime", "deadline", "perio
 /// A thread's period is a timer's if it differs by no more than this share: clocks and the analysis
 /// differ by less.
 const TOLERANCE: f64 = 0.01;
-
-pub(super) struct Filled {
-    pub(super) text: String,
-    /// One line for each entry that stays as it was, or is to be looked at.
-    pub(super) notes: Vec<String>,
-}
 
 /// An entry of the template.
 struct TemplateEntry {
@@ -34,31 +30,33 @@ struct TemplateEntry {
     is_thread: bool,
 }
 
-pub(super) fn fill(template: &str, threads: &[PlanLine]) -> Filled {
+/// The file, and a note for each entry that stays as it was, or is to be looked at.
+pub(super) fn fill(template: &str, threads: &[PlanLine]) -> (String, Vec<String>) {
     let lines: Vec<&str> = template.lines().collect();
-    let entries = entries(&lines);
-    let mut notes = Vec::new();
-    let found = assign(&entries, &lines, threads, &mut notes);
-    let mut text = String::new();
-    let mut next = 0;
-    for (entry, thread) in entries.iter().zip(found) {
-        let (from, to) = entry.lines;
-        let Some(planned) = thread else {
-            continue;
-        };
-        push(&mut text, lines.iter().take(from).skip(next));
-        rewrite(&mut text, lines.iter().take(to).skip(from), planned);
-        next = to;
+    let (logged, entries) = (logged(&lines), entries(&lines));
+    let (mut text, mut notes, mut next) = (String::new(), Vec::new(), 0);
+    for (entry, planned) in entries.iter().zip(assign(&entries, &logged, threads)) {
+        let id = &entry.id;
+        match check(entry, planned, logged.get(&**id).copied()) {
+            Err(why) => notes.push(format!("{id} stays as it is: {why}")),
+            Ok((planned, note)) => {
+                notes.extend(note.map(|note| format!("{id}: {note}")));
+                let (from, to) = entry.lines;
+                lines[next..from]
+                    .iter()
+                    .for_each(|line| push(&mut text, line));
+                rewrite(&mut text, &lines[from..to], planned);
+                next = to;
+            }
+        }
     }
-    push(&mut text, lines.iter().skip(next));
-    Filled { text, notes }
+    lines[next..].iter().for_each(|line| push(&mut text, line));
+    (text, notes)
 }
 
-fn push<'a>(text: &mut String, lines: impl Iterator<Item = &'a &'a str>) {
-    for line in lines {
-        text.push_str(line);
-        text.push('\n');
-    }
+fn push(text: &mut String, line: &str) {
+    *text += line;
+    text.push('\n');
 }
 
 /// How far a line is indented, and what it says.
@@ -76,8 +74,8 @@ fn key_value(text: &str) -> Option<(&str, &str)> {
 
 fn entries(lines: &[&str]) -> Vec<TemplateEntry> {
     let mut entries: Vec<TemplateEntry> = Vec::new();
-    let mut list = None;
-    let mut dash = usize::MAX;
+    // Whether the list is of threads, and how far its dashes are indented.
+    let mut list: Option<(bool, usize)> = None;
     for (index, line) in lines.iter().enumerate() {
         let (indent, text) = indented(line);
         if text.is_empty() || text.starts_with('#') {
@@ -86,23 +84,22 @@ fn entries(lines: &[&str]) -> Vec<TemplateEntry> {
         let is_item = text.starts_with("- ") || text == "-";
         if !is_item && indent == 0 {
             list = match key_value(text) {
-                Some(("callback_groups", "")) => Some(false),
-                Some(("non_ros_threads", "")) => Some(true),
+                Some(("callback_groups", "")) => Some((false, usize::MAX)),
+                Some(("non_ros_threads", "")) => Some((true, usize::MAX)),
                 _ => None,
             };
-            dash = usize::MAX;
             continue;
         }
-        let Some(is_thread) = list else {
+        let Some((is_thread, dash)) = &mut list else {
             continue;
         };
-        let begins = is_item && indent <= dash;
+        let begins = is_item && indent <= *dash;
         if begins {
-            dash = indent;
+            *dash = indent;
             entries.push(TemplateEntry {
                 id: String::new(),
-                lines: (index, index + 1),
-                is_thread,
+                lines: (index, index),
+                is_thread: *is_thread,
             });
         }
         if let Some(entry) = entries.last_mut() {
@@ -117,87 +114,68 @@ fn entries(lines: &[&str]) -> Vec<TemplateEntry> {
     entries
 }
 
+fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    all.next().filter(|_| all.next().is_none())
+}
+
 /// The plan for each entry, if there is one.
 fn assign<'a>(
     entries: &[TemplateEntry],
-    lines: &[&str],
+    logged: &BTreeMap<&str, u32>,
     threads: &'a [PlanLine],
-    notes: &mut Vec<String>,
 ) -> Vec<Option<&'a PlanLine>> {
-    let logged = logged(lines);
-    let by_tid = |tid: u32| threads.iter().find(|line| line.tid == tid);
     let named = |entry: &TemplateEntry| match logged.get(&*entry.id) {
-        Some(&tid) => by_tid(tid),
-        None => {
-            let mut own = threads.iter().filter(|line| line.comm == entry.id);
-            own.next()
-                .filter(|_| entry.is_thread && own.next().is_none())
-        }
+        Some(tid) => threads.iter().find(|line| line.tid == *tid),
+        None => only(
+            threads
+                .iter()
+                .filter(|line| entry.is_thread && line.comm == entry.id),
+        ),
     };
-    let mut found: Vec<Option<&PlanLine>> = entries.iter().map(named).collect();
-    let taken: BTreeSet<u32> = found.iter().flatten().map(|line| line.tid).collect();
-    let is_free = |entry: &TemplateEntry, found: Option<&PlanLine>| {
-        found.is_none() && !logged.contains_key(&*entry.id)
+    let named: Vec<Option<&PlanLine>> = entries.iter().map(named).collect();
+    let is_taken = |line: &PlanLine| named.iter().flatten().any(|own| own.tid == line.tid);
+    let unnamed = |(entry, named): (&TemplateEntry, &Option<&PlanLine>)| {
+        timer(&entry.id).filter(|_| named.is_none() && !logged.contains_key(&*entry.id))
     };
-    let timers: Vec<Option<u64>> = entries
-        .iter()
-        .zip(&found)
-        .map(|(entry, found)| timer(&entry.id).filter(|_| is_free(entry, *found)))
-        .collect();
-    for (place, own) in found.iter_mut().zip(&timers) {
-        let Some(period) = *own else {
-            continue;
-        };
-        let alike = timers
-            .iter()
-            .flatten()
-            .filter(|other| is_near(**other, period));
-        let mut free = threads
-            .iter()
-            .filter(|line| !taken.contains(&line.tid) && is_near(line.period_ns.as_ns(), period));
-        *place = free
-            .next()
-            .filter(|_| free.next().is_none() && alike.count() == 1);
-    }
-    let checked = entries.iter().zip(found).map(|(entry, line)| {
-        let (planned, note) = check(entry, line, logged.get(&*entry.id).copied());
-        notes.extend(note);
-        planned
-    });
-    checked.collect()
+    let timers: Vec<Option<u64>> = entries.iter().zip(&named).map(unnamed).collect();
+    let of_timer = |timer: u64| {
+        only(
+            timers
+                .iter()
+                .flatten()
+                .filter(|other| is_near(**other, timer)),
+        )?;
+        let free = threads.iter().filter(|line| !is_taken(line));
+        only(free.filter(|line| is_near(line.period_ns.as_ns(), timer)))
+    };
+    let found = named.iter().zip(&timers);
+    found
+        .map(|(named, timer)| named.or_else(|| of_timer((*timer)?)))
+        .collect()
 }
 
-/// The plan, unless the file cannot hold it, and what there is to say.
+/// The plan and what there is to say of it, or why the entry has none.
 fn check<'a>(
     entry: &TemplateEntry,
-    line: Option<&'a PlanLine>,
+    planned: Option<&'a PlanLine>,
     tid: Option<u32>,
-) -> (Option<&'a PlanLine>, Option<String>) {
-    let id = &entry.id;
-    let Some(line) = line else {
-        let why = match tid {
-            Some(tid) => format!("nothing is planned for its thread {tid}"),
-            None => "its thread is not known: add the lines of prerun_node's log with 'tid=' to the template, as \
-                     comments"
-                .to_owned(),
-        };
-        return (None, Some(format!("{id} stays as it is: {why}")));
-    };
+) -> Result<(&'a PlanLine, Option<String>), String> {
+    let planned = planned.ok_or_else(|| match tid {
+        Some(tid) => format!("nothing is planned for its thread {tid}"),
+        None => "its thread is not known: add the lines of prerun_node's log with 'tid=' to the template, as comments"
+            .to_owned(),
+    })?;
+    let period = planned.period_ns;
     // thread_configurator_node reads 32 bits.
-    if u32::try_from(line.period_ns.as_ns()).is_err() {
-        let why = format!("its period of {} does not fit the file", line.period_ns);
-        return (None, Some(format!("{id} stays as it is: {why}")));
+    if u32::try_from(period.as_ns()).is_err() {
+        return Err(format!("its period of {period} does not fit the file"));
     }
-    let differs = timer(id).filter(|&timer| !is_near(line.period_ns.as_ns(), timer));
+    let differs = timer(&entry.id).filter(|&timer| !is_near(period.as_ns(), timer));
     let note = differs.map(|timer| {
-        let found = line.period_ns;
-        let timer = onbeat_model::Span::from_ns(timer);
-        format!(
-            "{id}: its timer has {timer}, but thread {} showed {found}: check it",
-            line.tid
-        )
+        let (timer, tid) = (Span::from_ns(timer), planned.tid);
+        format!("its timer has {timer}, but thread {tid} showed {period}: check it")
     });
-    (Some(line), note)
+    Ok((planned, note))
 }
 
 /// The threads of the ids in comments.
@@ -212,9 +190,11 @@ fn logged<'a>(lines: &[&'a str]) -> BTreeMap<&'a str, u32> {
 
 /// The period of a callback group's timer, in nanoseconds, if it has exactly one.
 fn timer(id: &str) -> Option<u64> {
-    let mut timers = id.split("@Timer(").skip(1);
-    let period = timers.next()?.split(')').next()?.parse().ok()?;
-    timers.next().is_none().then_some(period)
+    only(id.split("@Timer(").skip(1))?
+        .split(')')
+        .next()?
+        .parse()
+        .ok()
 }
 
 fn is_near(period: u64, timer: u64) -> bool {
@@ -222,44 +202,34 @@ fn is_near(period: u64, timer: u64) -> bool {
 }
 
 /// The entry's lines with the plan in place of its policy.
-fn rewrite<'a>(text: &mut String, lines: impl Iterator<Item = &'a &'a str>, planned: &PlanLine) {
-    let reservation = &planned.reservation;
-    let mut is_filled = false;
-    let fill = |text: &mut String, dash: &str, indent: usize| {
-        let keys = [
-            ("policy", "SCHED_DEADLINE".to_owned()),
-            ("runtime", reservation.runtime().as_ns().to_string()),
-            ("deadline", reservation.deadline().as_ns().to_string()),
-            ("period", reservation.period().as_ns().to_string()),
-        ];
-        for (index, (key, value)) in keys.iter().enumerate() {
-            let before = if index == 0 { dash } else { "" };
-            let indent = if before.is_empty() {
-                indent
-            } else {
-                indent - dash.len()
-            };
-            text.push_str(&" ".repeat(indent));
-            text.push_str(&format!("{before}{key}: {value}\n"));
-        }
+fn rewrite(text: &mut String, lines: &[&str], planned: &PlanLine) {
+    let keys = lines.first().map_or(0, |line| indented(line).0 + 2);
+    let filled = |before: &str| {
+        let [runtime, deadline, period] = [
+            planned.reservation.runtime(),
+            planned.reservation.deadline(),
+            planned.reservation.period(),
+        ]
+        .map(Span::as_ns);
+        let indent = " ".repeat(keys);
+        format!(
+            "{before}policy: SCHED_DEADLINE\n{indent}runtime: {runtime}\n{indent}deadline: {deadline}\n\
+             {indent}period: {period}\n"
+        )
     };
-    let mut keys = None;
+    let mut is_filled = false;
     for line in lines {
         let (indent, said) = indented(line);
-        let dash = if said.starts_with("- ") { "- " } else { "" };
-        let keys = *keys.get_or_insert(indent + 2);
-        let key = key_value(said).map(|(key, _)| key);
-        let is_own = indent + dash.len() == keys;
-        if !is_own || !key.is_some_and(|key| REPLACED.contains(&key)) {
-            text.push_str(line);
-            text.push('\n');
-        } else if !is_filled {
-            fill(text, dash, keys);
-            is_filled = true;
+        let begin = indent + if said.starts_with("- ") { 2 } else { 0 };
+        let key = key_value(said).map_or("", |(key, _)| key);
+        if begin != keys || !REPLACED.contains(&key) {
+            push(text, line);
+        } else if !std::mem::replace(&mut is_filled, true) {
+            *text += &filled(&line[..begin]);
         }
     }
-    if let Some(keys) = keys.filter(|_| !is_filled) {
-        fill(text, "", keys);
+    if !is_filled {
+        *text += &filled(&" ".repeat(keys));
     }
 }
 
@@ -302,7 +272,7 @@ non_ros_threads:
             line(12, "node", 5, 100),
             line(13, "camera", 3, 33),
         ];
-        let filled = fill(TEMPLATE, &threads);
+        let (text, notes) = fill(TEMPLATE, &threads);
         let expected = TEMPLATE
             .replacen(
                 "    policy: SCHED_OTHER\n    priority: 0\n",
@@ -319,21 +289,16 @@ non_ros_threads:
                 "  - policy: SCHED_DEADLINE\n    runtime: 3000000\n    deadline: 33000000\n    period: 33000000\n    \
                  id: camera\n",
             );
-        assert_eq!(filled.text, expected);
-        let [note] = &filled.notes[..] else {
-            panic!("{:?}", filled.notes);
-        };
-        assert!(
-            note.starts_with("/c@Timer(30000000) stays as it is: its thread is not known"),
-            "{note}"
-        );
+        assert_eq!(text, expected);
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        assert!(notes[0].starts_with("/c@Timer(30000000) stays as it is: its thread is not known"));
     }
 
     #[test]
     fn a_timer_that_its_thread_does_not_keep_and_a_period_that_does_not_fit_are_told() {
         let template =
             "callback_groups:\n  - id: /a@Timer(10000000)\n# tid=1 | /a@Timer(10000000)\n";
-        let told = |period| fill(template, &[line(1, "x", 1, period)]).notes;
+        let told = |period| fill(template, &[line(1, "x", 1, period)]).1;
         assert!(told(20)[0].contains("its timer has 10 ms, but thread 1 showed 20 ms"));
         assert!(told(5000)[0].contains("does not fit the file"));
         assert!(told(10).is_empty());
@@ -347,7 +312,7 @@ non_ros_threads:
             let mut text = lines.join("\n");
             text.push('\n');
             let text = format!("callback_groups:\n{text}");
-            prop_assert_eq!(fill(&text, &[]).text, text.clone());
+            prop_assert_eq!(fill(&text, &[]).0, text.clone());
             fill(&text, &[line(0, "a", 1, 10)]);
         }
     }

@@ -1,7 +1,6 @@
 //! `onbeat-lab plan`: the smallest reservations that would have served the threads of recordings.
 
 mod cie;
-mod without_onbeat;
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -17,7 +16,6 @@ use crate::cli::PlanArgs;
 use onbeat_command::output::warn;
 use onbeat_command::table::TextTable;
 use onbeat_top::Align;
-use without_onbeat::{chrt_for_command, chrt_for_thread, rt_app, rt_app_task};
 
 /// One line of `plan --json`; `docs/formats.md` describes it.
 #[derive(Serialize)]
@@ -33,9 +31,6 @@ struct PlanLine {
     chrt: String,
     #[serde(skip)]
     reservation: Reservation,
-    /// Half of its jobs take no longer.
-    #[serde(skip)]
-    median: Span,
     /// The command that was recorded, if this is its first thread.
     #[serde(skip)]
     command: Vec<String>,
@@ -57,19 +52,15 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    if let Some(path) = &args.rt_app {
-        std::fs::write(path, rt_app(&lines)? + "\n")
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
     let mut output = BufWriter::new(io::stdout().lock());
     if let Some(path) = &args.cie {
         let template = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read {}", path.display()))?;
-        let filled = cie::fill(&template, &lines);
-        for note in filled.notes {
+        let (filled, notes) = cie::fill(&template, &lines);
+        for note in notes {
             eprintln!("onbeat-lab: {}: {note}", path.display());
         }
-        write!(output, "{}", filled.text)?;
+        write!(output, "{filled}")?;
     } else if args.json {
         for line in &lines {
             writeln!(output, "{}", serde_json::to_string(line)?)?;
@@ -115,8 +106,6 @@ fn plan(
     })?;
     let task = &thread.task;
     let is_first = task.id.tid == task.pid;
-    let mut sorted = demands.to_vec();
-    sorted.sort_unstable();
     Ok(PlanLine {
         file: file.display().to_string(),
         tid: task.id.tid,
@@ -128,7 +117,6 @@ fn plan(
         missed: missed(demands, runtime),
         chrt: chrt_for_thread(task.id.tid, &reservation),
         reservation,
-        median: sorted.get(sorted.len() / 2).copied().unwrap_or(runtime),
         command: if is_first {
             threads.command.clone()
         } else {
@@ -195,14 +183,37 @@ fn tell_the_rest(
             writeln!(output, "{command}")?;
         }
     }
-    writeln!(
-        output,
-        "\nin rt-app, a stand-in for each (--rt-app writes a whole file):"
-    )?;
-    for line in lines {
-        writeln!(output, "{}", rt_app_task(line))?;
-    }
     Ok(())
+}
+
+/// Without `--reset-on-fork` the kernel lets a thread with a reservation start no other one.
+fn chrt(reservation: &Reservation) -> String {
+    format!(
+        "chrt --reset-on-fork --deadline --sched-runtime {} --sched-deadline {} --sched-period {}",
+        reservation.runtime().as_ns(),
+        reservation.deadline().as_ns(),
+        reservation.period().as_ns()
+    )
+}
+
+fn chrt_for_thread(tid: u32, reservation: &Reservation) -> String {
+    format!("{} --pid 0 {tid}", chrt(reservation))
+}
+
+/// For the program that was recorded, if this is its first thread.
+fn chrt_for_command(planned: &PlanLine) -> Option<String> {
+    let words: Vec<String> = planned.command.iter().map(|word| quoted(word)).collect();
+    (!words.is_empty()).then(|| format!("{} 0 {}", chrt(&planned.reservation), words.join(" ")))
+}
+
+/// A word as a shell takes it for one.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "%+,-./:=@_".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 #[cfg(test)]
@@ -222,8 +233,22 @@ mod tests {
             missed: 0,
             chrt: String::new(),
             reservation: Reservation::implicit(runtime, period).unwrap(),
-            median: runtime,
             command: Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_command_is_quoted_where_a_shell_would_read_it_otherwise() {
+        let mut planned = line(7, "mplayer", 5, 40);
+        planned.command = ["mplayer", "-vo", "null", "it's a film.mkv", ""]
+            .map(str::to_owned)
+            .into();
+        let line = chrt_for_command(&planned).unwrap();
+        assert!(
+            line.ends_with(" 0 mplayer -vo null 'it'\\''s a film.mkv' ''"),
+            "{line}"
+        );
+        planned.command.clear();
+        assert_eq!(chrt_for_command(&planned), None);
     }
 }

@@ -86,35 +86,3 @@ fn the_lines_for_chrt_reserve_what_was_planned() {
         stdout(&output)
     );
 }
-
-#[test]
-fn rt_app_runs_the_stand_ins_under_their_reservations() {
-    needs_root!();
-    let folder = tempfile::tempdir().unwrap();
-    let file = recording(folder.path(), 7);
-    let tasks = folder.path().join("tasks.json");
-    let output = lab(["plan", &file, "--rt-app", tasks.to_str().unwrap()]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    // As written, rt-app would first measure the machine's speed for several seconds.
-    let text = fs::read_to_string(&tasks).unwrap();
-    fs::write(&tasks, text.replace("\"CPU0\"", "100")).unwrap();
-    let start = || {
-        Mortal::spawn(
-            Command::new("rt-app")
-                .arg(&tasks)
-                .current_dir(folder.path())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null()),
-        )
-    };
-    let mut rt_app = start();
-    eventually("a thread of rt-app with a reservation", || {
-        // The kernel may still count what a neighbour has just given back, and refuse.
-        if rt_app.0.try_wait().unwrap().is_some() {
-            rt_app = start();
-        }
-        let threads = fs::read_dir(format!("/proc/{}/task", rt_app.id())).ok()?;
-        let mut tids = threads.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-        tids.any(|tid: u32| policy(tid) == DEADLINE).then_some(())
-    });
-}
