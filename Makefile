@@ -86,7 +86,6 @@ check:
 bench:
 	scripts/setup.sh experiments
 	cargo bench --workspace
-	cd papers && cargo bench --workspace
 	$(MAKE) -C libonbeat bench RUN='$(abspath scripts/as-root.sh)'
 
 experiments:

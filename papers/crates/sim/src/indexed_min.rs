@@ -55,16 +55,11 @@ impl<K: Ord + Copy> Least<K> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use proptest::test_runner::RngSeed;
 
     use super::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig {
-            rng_seed: RngSeed::Fixed(1),
-            failure_persistence: None,
-            ..ProptestConfig::default()
-        })]
+        #![proptest_config(crate::tests::same_cases())]
 
         #[test]
         fn it_is_the_first_that_a_search_finds(

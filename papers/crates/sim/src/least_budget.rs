@@ -43,7 +43,6 @@ pub fn least_budget(demands: &[Span], may_miss: f64) -> Option<Span> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use proptest::test_runner::RngSeed;
 
     use super::*;
 
@@ -61,11 +60,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig {
-            rng_seed: RngSeed::Fixed(1),
-            failure_persistence: None,
-            ..ProptestConfig::default()
-        })]
+        #![proptest_config(crate::tests::same_cases())]
 
         #[test]
         fn it_is_the_first_budget_that_suffices(

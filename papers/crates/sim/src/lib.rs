@@ -47,3 +47,6 @@ pub type TaskIndex = usize;
 
 /// The number of a CPU, from zero.
 pub type CpuIndex = usize;
+
+#[cfg(test)]
+mod tests;

@@ -103,44 +103,30 @@ fn a_periodic_program_with_less_than_its_share_gets_all_that_it_needs_under_each
 }
 
 #[test]
-fn as_many_programs_as_cpus_all_run_all_the_time() {
-    let machine = after(Linux24::default(), 2, &[hog(), hog()], ms(1000));
-    assert_eq!(machine.executed(0), ms(1000));
-    assert_eq!(machine.executed(1), ms(1000));
-}
-
-#[test]
-fn three_programs_on_two_cpus_are_all_served() {
+fn on_two_cpus_two_programs_run_all_the_time_and_three_are_all_served() {
     // Not quite alike: a task that runs while another CPU recomputes gets half of what it has left
     // on top.
-    let machine = after(Linux24::default(), 2, &[hog(), hog(), hog()], ms(60_000));
-    for task in 0..3 {
-        let executed = machine.executed(task);
-        assert!((ms(35_000)..ms(46_000)).contains(&executed), "{executed}");
+    for (programs, least, most) in [(2, 60_000, 60_000), (3, 35_000, 46_000)] {
+        let machine = after(Linux24::default(), 2, &vec![hog(); programs], ms(60_000));
+        for task in 0..programs {
+            let executed = machine.executed(task);
+            assert!((ms(least)..=ms(most)).contains(&executed), "{executed}");
+        }
     }
 }
 
 #[test]
-fn a_program_notifies_once_for_each_job_that_is_late() {
-    let workload = periodic(10, 12).notifying(Notifies::WhenLate);
-    let machine = after(Linux24::default(), 1, &[workload], ms(1200));
-    let (_, seen) = machine.finish();
-    assert_eq!(seen.jobs.len(), 100);
-    assert!(seen.jobs.iter().all(Completion::missed));
-    let ends: Vec<Instant> = seen.jobs.iter().map(|job| job.ended).collect();
-    let said: Vec<Instant> = seen.marks.iter().map(|mark| mark.at).collect();
-    assert_eq!(said, ends);
-}
-
-#[test]
-fn one_that_is_in_time_or_does_not_care_says_nothing() {
-    for workload in [
-        periodic(10, 8).notifying(Notifies::WhenLate),
-        periodic(10, 12),
-    ] {
+fn a_program_notifies_once_for_each_job_that_is_late_if_it_cares() {
+    let late = Notifies::WhenLate;
+    for (demand, notifies, marks) in [(12, late, 100), (8, late, 0), (12, Notifies::Never, 0)] {
+        let workload = periodic(10, demand).notifying(notifies);
         let machine = after(Linux24::default(), 1, &[workload], ms(1200));
         let (_, seen) = machine.finish();
-        assert!(seen.marks.is_empty() && seen.jobs.len() >= 100);
+        assert!(seen.jobs.len() >= 100);
+        assert!(seen.jobs.iter().all(|job| job.missed() == (demand > 10)));
+        let ends = seen.jobs.iter().map(|job| job.ended).take(marks);
+        let said: Vec<Instant> = seen.marks.iter().map(|mark| mark.at).collect();
+        assert_eq!(said, ends.collect::<Vec<_>>());
     }
 }
 

@@ -3,7 +3,6 @@ use std::fs;
 use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_model::{Instant, Span};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 use super::*;
 use crate::policy::linux::Class;
@@ -302,11 +301,7 @@ fn an_overdue_job_waits_for_the_one_before_it_and_for_nothing_else() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(crate::tests::same_cases())]
 
     /// A damaged recording may say anything: jobs in as many bursts as they had, and a reservation
     /// that is one.

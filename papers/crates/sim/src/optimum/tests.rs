@@ -1,6 +1,5 @@
 use onbeat_model::Speed;
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 use super::*;
 
@@ -106,12 +105,7 @@ fn in_slots(drawn: &[(usize, usize, u32)]) -> Vec<KnownJob> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 100,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(ProptestConfig { cases: 100, ..crate::tests::same_cases() })]
 
     #[test]
     fn spreading_job_after_job_evenly_comes_to_the_same(drawn in jobs(5, 9)) {

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use crate::Observer;
 use crate::observe::Completion;
-use crate::{Observer, TaskIndex};
 
 /// Writes the rows. The first error ends the writing; [`finish`](Self::finish) returns it.
 pub struct JobWriter<W> {
@@ -32,12 +32,8 @@ impl<W: Write> JobWriter<W> {
         }
     }
 
-    fn name(&self, task: TaskIndex) -> &str {
-        self.names.get(task).map_or("", String::as_str)
-    }
-
     fn row(&mut self, job: &Completion) -> io::Result<()> {
-        let name = self.name(job.task).to_owned();
+        let name = self.names.get(job.task).map_or("", String::as_str);
         writeln!(
             self.output,
             "{name},{},{},{},{},{},{},{},{},{}",

@@ -256,13 +256,10 @@ impl<'a> ScenarioRun<'a> {
 
     fn track<O: Observer>(&self, sensor: &mut SimulatedSensor<O>) {
         let tracked = self.each(|group| group.tracked);
-        for (task, _) in self
-            .tasks
-            .iter()
-            .zip(tracked)
-            .filter(|&(_, tracked)| tracked)
-        {
-            let Ok(()) = sensor.track(task.id.tid, Follow::Threads);
+        for (task, tracked) in self.tasks.iter().zip(tracked) {
+            if tracked {
+                let Ok(()) = sensor.track(task.id.tid, Follow::Threads);
+            }
         }
     }
 

@@ -1,6 +1,5 @@
 use onbeat_model::{Demand, Ladder, Speed};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 use super::schedule::{Differences, Rounding, WorkGroup, groups, ideal};
 use super::*;
@@ -184,12 +183,7 @@ fn drawn() -> impl Strategy<Value = (Vec<u64>, usize, f64)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 100,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(ProptestConfig { cases: 100, ..crate::tests::same_cases() })]
 
     #[test]
     fn where_no_bound_is_reached_the_speeds_are_those_of_equation_12((jobs, count, room) in drawn()) {

@@ -3,7 +3,6 @@ use std::sync::Arc;
 use crate::stochastic::schedule::Rounding;
 use onbeat_model::TaskId;
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 use super::*;
 use crate::machine::{Costs, Cpus};
@@ -271,12 +270,7 @@ fn task_sets() -> impl Strategy<Value = Vec<Drawn>> {
 const RHO: [f64; 3] = [0.5, 0.8, 1.0];
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 20,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(ProptestConfig { cases: 20, ..crate::tests::same_cases() })]
 
     /// The guarantee of all schemes with lasting budgets (section 2.3): a job within its budget is
     /// in time, whatever others do, but not where the speed schedule is as the paper's text has it.

@@ -1,5 +1,4 @@
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 use super::*;
 
@@ -82,12 +81,7 @@ fn from_the_beginning(jobs: &[f64]) -> Option<f64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 24,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(ProptestConfig { cases: 24, ..crate::tests::same_cases() })]
 
     #[test]
     fn what_is_kept_forecasts_what_all_jobs_together_would(

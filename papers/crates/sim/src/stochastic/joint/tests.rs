@@ -1,5 +1,4 @@
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 use super::*;
 
@@ -99,12 +98,7 @@ fn tried(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 24,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(ProptestConfig { cases: 24, ..crate::tests::same_cases() })]
 
     #[test]
     fn with_one_deadline_no_other_speeds_take_less_energy(

@@ -1,8 +1,6 @@
 //! The machine against what is proven about schedulers.
 
-mod common;
-
-use common::{Task, fifo, simulate, us};
+use crate::common::{Task, fifo, simulate, us};
 use onbeat_model::{Reservation, Span};
 use onbeat_sim::Work;
 use onbeat_sim::Workload;
@@ -80,7 +78,7 @@ fn by_deadline(tasks: &[Task]) -> Vec<(Workload, Class, usize)> {
 const DURATION: u64 = 20_000;
 
 proptest! {
-    #![proptest_config(common::cases(200))]
+    #![proptest_config(crate::common::cases(200))]
 
     /// The bound holds for any phases, and is reached where all tasks begin at once.
     #[test]

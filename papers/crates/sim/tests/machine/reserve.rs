@@ -1,70 +1,24 @@
 //! Group reservations: no more than the bandwidth, no less either, and in the order of deadlines.
 
-use onbeat_model::{Instant, Reservation, Span, TaskId};
+use crate::common::{Kept, Task, cases, run};
+use onbeat_model::{Instant, Reservation, Span};
 use onbeat_policies::reserve::Params;
 use onbeat_sim::observe::{Completion, Stretch};
 use onbeat_sim::policy::linux::{Class, Config, DeadlineClass, Fair, Linux};
 use onbeat_sim::policy::reserve::{Reserve, ReservePlace};
-use onbeat_sim::workload::{Arrival, Demand};
-use onbeat_sim::{Cpus, Machine, Observer, Policy, Work, Workload};
 use proptest::prelude::*;
-use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 
 /// 200 ms, in microseconds.
 const DURATION: u64 = 200_000;
 const PORTION_NS: u64 = 1_000_000;
 
-/// Keeps everything that ran.
-#[derive(Default)]
-struct Ran {
-    stretches: Vec<Stretch>,
-    jobs: Vec<Completion>,
-}
-
-impl Observer for Ran {
-    fn ran(&mut self, stretch: &Stretch) {
-        self.stretches.push(*stretch);
-    }
-
-    fn job(&mut self, job: &Completion) {
-        self.jobs.push(*job);
-    }
-}
-
-/// A periodic thread; times in microseconds.
-#[derive(Clone, Debug)]
-struct Thread {
-    period: u64,
-    phase: u64,
-    /// The demands of its jobs, over and over again.
-    demands: Vec<u64>,
-}
-
-impl Thread {
-    /// One that is never done.
-    fn hog() -> Self {
-        Self {
-            period: DURATION,
-            phase: 0,
-            demands: vec![DURATION],
-        }
-    }
-
-    fn workload(&self) -> Workload {
-        let arrival = Arrival::Periodic {
-            period: Span::from_us(self.period),
-            next: Instant::ZERO + Span::from_us(self.phase),
-            jitter: Span::ZERO,
-        };
-        let demands = self.demands.iter();
-        let demand = Demand::Recorded {
-            demands: demands
-                .map(|&us| Work::at_full_speed(Span::from_us(us)))
-                .collect(),
-            over: 0,
-            repeat: true,
-        };
-        Workload::new(arrival, demand)
+/// A thread that is never done.
+fn hog() -> Task {
+    Task {
+        period: DURATION,
+        phase: 0,
+        demands: vec![DURATION],
+        server: None,
     }
 }
 
@@ -72,7 +26,7 @@ impl Thread {
 struct Group {
     runtime: u64,
     period: u64,
-    threads: Vec<Thread>,
+    threads: Vec<Task>,
 }
 
 impl Group {
@@ -82,14 +36,14 @@ impl Group {
 }
 
 /// Runs the groups beside hogs, and gives whose each task was.
-fn simulate(groups: &[Group], hogs: usize, count: usize) -> (Ran, Vec<Option<usize>>) {
+fn simulate(groups: &[Group], hogs: usize, count: usize) -> (Kept, Vec<Option<usize>>) {
     let reservations: Vec<Reservation> = groups.iter().map(Group::reservation).collect();
     let mut tasks = Vec::new();
     for (number, group) in groups.iter().enumerate() {
         let threads = group.threads.iter();
         tasks.extend(threads.map(|thread| (Some(number), thread.clone())));
     }
-    tasks.extend((0..hogs).map(|_| (None, Thread::hog())));
+    tasks.extend((0..hogs).map(|_| (None, hog())));
     let places = tasks
         .iter()
         .map(|(group, _)| group.map_or(ReservePlace::Weight(100), ReservePlace::Member));
@@ -98,37 +52,22 @@ fn simulate(groups: &[Group], hogs: usize, count: usize) -> (Ran, Vec<Option<usi
         ..Params::default()
     };
     let policy = Reserve::new(params, count, &reservations, places);
-    let ran = run(policy, count, tasks.iter().map(|(_, thread)| thread));
+    let ran = run(
+        policy,
+        count,
+        tasks.iter().map(|(_, thread)| thread),
+        DURATION,
+    );
     (ran, tasks.into_iter().map(|(group, _)| group).collect())
 }
 
-/// Runs the threads under a policy that knows them by their order.
-fn run<'a>(policy: impl Policy, cpus: usize, threads: impl Iterator<Item = &'a Thread>) -> Ran {
-    let cpus = Cpus::of_one_speed(cpus);
-    let mut machine = Machine::new(&cpus, policy, Ran::default());
-    for (number, thread) in (0..).zip(threads) {
-        machine.add(TaskId::recorded(number), thread.workload());
-    }
-    machine.run_until(Instant::ZERO + Span::from_us(DURATION));
-    machine.finish().1
-}
-
-/// The number of cases, the same in each run.
-fn cases(count: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases: count,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
-
-fn thread() -> impl Strategy<Value = Thread> {
+fn thread() -> impl Strategy<Value = Task> {
     let demands = prop::collection::vec(50..20_000_u64, 1..4);
-    (1_000..40_000_u64, 0..20_000_u64, demands).prop_map(|(period, phase, demands)| Thread {
+    (1_000..40_000_u64, 0..20_000_u64, demands).prop_map(|(period, phase, demands)| Task {
         period,
         phase,
         demands,
+        server: None,
     })
 }
 
@@ -177,7 +116,7 @@ fn stays_within_supply(group: &Group, stretches: &[Stretch], cpus: usize, in_tim
     }
 }
 
-fn of_group(ran: &Ran, of: &[Option<usize>], group: usize) -> Vec<Stretch> {
+fn of_group(ran: &Kept, of: &[Option<usize>], group: usize) -> Vec<Stretch> {
     let own = ran.stretches.iter();
     let own = own.filter(|stretch| of[stretch.task] == Some(group));
     own.copied().collect()
@@ -248,10 +187,11 @@ proptest! {
         // most.
         let runtime = period * share / 100;
         let parts: u64 = threads.iter().sum();
-        let threads = threads.iter().map(|part| Thread {
+        let threads = threads.iter().map(|part| Task {
             period,
             phase: 0,
             demands: vec![(runtime * part / parts).max(1)],
+            server: None,
         });
         let quiet = Group { runtime: runtime + 3, period, threads: threads.collect() };
         let mut room = 99 - share;
@@ -292,7 +232,7 @@ fn threads_of_a_group_share_a_budget_that_never_runs_out() {
     let group = Group {
         runtime: 20_000,
         period: 20_000,
-        threads: vec![Thread::hog(); 3],
+        threads: vec![hog(); 3],
     };
     let (ran, _) = simulate(&[group], 0, 1);
     for task in 0..3 {
@@ -309,15 +249,16 @@ fn threads_of_a_group_share_a_budget_that_never_runs_out() {
 
 #[test]
 fn a_task_of_little_weight_holds_up_nobody_who_sleeps() {
-    let sleeper = Thread {
+    let sleeper = Task {
         period: 20_000,
         phase: 7_000,
         demands: vec![1_000],
+        server: None,
     };
-    let threads = [Thread::hog(), Thread::hog(), sleeper];
+    let threads = [hog(), hog(), sleeper];
     let weights = [1, 100, 100].map(ReservePlace::Weight);
     let policy = Reserve::new(Params::default(), 1, &[], weights);
-    let ran = run(policy, 1, threads.iter());
+    let ran = run(policy, 1, &threads, DURATION);
     let jobs: Vec<Span> = ran
         .jobs
         .iter()
@@ -333,12 +274,12 @@ fn a_task_of_little_weight_holds_up_nobody_who_sleeps() {
 
 /// The same groups as threads under SCHED_DEADLINE, which the simulator has of its own, and a fair
 /// hog.
-fn by_linux(groups: &[Group]) -> Ran {
+fn by_linux(groups: &[Group]) -> Kept {
     let deadline = |group: &Group| Class::Deadline(DeadlineClass::hard(group.reservation()));
     let classes = groups.iter().map(deadline);
     let classes = classes.chain([Class::Fair(Fair::nice(0))]);
     let policy = Linux::new(Config::global(1), classes.map(|class| (class, 0)));
-    let hog = Thread::hog();
+    let hog = hog();
     let threads = groups.iter().map(|group| &group.threads[0]);
-    run(policy, 1, threads.chain([&hog]))
+    run(policy, 1, threads.chain([&hog]), DURATION)
 }

@@ -1,9 +1,7 @@
 //! The machine against its slow, obviously right twin: a simulator that goes forward one
 //! microsecond at a time, looks at every task each time, and runs the best ones.
 
-mod common;
-
-use common::{Task, fifo, simulate, us};
+use crate::common::{Task, fifo, simulate, us};
 use onbeat_sim::policy::linux::Config;
 use proptest::prelude::*;
 
@@ -211,7 +209,7 @@ fn a_refill_at_the_instant_of_a_wakeup_stands_before_it() {
 }
 
 proptest! {
-    #![proptest_config(common::cases(300))]
+    #![proptest_config(crate::common::cases(300))]
 
     #[test]
     fn fixed_priorities_are_as_tick_by_tick(set in tasks(5, false), cpus in 1..4_usize) {
