@@ -1,9 +1,7 @@
-//! The cost of a job to the loop, when it keeps 1,000 threads of 50 Hz: hearing, inferring,
-//! deciding; no system call.
+//! The cost of a job to the loop, when it keeps 1,000 threads of 50 Hz, without a system call.
 //!
 //! Between two turns the threads themselves run, and leave nothing of the loop's in the processor's
-//! caches: here a walk through more memory than these hold, which is not counted. To fetch a thread
-//! is most of the cost.
+//! caches: here a walk through more memory than these hold, which is not counted.
 
 #[path = "../tests/crowd/mod.rs"]
 mod crowd;

@@ -113,26 +113,18 @@ mod tests {
         for tid in 1..=1007 {
             ended.add(report(tid));
         }
-        let all = Sums {
-            threads: 1007,
-            jobs: (1..=1007).sum(),
-            missed: 2 * 1007,
-            changes: 3 * 1007,
-            exhaustions: 4 * 1007,
-            executed: Span::from_us(5 * 1007),
+        let sums = |threads: u64| Sums {
+            threads,
+            jobs: (1..=threads).sum(),
+            missed: 2 * threads,
+            changes: 3 * threads,
+            exhaustions: 4 * threads,
+            executed: Span::from_us(5 * threads),
         };
-        assert_eq!(ended.sums(), all);
+        assert_eq!(ended.sums(), sums(1007));
         let (last, earlier) = ended.take();
         assert_eq!(last.len(), ENDED);
         assert_eq!(last.first().map(|r| r.task.id.tid), Some(8));
-        let expected = Sums {
-            threads: 7,
-            jobs: (1..=7).sum(),
-            missed: 14,
-            changes: 21,
-            exhaustions: 28,
-            executed: Span::from_us(35),
-        };
-        assert_eq!(earlier, expected);
+        assert_eq!(earlier, sums(7));
     }
 }

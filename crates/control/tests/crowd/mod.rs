@@ -24,7 +24,6 @@ fn roomy() -> DryRun {
     })
 }
 
-/// No events but those that are given.
 struct Silent;
 
 impl Sensor for Silent {
@@ -98,7 +97,6 @@ impl Crowd {
         (self.seed >> 33) % below
     }
 
-    /// The events in the turns of the next `time`.
     pub(crate) fn turns(&mut self, time: Span) -> Vec<Vec<Event>> {
         let turns = time.as_ns() / self.turn.as_ns();
         (0..turns)

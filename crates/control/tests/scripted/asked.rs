@@ -36,7 +36,6 @@ fn held_at(ran: &Ran, tid: u32, at: Instant) -> Option<Reservation> {
     changes.next_back().and_then(|entry| entry.new)
 }
 
-/// What the thread holds in the end, or then, in CPUs.
 fn share_at(ran: &Ran, tid: u32, at: Instant) -> f64 {
     held_at(ran, tid, at).map_or(0.0, |held| held.bandwidth().as_cpus())
 }

@@ -37,7 +37,6 @@ fn waiting(until: u64, mean: impl Fn(bool) -> Span + 'static) -> Ran {
     play(script, kernel, with(|it| it.means.raises = true))
 }
 
-/// When it went without its means, and why.
 fn went_without(ran: &Ran) -> Vec<(Instant, Why)> {
     let guards = |why: &Why| matches!(why, Why::Compares | Why::NoBetter);
     let boosts = ran.boosts.iter().filter(|entry| guards(&entry.why));

@@ -23,7 +23,6 @@ pub(crate) enum Asked {
 pub(crate) struct Kernel {
     pub(crate) cpus: u32,
     pub(crate) admissible: Bandwidth,
-    /// The answers to the next requests for a thread.
     pub(crate) answers: BTreeMap<u32, VecDeque<Refusal>>,
     pub(crate) quotas: BTreeMap<u32, Bandwidth>,
     pub(crate) boost_answers: VecDeque<Result<(), Refusal>>,
@@ -38,7 +37,6 @@ pub(crate) struct Kernel {
     /// Nothing can be done about its speed unless it is there.
     pub(crate) processor: Option<Rc<Processor>>,
     pub(crate) waits: Option<Waits>,
-    /// The threads that are boosted, for the sensor.
     pub(crate) raised: Rc<RefCell<BTreeSet<TaskId>>>,
     pub(crate) clock: Clock,
 }

@@ -6,7 +6,6 @@ mod beat;
 mod clock;
 mod guard;
 mod kernel;
-mod looking;
 mod owed;
 mod parties;
 mod pipelines;

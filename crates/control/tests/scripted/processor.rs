@@ -15,7 +15,6 @@ pub(crate) struct Processor {
     pub(crate) runtimes_follow_speed: bool,
     /// From when on it is in use for which share, at the highest speed.
     pub(crate) used: Vec<(Instant, f64)>,
-    /// The answer to a request for a lower speed.
     pub(crate) refusal: Option<Refusal>,
     set: RefCell<Vec<(Instant, Speed)>>,
     pub(crate) released: Cell<bool>,
@@ -35,7 +34,6 @@ impl Processor {
         }
     }
 
-    /// How many times as long a job takes as at the highest speed.
     pub(crate) fn slowness(&self) -> f64 {
         self.ladder.highest().ratio(self.present.get())
     }

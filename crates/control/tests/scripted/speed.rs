@@ -19,7 +19,6 @@ fn play_on(processor: Processor) -> (Ran, Rc<Processor>) {
     play_beside(Bandwidth::ZERO, processor)
 }
 
-/// Another program reserves `others` of the CPU.
 fn play_beside(others: Bandwidth, processor: Processor) -> (Ran, Rc<Processor>) {
     let (mut kernel, processor) = Kernel::on(processor);
     kernel.others = (others, Instant::from_ns(u64::MAX));

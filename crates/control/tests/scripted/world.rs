@@ -93,7 +93,6 @@ impl Script {
         }
     }
 
-    /// Sleeps of no pattern at all between bursts of 100 us.
     pub(crate) fn random(&mut self, tid: u32, mean: Span, (from, until): (Instant, Instant)) {
         let mut noise = Noise(u64::from(tid) + 77);
         let mut woke = from;
@@ -108,7 +107,6 @@ impl Script {
         self.events.push(event);
     }
 
-    /// The thread says something at `at`, in a burst that woke at `woke`.
     pub(crate) fn says(
         &mut self,
         tid: u32,
@@ -138,7 +136,6 @@ impl Script {
 
 pub(crate) const HOG: TaskId = TaskId::recorded(667);
 
-/// The present time, which the sensor moves and the actuator writes down.
 pub(crate) type Clock = Rc<Cell<Instant>>;
 
 #[derive(Default)]
@@ -151,11 +148,9 @@ pub(crate) struct Scripted {
     /// The hog's application, and its CPU time while it was raised.
     metered: Option<(u32, Span)>,
     strangers: Vec<Task>,
-    /// The strangers that were tracked, and those of them that are no longer.
     watched: Vec<u32>,
     unwatched: Vec<u32>,
     news: Vec<Event>,
-    /// The time that the threads have used in the bursts heard.
     used: HashMap<TaskId, Span>,
 }
 
@@ -169,7 +164,6 @@ impl Scripted {
         times(&self.watched) > times(&self.unwatched)
     }
 
-    /// Whether a sensor would tell of it.
     fn is_told(&self, event: &Event) -> bool {
         let by_nobody = event
             .task()
@@ -318,7 +312,6 @@ pub(crate) fn weighing(name: &'static str, weight: f64) -> Box<dyn Fn(&Task) -> 
 /// What is asked of the loop, and in the first turn after which time in ms.
 pub(crate) type Ask<'a> = (u64, &'a dyn Fn(&mut Controller<Kernel>, Instant));
 
-/// The same; each is asked once.
 pub(crate) fn play_asking_at(script: Script, kernel: Kernel, asks: &[Ask<'_>]) -> Ran {
     let mut asks = asks.iter().peekable();
     play_asking(script, kernel, Settings::default(), |controller, now| {

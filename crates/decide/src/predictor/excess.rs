@@ -141,10 +141,10 @@ mod tests {
     use super::*;
 
     /// The answer after each of 3000 jobs, and that of the whole window sorted anew.
-    fn answers(permitted: f64, sizes: impl Fn(u64, u64) -> u64) -> (Vec<Span>, Vec<Span>, usize) {
+    fn answers(permitted: f64, sizes: impl Fn(u64, u64) -> u64) -> (Vec<Span>, Vec<Span>) {
         let small = Span::from_ns(700);
         let mut excess = Excess::new(permitted);
-        let (mut all, mut told, mut slow, mut most_kept) = (Vec::new(), Vec::new(), Vec::new(), 0);
+        let (mut all, mut told, mut slow) = (Vec::new(), Vec::new(), Vec::new());
         let mut x: u64 = 3;
         for job in 0..3000 {
             x = x
@@ -162,27 +162,20 @@ mod tests {
                 .map_or(Span::ZERO, |rank| window[rank]);
             slow.push(if answer > small { answer } else { Span::ZERO });
             told.push(excess.beyond());
-            most_kept = most_kept.max(excess.large.len());
         }
-        (told, slow, most_kept)
+        (told, slow)
     }
 
     #[test]
     fn the_answer_is_that_of_a_window_sorted_anew_wherever_it_is_not_small() {
         for permitted in [0.0, 0.01, 0.05, 0.5] {
-            let (told, slow, _) = answers(permitted, |_, random| random);
+            let (told, slow) = answers(permitted, |_, random| random);
             assert_eq!(told, slow);
-            let (told, slow, _) = answers(permitted, |job, random| random + 4000 - job);
+            let (told, slow) = answers(permitted, |job, random| random + 4000 - job);
             assert_eq!(
                 told, slow,
                 "ever smaller ones, of which none can be forgotten"
             );
         }
-    }
-
-    #[test]
-    fn what_can_no_longer_be_the_answer_is_forgotten() {
-        let (_, _, most_kept) = answers(0.01, |_, random| random + 1000);
-        assert!(most_kept <= 160, "{most_kept}");
     }
 }

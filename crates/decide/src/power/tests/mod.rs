@@ -63,7 +63,6 @@ fn the_highest_speed_is_wanted_at_once_and_a_lower_one_step_by_step() {
     assert_eq!(wants(0.01, 300), None);
 }
 
-/// The application of Fig. 10, on the paper's two speeds.
 fn of_figure_10() -> (PowerManager, [Request; 1]) {
     let manager = PowerManager::new(
         ProtocolRule::Band(Band::default()),
