@@ -17,7 +17,6 @@ const fn boost(levels: u8) -> Option<Boost> {
     of(levels, 0)
 }
 
-/// A boost that goes before all ordinary tasks.
 const fn first() -> Option<Boost> {
     of(20, 1)
 }

@@ -32,7 +32,6 @@ pub(crate) fn can_run() -> bool {
     may_reserve()
 }
 
-/// Ends a test that cannot run here.
 macro_rules! needs_root {
     () => {
         if !crate::common::can_run() {
@@ -129,7 +128,6 @@ impl Process {
         line
     }
 
-    /// Ends what it reads from its standard input, if that is a pipe.
     pub(crate) fn close_input(&mut self) {
         drop(self.0.stdin.take());
     }

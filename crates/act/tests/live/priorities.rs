@@ -10,6 +10,12 @@ use crate::many::{about_to_become, become_it};
 
 const DEFAULT: Attributes = Attributes::ordinary(0, false);
 
+fn priorities() -> (tempfile::TempDir, Priorities) {
+    let directory = tempfile::tempdir().unwrap();
+    let state_file = StateFile::create(directory.path()).unwrap();
+    (directory, Priorities::new(state_file))
+}
+
 fn real_time(priority: u32) -> Given {
     given(Priority::RealTime(priority))
 }
@@ -53,8 +59,7 @@ fn a_priority_below_a_reservation_is_taken_back_once_that_is_gone() {
 #[test]
 fn a_nice_level_that_somebody_gave_below_a_priority_stays() {
     needs_root!();
-    let directory = tempfile::tempdir().unwrap();
-    let mut priorities = Priorities::new(StateFile::create(directory.path()).unwrap());
+    let (_directory, mut priorities) = priorities();
     let process = Process::asleep();
     let task = process.task();
     DEFAULT.set(task.tid).unwrap();
@@ -67,8 +72,7 @@ fn a_nice_level_that_somebody_gave_below_a_priority_stays() {
 #[test]
 fn a_thread_that_becomes_another_program_does_not_take_its_priority_along() {
     needs_root!();
-    let directory = tempfile::tempdir().unwrap();
-    let mut priorities = Priorities::new(StateFile::create(directory.path()).unwrap());
+    let (_directory, mut priorities) = priorities();
     let high = given(Priority::Nice(-15));
     for (of_leader, of_second) in [
         (None, high),
@@ -97,8 +101,7 @@ fn a_thread_that_becomes_another_program_does_not_take_its_priority_along() {
 #[test]
 fn a_thread_that_ends_takes_no_priority_of_its_leader_along() {
     needs_root!();
-    let directory = tempfile::tempdir().unwrap();
-    let mut priorities = Priorities::new(StateFile::create(directory.path()).unwrap());
+    let (_directory, mut priorities) = priorities();
     let (end, ended) = std::sync::mpsc::channel::<()>();
     let (tell, told) = std::sync::mpsc::channel();
     let thread = std::thread::spawn(move || {

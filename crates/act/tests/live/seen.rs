@@ -18,7 +18,6 @@ use crate::common::{
 const OTHER: i64 = libc::SCHED_OTHER as i64;
 const RESET_ON_FORK: i64 = 0x4000_0000;
 
-/// How a thread is served.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Means {
     Reservation,
@@ -120,14 +119,12 @@ fn run_on(cpus: usize) -> Result<i64, i32> {
 
 const ALL_CPUS: usize = libc::CPU_SETSIZE as usize;
 
-/// Limits itself to the first CPU, then to none again.
 fn pin() -> Result<i64, i32> {
     let pinned = run_on(1);
     run_on(ALL_CPUS).unwrap();
     pinned
 }
 
-/// The nice value of a program that it starts (by posix_spawn).
 fn nice_of_child() -> i32 {
     let output = Command::new("nice").output().unwrap();
     String::from_utf8_lossy(&output.stdout)

@@ -60,7 +60,6 @@ fn sleeps_without_a_rhythm_are_called_periodic_no_more_often_than_stated() {
     }
 }
 
-/// How many of a hundred made-up threads of this kind are called periodic.
 fn periodic_of(kind: &str) -> usize {
     let mut trains = made_up::trains(0, 100);
     trains.retain(|train| train.kind == kind);

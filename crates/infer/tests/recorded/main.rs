@@ -55,7 +55,6 @@ impl Tally {
     }
 }
 
-/// The windows of the periodic threads, and those of the others.
 fn score(window: Span) -> (Tally, Tally) {
     let (mut periodic, mut aperiodic) = (Tally::default(), Tally::default());
     for app in apps() {

@@ -118,7 +118,6 @@ pub(crate) fn lime(folder: &Path) -> Result<Vec<Single>, Box<dyn Error>> {
     Ok(recordings)
 }
 
-/// The files in a folder in the order of their names; none if there is no such folder.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     if !folder.is_dir() {
         return Ok(Vec::new());

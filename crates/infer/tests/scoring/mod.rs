@@ -9,9 +9,7 @@ use onbeat_sense::recording::Recording;
 
 use folder::Truth;
 
-/// A thread with fewer wakeups in a window is not judged there.
 pub(crate) const FEWEST: usize = 6;
-/// How close a period must come to the true one.
 pub(crate) const WITHIN: f64 = 0.01;
 
 /// The strongest rhythm of these bursts, in a window that ends at `now`.

@@ -20,7 +20,6 @@ pub(crate) struct Periodic {
 }
 
 impl Periodic {
-    /// A timer with little jitter, for a second.
     pub(crate) fn for_a_second(period_ns: f64) -> Self {
         Self {
             period_ns,

@@ -125,7 +125,6 @@ const fn halves(word: u64) -> [u32; 2] {
 mod tests {
     use super::*;
 
-    /// A ring with room for four records, as the library would write them.
     struct Ring([AtomicU64; 5 * WORDS]);
 
     impl Ring {

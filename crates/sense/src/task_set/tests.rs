@@ -23,7 +23,6 @@ fn seen(tid: u32, pid: u32) -> ThreadStatus {
     }
 }
 
-/// One that follows the first thread of a process, and what it said.
 fn following(follow: Follow) -> (Followed, Vec<Event>) {
     let (mut followed, mut events) = (Followed::default(), Vec::new());
     followed.track(at(0), seen(PARENT, PARENT), follow, &mut events);

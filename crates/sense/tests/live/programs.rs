@@ -28,7 +28,6 @@ fn run(program: &Path) -> u32 {
     pid
 }
 
-/// The processes that began to run one, with its path.
 fn told(sensor: &mut BpfSensor) -> Vec<(u32, String)> {
     heard(sensor);
     let begun = sensor.take_begun().into_iter();

@@ -110,7 +110,6 @@ pub(crate) fn alive_after(events: &[Event]) -> Vec<TaskId> {
     alive
 }
 
-/// A running roles.c, blocked until it is asked for something.
 pub(crate) struct Role {
     process: Child,
     commands: Option<ChildStdin>,
@@ -130,7 +129,6 @@ impl Role {
         role
     }
 
-    /// Started by `command`, which executes [`program`].
     pub(crate) fn of(command: &mut Command) -> Self {
         let mut process = command
             .stdin(Stdio::piped())

@@ -155,15 +155,8 @@ fn bursts_are_built_of_wakeups_and_switches_also_where_some_are_hidden() {
 
 #[test]
 fn a_thread_that_is_preempted_is_told_so_by_the_number_of_its_state() {
-    for (state, preempted) in [
-        (0, 1),
-        (256, 1),
-        (4096, 1),
-        (4097, 1),
-        (1, 0),
-        (64, 0),
-        (1026, 0),
-    ] {
+    const PREEMPTED: [u32; 4] = [0, 256, 4096, 4097];
+    for state in PREEMPTED.into_iter().chain([1, 64, 1026]) {
         let recording = ftrace(&format!(
             "0 0 100 wakeup 7
              0 0 110 switch 0 0 7
@@ -172,6 +165,7 @@ fn a_thread_that_is_preempted_is_told_so_by_the_number_of_its_state() {
              7 0 260 switch 7 1 8"
         ));
         let first = bursts(&recording)[0];
+        let preempted = u32::from(PREEMPTED.contains(&state));
         let executed = Span::from_us([40, 50][preempted as usize]);
         assert_eq!((first.preempted, first.executed), (preempted, executed));
     }

@@ -2,7 +2,6 @@ use onbeat_model::Burst;
 
 use crate::{bursts, check, is_refused, read_bytes};
 
-/// A waking of a thread, or a switch from one in a state to another.
 #[derive(Clone, Copy)]
 enum What {
     Waking(u32),
@@ -128,7 +127,6 @@ fn text(form: &str) -> String {
 const PLAIN: &str = "         %c-%t    [00%p] d..2. %a: %n: %k";
 const SWITCH: &str = "sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=b next_pid=8 next_prio=120";
 
-/// The bursts without their wakers, which some forms do not tell.
 fn alike(text: &str, form: &str) -> Vec<Burst> {
     let recording = read_bytes(text).unwrap_or_else(|error| panic!("{form}: {error}"));
     check(&recording);

@@ -38,7 +38,6 @@ impl Random {
     }
 }
 
-/// The tracker's answers to wakeups at these times (in ms).
 fn told(tracker: &mut Tracker, at_ms: impl IntoIterator<Item = f64>) -> Vec<Beat> {
     at_ms
         .into_iter()
