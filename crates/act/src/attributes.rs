@@ -19,7 +19,6 @@ use crate::task;
 /// Not in every C library's headers yet; `include/uapi/linux/sched.h`.
 pub const SCHED_EXT: i32 = 7;
 
-/// The scheduling of one task: everything that has to be put back to undo a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attributes {
     #[serde(flatten)]
@@ -280,7 +279,6 @@ pub(crate) fn put_nice_back(tid: u32, set: &Attributes, before: &Attributes) {
     }
 }
 
-/// The task's scheduling now, if it is still the one that is meant.
 pub(crate) fn of(task: TaskId) -> Result<Attributes, Refusal> {
     match Attributes::get(task.tid) {
         Ok(now) if task::is_alive(task) => Ok(now),

@@ -70,7 +70,6 @@ struct Boosted {
 }
 
 impl Boosts {
-    /// Gives the task this boost; without one, its former scheduling.
     pub(crate) fn set(
         &mut self,
         state_file: &mut StateFile,

@@ -10,7 +10,6 @@ mod boosts;
 pub mod cpufreq;
 mod deadline;
 pub mod kernel;
-mod leave;
 mod limits;
 pub mod own;
 mod priorities;

@@ -7,14 +7,15 @@
 //! `task_non_contending` in `kernel/sched/deadline.c` takes deadline - runtime * period / runtime
 //! per period, where the runtime left is negative.
 
-use std::fs;
 use std::sync::mpsc;
+use std::{fs, io};
 
+use onbeat_kernel::clock;
 use onbeat_model::{Instant, Reservation, Span, TaskId};
 
-use crate::attributes::Attributes;
-use crate::limits::may_reserve;
-use onbeat_kernel::clock;
+use crate::attributes::{Attributes, Policy, with_kept_nice};
+use crate::limits::{DL_SCALE_NS, may_reserve};
+use crate::task;
 
 /// The longest tick, of 100 Hz: a running task gets over its runtime unseen for as long.
 const TICK: Span = Span::from_ms(10);
@@ -142,7 +143,7 @@ impl SchedulerClock {
         // It sleeps while its server is read: that takes longer than its runtime, and would have it
         // throttled for some periods.
         std::thread::spawn(move || {
-            let own = crate::task::own().ok()?;
+            let own = task::own().ok()?;
             let before = clock::now();
             Attributes::reserved(fresh, false).set(0).ok()?;
             sender.send((own, before, clock::now())).ok()?;
@@ -199,6 +200,61 @@ pub(crate) fn used_before_stopped(reservation: Reservation) -> Option<Span> {
         last = now;
     }
     None
+}
+
+// Taking a task out of SCHED_DEADLINE at a moment when the kernel's account stays right. Its state
+// matters:
+//
+// * runnable and within its runtime: the kernel uncounts it at its 0-lag time;
+// * throttled: the same, but the throttling stays until then. It is better waited for;
+// * asleep: past its 0-lag time it would stay counted for good. So its reservation is shrunk to the
+//   least there is just before it leaves, and what leaks is some millionths of a CPU.
+
+/// The reservation `set`, shrunk to the least runtime there is; none if it is no reservation. A
+/// task can be found with it if onbeat was killed in the middle of a give-back.
+pub(crate) fn shrunk(set: &Attributes) -> Option<Attributes> {
+    let mut least = *set;
+    match &mut least.policy {
+        Policy::Deadline(deadline) => deadline.runtime_ns = DL_SCALE_NS,
+        _ => return None,
+    }
+    Some(least)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    Left,
+    /// Another program had just changed the task to this: left as it is.
+    TakenOver(Attributes),
+}
+
+/// Gives `task`, which has `set` and the `server` and may be `asleep`, what it had `before`.
+/// Fails with what the kernel says; the task then has `set` again. `ESRCH` if it is gone.
+pub(crate) fn leave(
+    task: TaskId,
+    server: Option<Server>,
+    asleep: bool,
+    set: &Attributes,
+    before: &Attributes,
+) -> io::Result<Leaving> {
+    // Shrinking stops the timer that would end the throttling.
+    let throttled = server.is_some_and(|server| server.is_throttled());
+    let least = shrunk(set).filter(|_| asleep && !throttled);
+    let before = with_kept_nice(*before, set, task.tid)?;
+    let now = Attributes::get(task.tid)?;
+    if !task::is_alive(task) {
+        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+    }
+    if now != *set {
+        return Ok(Leaving::TakenOver(now));
+    }
+    let is_shrunk = least.is_some_and(|least| least.set(task.tid).is_ok());
+    let left = before.set(task.tid);
+    if left.is_err() && is_shrunk {
+        // It had room for this a moment ago. If not now, what is left is known, too: see `shrunk`.
+        let _ = set.set(task.tid);
+    }
+    left.map(|()| Leaving::Left)
 }
 
 #[cfg(test)]

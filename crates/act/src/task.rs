@@ -11,7 +11,6 @@ use std::path::Path;
 use onbeat_kernel::proc;
 use onbeat_model::{Refusal, Stat, TaskId};
 
-/// The kernel's record of the task `tid`; none if that cannot be read.
 #[must_use]
 pub fn stat(tid: u32) -> Option<Stat> {
     proc::stat(tid).ok()
@@ -71,7 +70,6 @@ fn tells_of_no_task(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
 }
 
-/// What the kernel said to a change of a task's scheduling.
 pub(crate) fn refused(tid: u32, error: &io::Error) -> Refusal {
     match error.raw_os_error() {
         Some(libc::ESRCH) => Refusal::Gone,

@@ -12,7 +12,6 @@ pub struct DryRun {
 }
 
 impl DryRun {
-    /// An actuator with this much to hand out.
     #[must_use]
     pub const fn new(capacity: Capacity) -> Self {
         Self {

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Arrows go one way: each part takes what it needs, and returns what follows; the run loop alone
-//! knows all of them. A part's state of a thread is in the part's own table (`slots`).
+//! knows all of them. A part's state of a thread is in the part's own table (`BySlot`).
 //!
 //! [`Controller`] is everything between the two seams, and [`drive`] turns it until there is
 //! nothing more to hear. Neither knows whether sensor and actuator are the live kernel, a recording
@@ -23,35 +23,30 @@ mod drive;
 mod dry_run;
 mod enforcement;
 mod estimation;
-mod journal;
 mod need;
 mod pipeline;
 mod protection;
 mod report;
 mod run_loop;
 mod settings;
-mod slots;
 mod speed;
 mod task;
 mod timer;
 
 pub use drive::{Next, begin, drive};
 pub use dry_run::DryRun;
-pub use journal::Decision;
 pub use pipeline::Partner;
 pub use protection::RAISED;
-pub use report::account::{DoneJob, JobCounts, MarkFigures};
+pub use report::account::{DoneJob, JobCounts, MarkFigures, TimeHistogram};
 pub use report::application::{Application, Means};
-pub use report::decision::{BoostEntry, BoostWhat, Entry, What};
+pub use report::decision::{BoostEntry, BoostWhat, Decision, Entry, What, Why};
 pub use report::exited::Sums;
-pub use report::histogram::TimeHistogram;
-pub use report::reason::Why;
 pub use report::{
     Present, Progress, Report, ReservationFigures, ServedBy, Stage, State, ThreadReport,
 };
 pub use run_loop::Controller;
 pub use settings::{
-    AllocationSettings, AllowedMeans, Analyse, EstimationSettings, Parties, Party,
-    PipelineSettings, PowerSettings, Settings, SpeedRule, Treat, Treatment,
+    AllocationSettings, AllowedMeans, EstimationSettings, Parties, Party, PipelineSettings,
+    PowerSettings, Settings, SpeedRule, Treat, Treatment,
 };
-pub use speed::account::{AtSpeed, SpeedEntry, SpeedWhat, SpeedWhy};
+pub use speed::{AtSpeed, SpeedEntry, SpeedWhat, SpeedWhy};

@@ -2,11 +2,10 @@
 
 use std::sync::mpsc::Sender;
 
-use onbeat_decide::hysteresis::Thresholds;
 use onbeat_decide::power::Band;
-use onbeat_decide::predictor::{Parameters, PredictorKind};
+use onbeat_decide::predictor::{BuildPredictor, Parameters, Percentile};
 use onbeat_decide::supervisor::Limits;
-use onbeat_model::{Bandwidth, Burst, Job, Rhythm, Span, Task, TaskId};
+use onbeat_model::{Bandwidth, Job, Span, Task, TaskId};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Treatment {
@@ -14,7 +13,6 @@ pub struct Treatment {
     pub weight: f64,
     /// The most that it may take, if that is less than what any thread may.
     pub cap: Option<Bandwidth>,
-    pub predictor: Option<PredictorKind>,
 }
 
 impl Default for Treatment {
@@ -22,7 +20,6 @@ impl Default for Treatment {
         Self {
             weight: 1.0,
             cap: None,
-            predictor: None,
         }
     }
 }
@@ -86,10 +83,6 @@ impl Default for PowerSettings {
     }
 }
 
-/// Another analyser of a thread's last bursts, for comparison: it has no rate of false alarms, and
-/// what it finds is taken for true.
-pub type Analyse = fn(&mut dyn Iterator<Item = Burst>) -> Option<Rhythm>;
-
 /// Which threads are served without a request, because they work on the path of one that is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PipelineSettings {
@@ -97,17 +90,23 @@ pub struct PipelineSettings {
     pub outsiders: Vec<u32>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct EstimationSettings {
-    /// The analyser that finds a thread's rhythm, if not onbeat's own.
-    pub analyse: Option<Analyse>,
-    pub predictor: PredictorKind,
+    pub predictor: BuildPredictor,
     pub parameters: Parameters,
+}
+
+impl Default for EstimationSettings {
+    fn default() -> Self {
+        Self {
+            predictor: Percentile::build,
+            parameters: Parameters::default(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AllocationSettings {
-    pub thresholds: Thresholds,
     /// The most that all reservations together may take, as a share of all CPUs.
     pub total: f64,
     pub per_task: Bandwidth,
@@ -118,10 +117,6 @@ pub struct AllocationSettings {
 impl Default for AllocationSettings {
     fn default() -> Self {
         Self {
-            thresholds: Thresholds {
-                period: 0.01,
-                ..Thresholds::default()
-            },
             total: Limits::DEFAULT_TOTAL,
             per_task: Bandwidth::from_cpus(Limits::DEFAULT_PER_TASK),
             minimum: Bandwidth::from_cpus(0.01),
@@ -161,7 +156,6 @@ pub struct Settings {
     /// them.
     pub pipelines: Option<PipelineSettings>,
     pub parties: Parties,
-    /// How the speed of the CPUs is managed; none if it is left alone.
     pub power: Option<PowerSettings>,
     pub jobs: Option<Sender<Job>>,
 }

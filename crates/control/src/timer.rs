@@ -14,7 +14,6 @@ pub(crate) enum TimerEvent {
     /// Check whether the thread is silent, and still has its reservation.
     Check(TaskId),
     Retry(TaskId),
-    Sample(TaskId),
     Protection,
     /// Try whether the kernel has more room.
     RetryAdmission,

@@ -8,10 +8,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use onbeat_act::restore::{self, StateFile};
 use onbeat_act::{DeadlineActuator, Priorities, own};
-use onbeat_control::{
-    AllowedMeans, Controller, EstimationSettings, Next, PipelineSettings, Settings, drive,
-};
-use onbeat_decide::predictor::PredictorKind;
+use onbeat_control::{AllowedMeans, Controller, Next, PipelineSettings, Settings, drive};
 use onbeat_metrics::{Metrics, MetricsTarget};
 use onbeat_model::Sensor;
 use onbeat_sense::bpf::{self, BpfSensor};
@@ -258,13 +255,8 @@ fn go_first(granted: u32) {
 /// The loop's settings that the configuration describes.
 fn settings(config: &Config, registry: &SharedRegistry) -> Settings {
     let [registry, parties] = [registry, registry].map(Rc::clone);
-    let (predictor, parameters) = config.budgets.predictor(PredictorKind::default());
     Settings {
-        estimation: EstimationSettings {
-            predictor,
-            parameters,
-            ..EstimationSettings::default()
-        },
+        estimation: config.budgets.estimation(false),
         allocation: config.budgets.allocation(),
         means: AllowedMeans {
             always: config.always,

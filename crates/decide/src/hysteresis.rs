@@ -12,48 +12,24 @@ use onbeat_model::{Reservation, Span};
 /// of a CPU, and less is not worth a system call.
 const SHORT: u64 = 50;
 
-/// How much a grant must differ.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Thresholds {
-    /// A raise by at least this fraction of the runtime is made at once.
-    pub raise: f64,
-    /// A shrink by less than this fraction is never made.
-    pub shrink: f64,
-    /// How much may be wasted (or lacking) before a shrink (or a smaller raise) is made: the sum,
-    /// over the jobs since, of the fraction by which the runtime was too long (or too short).
-    pub patience: f64,
-    /// A change of the period by at least this fraction is made at once.
-    pub period: f64,
-}
-
-impl Default for Thresholds {
-    fn default() -> Self {
-        Self {
-            raise: 0.05,
-            shrink: 0.05,
-            patience: 0.40,
-            period: 0.002,
-        }
-    }
-}
+/// A raise by at least this fraction of the runtime is made at once.
+const RAISE: f64 = 0.05;
+/// A shrink by less than this fraction is never made.
+const SHRINK: f64 = 0.05;
+/// How much may be wasted (or lacking) before a shrink (or a smaller raise) is made: the sum, over
+/// the jobs since, of the fraction by which the runtime was too long (or too short).
+const PATIENCE: f64 = 0.40;
+/// A change of the period by at least this fraction is made at once.
+const PERIOD: f64 = 0.01;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hysteresis {
-    thresholds: Thresholds,
     waste: f64,
     most_wanted: Span,
     lack: f64,
 }
 
 impl Hysteresis {
-    #[must_use]
-    pub fn new(thresholds: Thresholds) -> Self {
-        Self {
-            thresholds,
-            ..Self::default()
-        }
-    }
-
     /// The task holds `held` and could be granted `granted`: what to put in force now, if anything.
     /// To be asked once per job, and whenever a budget ran out.
     pub fn consider(
@@ -63,7 +39,7 @@ impl Hysteresis {
     ) -> Option<Reservation> {
         let worth_it = match held {
             None => Some(granted),
-            Some(held) if self.is_another_shape(held, granted) => Some(granted),
+            Some(held) if Self::is_another_shape(held, granted) => Some(granted),
             Some(held) => self.change(held, granted),
         };
         if worth_it.is_some() {
@@ -73,18 +49,18 @@ impl Hysteresis {
     }
 
     #[must_use]
-    pub fn is_raise(&self, held: Option<Reservation>, granted: Option<Reservation>) -> bool {
+    pub fn is_raise(held: Option<Reservation>, granted: Option<Reservation>) -> bool {
         let bandwidth = |it: Option<Reservation>| it.map_or(0.0, |it| it.bandwidth().as_cpus());
-        bandwidth(granted) > bandwidth(held) * (1.0 + self.thresholds.raise)
+        bandwidth(granted) > bandwidth(held) * (1.0 + RAISE)
     }
 
     /// Starts counting anew, as after a reservation was changed by other means.
     pub fn forget(&mut self) {
-        *self = Self::new(self.thresholds);
+        *self = Self::default();
     }
 
-    fn is_another_shape(&self, held: Reservation, granted: Reservation) -> bool {
-        let differs = |a: Span, b: Span| a.abs_diff(b).ratio(a) >= self.thresholds.period;
+    fn is_another_shape(held: Reservation, granted: Reservation) -> bool {
+        let differs = |a: Span, b: Span| a.abs_diff(b).ratio(a) >= PERIOD;
         differs(held.period(), granted.period()) || differs(held.deadline(), granted.deadline())
     }
 
@@ -93,10 +69,10 @@ impl Hysteresis {
         let whole = now.max(held.period() / SHORT);
         let more = (wanted - now).ratio(whole);
         let less = (now - wanted).ratio(whole);
-        if more >= self.thresholds.raise {
+        if more >= RAISE {
             return Some(granted);
         }
-        if less < self.thresholds.shrink {
+        if less < SHRINK {
             self.waste = 0.0;
             self.most_wanted = Span::ZERO;
         } else {
@@ -104,9 +80,9 @@ impl Hysteresis {
             self.most_wanted = self.most_wanted.max(wanted);
         }
         self.lack = if more > 0.0 { self.lack + more } else { 0.0 };
-        if self.lack >= self.thresholds.patience {
+        if self.lack >= PATIENCE {
             Some(granted)
-        } else if self.waste >= self.thresholds.patience {
+        } else if self.waste >= PATIENCE {
             Reservation::new(self.most_wanted, granted.deadline(), granted.period()).ok()
         } else {
             None

@@ -1,6 +1,6 @@
 mod simulation;
 
-use onbeat_decide::predictor::{Parameters, PredictorKind, build};
+use onbeat_decide::predictor::{Parameters, Percentile};
 use onbeat_model::Span;
 use simulation::{Noise, Outcome, Scene, play};
 
@@ -94,8 +94,8 @@ fn scenes(seed: u64, period: Span, mean: Span) -> Vec<(&'static str, Scene)> {
     ]
 }
 
-fn with(kind: PredictorKind, scene: &Scene) -> Outcome {
-    play(scene, &mut *build(kind, Parameters::default()))
+fn with_the_default(scene: &Scene) -> Outcome {
+    play(scene, &mut Percentile::new(Parameters::default()))
 }
 
 fn each(mut check: impl FnMut(&str, &Scene)) {
@@ -111,7 +111,7 @@ fn each(mut check: impl FnMut(&str, &Scene)) {
 #[test]
 fn the_default_keeps_table_one_in_time_for_at_most_a_quarter_more_than_it_uses() {
     each(|name, scene| {
-        let outcome = with(PredictorKind::Percentile, scene);
+        let outcome = with_the_default(scene);
         assert!(outcome.misses <= 0.01, "{name}: {outcome:?}");
         assert!(outcome.reserved_over_used <= 1.25, "{name}: {outcome:?}");
     });
@@ -126,12 +126,10 @@ fn a_lasting_rise_of_the_demand_costs_two_jobs_at_most() {
             *job = job.scale(1.6);
         }
         let scene = Scene::of(period, demand);
-        for kind in [PredictorKind::Percentile, PredictorKind::MeanSigma] {
-            let outcome = with(kind, &scene);
-            let told = format!("{kind}, period {period}: {outcome:?}");
-            assert!(outcome.longest_run_of_misses <= 2, "{told}");
-            assert!(outcome.reserved_over_used <= 1.25, "{told}");
-        }
+        let outcome = with_the_default(&scene);
+        let told = format!("period {period}: {outcome:?}");
+        assert!(outcome.longest_run_of_misses <= 2, "{told}");
+        assert!(outcome.reserved_over_used <= 1.25, "{told}");
     }
 }
 
@@ -144,9 +142,6 @@ fn frames_of_two_sizes_get_what_the_larger_ones_need() {
             Span::from_ms(1).scale(size * (1.0 + 0.03 * noise.normal()))
         })
         .collect();
-    let outcome = with(
-        PredictorKind::Percentile,
-        &Scene::of(Span::from_ms(40), frames),
-    );
+    let outcome = with_the_default(&Scene::of(Span::from_ms(40), frames));
     assert!(outcome.misses <= 0.01, "{outcome:?}");
 }

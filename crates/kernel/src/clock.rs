@@ -6,7 +6,6 @@ use rustix::time::{ClockId, clock_gettime};
 /// The length of the ticks in which `/proc` tells times (USER_HZ, 100 on every machine).
 pub const TICK: Span = Span::from_ms(10);
 
-/// The present time of CLOCK_MONOTONIC, which all tracers' events carry.
 pub fn now() -> Instant {
     Instant::from_ns(read_ns(ClockId::Monotonic))
 }

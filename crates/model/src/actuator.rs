@@ -1,6 +1,10 @@
 //! The seam towards the scheduler: what the loop may do to a task, and how it can be refused.
 
-use crate::{Bandwidth, Boost, Instant, Ladder, Reservation, Span, Speed, TaskId};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Bandwidth, Instant, Ladder, Reservation, Span, Speed, TaskId};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Capacity {
@@ -13,7 +17,6 @@ pub struct Capacity {
     pub longest_period: Span,
 }
 
-/// How a task stands with what the actuator did to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Never touched, or given back.
@@ -83,7 +86,6 @@ impl Refusal {
     }
 }
 
-/// Puts reservations in force, and puts everything back.
 pub trait Actuator {
     /// Gives `task` the reservation, or changes the one it has.
     /// Refused, the task then has what it had before.
@@ -98,7 +100,6 @@ pub trait Actuator {
     /// stays as it is.
     fn release(&mut self, task: TaskId) -> Result<(), Refusal>;
 
-    /// How the task stands; notices changes by others.
     fn standing(&mut self, task: TaskId) -> Standing;
 
     /// The same of a task that was lately seen to run, which can cost less: that it is stuck need
@@ -114,7 +115,6 @@ pub trait Actuator {
         Ok(())
     }
 
-    /// The task is gone: whatever is kept about it can be forgotten.
     fn ended(&mut self, task: TaskId);
 
     fn capacity(&self) -> Capacity;
@@ -154,5 +154,39 @@ pub trait Actuator {
     /// Gives the CPUs' speed back into the hands that had it before it was first set.
     fn release_speed(&mut self) -> Result<(), Refusal> {
         Ok(())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Boost {
+    /// The number of nice levels; each is a factor of 1.25 in the share.
+    pub levels: u8,
+    /// How long it runs at a time: a thread that runs for shorter gets a CPU sooner, at the same
+    /// share.
+    #[serde(rename = "slice_ns")]
+    pub slice: Span,
+    /// The priority of `SCHED_RR`, before all ordinary tasks on any CPU, where the kernel permits
+    /// that and no limit of the task's own says how long it may; 0: none. The giver bounds for how
+    /// much CPU time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub priority: u32,
+}
+
+impl Boost {
+    /// The highest that a boost has: below what most programs that ask for one have.
+    pub const HIGHEST_PRIORITY: u32 = 8;
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_zero(value: &u32) -> bool {
+    *value == 0
+}
+
+impl fmt::Display for Boost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.priority > 0 {
+            return write!(f, "real-time priority {}", self.priority);
+        }
+        write!(f, "{} nice levels, slices of {}", self.levels, self.slice)
     }
 }

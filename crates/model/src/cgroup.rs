@@ -76,7 +76,6 @@ impl Cgroup {
 /// Engines that put containers right below a group of their own name, which is no namespace.
 const ENGINES: [&str; 3] = ["docker", "podman", "libpod_parent"];
 
-/// The first words of systemd's scopes of containers, and of the groups of some engines.
 const PREFIXES: [&str; 5] = ["docker-", "libpod-", "cri-containerd-", "crio-", "nerdctl-"];
 
 /// Docker, containerd, CRI-O and Podman all number containers so.

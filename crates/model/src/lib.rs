@@ -8,39 +8,25 @@
 //! Nothing here reads a clock, makes a system call or allocates a thread. Times are data.
 
 mod actuator;
-mod bandwidth;
-mod boost;
-mod burst;
 mod cgroup;
-mod demand;
 mod event;
 mod feature;
 mod job;
-mod mark;
-mod quantiles;
 mod reservation;
 mod rhythm;
 mod sensor;
 mod speed;
-mod stat;
 mod task;
 mod time;
 
-pub use actuator::{Actuator, Capacity, Refusal, Speeds, Standing};
-pub use bandwidth::Bandwidth;
-pub use boost::Boost;
-pub use burst::Burst;
+pub use actuator::{Actuator, Boost, Capacity, Refusal, Speeds, Standing};
 pub use cgroup::Cgroup;
-pub use demand::Demand;
-pub use event::Event;
+pub use event::{Burst, Event, Mark, Said};
 pub use feature::{Feature, Support};
-pub use job::Job;
-pub use mark::{Mark, Said};
-pub use quantiles::Quantiles;
-pub use reservation::{Reservation, ReservationError};
+pub use job::{Demand, Job};
+pub use reservation::{Bandwidth, Reservation, ReservationError};
 pub use rhythm::Rhythm;
 pub use sensor::{Flow, Origin, RunningProgram, Sensor};
 pub use speed::{Ladder, Speed};
-pub use stat::Stat;
-pub use task::{Follow, Name, Task, TaskId};
-pub use time::{Instant, ParseSpanError, Span};
+pub use task::{Follow, Name, Stat, Task, TaskId};
+pub use time::{Instant, ParseSpanError, Quantiles, Span};

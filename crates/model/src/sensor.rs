@@ -13,7 +13,6 @@ pub enum Flow {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningProgram {
-    /// The first thread of the process.
     pub process: TaskId,
     pub uid: u32,
     /// The path of its file, or the end of one that is too long, without the slash that begins it.
@@ -84,7 +83,6 @@ pub trait Sensor {
         false
     }
 
-    /// The sensor's present time, on the clock of its events.
     fn now(&self) -> Instant;
 
     /// All CPU time that `task` has used up to now, to the nanosecond; none if it is gone or the

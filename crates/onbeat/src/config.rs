@@ -5,12 +5,11 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use onbeat_control::{EstimationSettings, PowerSettings, Settings, SpeedRule, Treatment};
+use onbeat_control::{PowerSettings, Settings, SpeedRule, Treatment};
 use onbeat_daemon::config::{
     Budgets, ConfigError, LimitsTable, Place, Prediction, Share, Time, tables_of,
 };
 use onbeat_decide::power::Band;
-use onbeat_decide::predictor::{Parameters, PredictorKind};
 use onbeat_model::{Bandwidth, Task};
 use serde::Deserialize;
 use toml::Spanned;
@@ -26,22 +25,12 @@ pub(crate) struct RunConfig {
 }
 
 impl RunConfig {
-    pub(crate) fn predictor(&self) -> (PredictorKind, Parameters) {
-        self.budgets
-            .predictor(match self.power.map(|power| power.rule) {
-                Some(SpeedRule::Uniform { .. }) => PredictorKind::Statistical,
-                Some(SpeedRule::Band(_)) | None => PredictorKind::default(),
-            })
-    }
-
     pub(crate) fn settings(self) -> Settings {
-        let (predictor, parameters) = self.predictor();
+        let rule = self.power.map(|power| power.rule);
         Settings {
-            estimation: EstimationSettings {
-                analyse: None,
-                predictor,
-                parameters,
-            },
+            estimation: self
+                .budgets
+                .estimation(matches!(rule, Some(SpeedRule::Uniform { .. }))),
             allocation: self.budgets.allocation(),
             power: self.power,
             treat: Box::new(move |task| Treatment {
@@ -222,9 +211,8 @@ mod tests {
             "enforcement.means=\"nice\"",
         ])
         .unwrap();
-        let (kind, parameters) = config.predictor();
-        assert_eq!((kind, parameters.window), (PredictorKind::Percentile, 32));
-        assert_eq!(parameters.spread, 0.2);
+        let parameters = config.budgets.estimation(false).parameters;
+        assert_eq!((parameters.window, parameters.spread), (32, 0.2));
         let power = config.power.unwrap();
         assert_eq!(power.sampling, Span::from_ms(500));
         let band = Band::new(Bandwidth::from_cpus(0.3), Bandwidth::from_cpus(0.7));
@@ -247,14 +235,9 @@ mod tests {
     #[test]
     fn the_speed_by_grace_goes_with_statistical_budgets_of_100_jobs() {
         let config = read(&["power.rule=\"grace\"", "prediction.rho=\"99%\""]).unwrap();
-        let (kind, parameters) = config.predictor();
-        assert_eq!((kind, parameters.window), (PredictorKind::Statistical, 100));
+        let parameters = config.settings().estimation.parameters;
+        assert_eq!(parameters.window, 100);
         assert!((parameters.overruns - 0.01).abs() < 1e-9);
-        let named = read(&[
-            "power.rule=\"grace\"",
-            "prediction.predictor=\"percentile\"",
-        ]);
-        assert_eq!(named.unwrap().predictor().0, PredictorKind::Percentile);
     }
 
     #[test]
@@ -266,7 +249,7 @@ mod tests {
             ),
             ("\n[quota]\n", "--config:2: unknown field `quota`"),
             ("prediction.spread=-1.0", "write a spread from 0 to 10"),
-            ("prediction.predictor=\"oracle\"", "mean-sigma"),
+            ("prediction.predictor=\"rate\"", "unknown field `predictor`"),
             ("weights.mplayer=0.0", "write a weight above 0"),
             ("power.band=\"80%-20%\"", "as in 20%-80%"),
             ("power.sampling=\"1s\"", "[power] has no rule"),

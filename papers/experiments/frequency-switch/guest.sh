@@ -7,11 +7,9 @@
 # the CPU after the load, so that a soft one never runs out.
 load_cpufreq
 for governor in userspace schedutil; do
-    for predictor in percentile rate; do
-        for way in alone protocol; do
-            folder=/results/$governor-$predictor-$way
-            run_while_frequency_falls "$folder" "$governor" "$way" "${LOADED_JOBS:-50}" "${JOBS:-140}" --hard --config "prediction.predictor=\"$predictor\""
-            echo "$governor, $predictor, $way: $(overruns "$folder" "${LOADED_JOBS:-50}") overruns"
-        done
+    for way in alone protocol; do
+        folder=/results/$governor-$way
+        run_while_frequency_falls "$folder" "$governor" "$way" "${LOADED_JOBS:-50}" "${JOBS:-140}" --hard
+        echo "$governor, $way: $(overruns "$folder" "${LOADED_JOBS:-50}") overruns"
     done
 done

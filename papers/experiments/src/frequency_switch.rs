@@ -29,8 +29,6 @@ const GOVERNORS: [(&str, &str); 2] = [
     ("schedutil", "schedutil (limits)"),
 ];
 
-const PREDICTORS: [(&str, &str); 2] = [("percentile", "onbeat's"), ("rate", "the paper's")];
-
 /// The guest's folder; how its line is called; `protocol` in the table, and the paper's overruns.
 const WAYS: [(&str, &str, &str, &str); 2] = [
     ("alone", "without the protocol", "no", "until 29 jobs after"),
@@ -39,7 +37,7 @@ const WAYS: [(&str, &str, &str, &str); 2] = [
 
 /// One run of the task.
 struct Switch {
-    labels: [&'static str; 4],
+    labels: [&'static str; 3],
     /// Of each job its place after the first one at the lower frequency, its completion time and
     /// its execution time, in ms.
     jobs: Vec<[f64; 3]>,
@@ -52,28 +50,26 @@ pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
         .boot(machine)?;
     let mut all = Vec::new();
     for (governor, asked) in GOVERNORS {
-        for (predictor, whose) in PREDICTORS {
-            let period = vec![(SHOWN.start, PERIOD_MS), (SHOWN.end, PERIOD_MS)];
-            let mut lines = Vec::new();
-            for (way, line, protocol, paper) in WAYS {
-                let folder = guest.folder.join(format!("{governor}-{predictor}-{way}"));
-                let jobs = since_the_fall(&numbers(&folder.join("jobs"))?)?;
-                let shown = jobs.iter().filter(|[at, ..]| SHOWN.contains(at));
-                let points = shown.map(|&[at, ms, _]| (at, ms)).collect();
-                lines.push(Line::new(line, Look::Marked, points));
-                let labels = [asked, whose, protocol, paper];
-                all.push(Switch { labels, jobs });
-            }
-            lines.push(Line::new("period", Look::Straight, period));
-            let figure = Figure {
-                title: format!("A fall from 2.4 to 1.5 GHz, {whose} controller, {governor}"),
-                x: Axis::linear("job after the fall", SHOWN),
-                y: Axis::linear("completion time (ms)", 0.0..140.0),
-                lines,
-                names: Corner::UpperRight,
-            };
-            figure.draw(machine.out(), &format!("{NAME}-{governor}-{predictor}"))?;
+        let period = vec![(SHOWN.start, PERIOD_MS), (SHOWN.end, PERIOD_MS)];
+        let mut lines = Vec::new();
+        for (way, line, protocol, paper) in WAYS {
+            let folder = guest.folder.join(format!("{governor}-{way}"));
+            let jobs = since_the_fall(&numbers(&folder.join("jobs"))?)?;
+            let shown = jobs.iter().filter(|[at, ..]| SHOWN.contains(at));
+            let points = shown.map(|&[at, ms, _]| (at, ms)).collect();
+            lines.push(Line::new(line, Look::Marked, points));
+            let labels = [asked, protocol, paper];
+            all.push(Switch { labels, jobs });
         }
+        lines.push(Line::new("period", Look::Straight, period));
+        let figure = Figure {
+            title: format!("A fall from 2.4 to 1.5 GHz, {governor}"),
+            x: Axis::linear("job after the fall", SHOWN),
+            y: Axis::linear("completion time (ms)", 0.0..140.0),
+            lines,
+            names: Corner::UpperRight,
+        };
+        figure.draw(machine.out(), &format!("{NAME}-{governor}"))?;
     }
     machine.publish(&guest.ran(machine), NAME, &table(&all));
     Ok(())
@@ -96,7 +92,7 @@ fn since_the_fall(log: &[[f64; 8]]) -> anyhow::Result<Vec<[f64; 3]>> {
 fn table(all: &[Switch]) -> Table {
     let ms = |ms: f64| format!("{ms:.1} ms");
     Table::of(all, |Switch { labels, jobs }| {
-        let [asked, whose, protocol, paper] = labels.map(str::to_owned);
+        let [asked, protocol, paper] = labels.map(str::to_owned);
         // The job before the fall may end after it.
         let (before, after) = jobs.split_at(jobs.partition_point(|[at, ..]| *at < -1.0));
         let used = |job: Option<&[f64; 3]>| ms(job.map_or(0.0, |job| job[2]));
@@ -107,7 +103,6 @@ fn table(all: &[Switch]) -> Table {
         let longest = after.iter().map(|job| job[1]).fold(0.0, f64::max);
         [
             ("governor", asked),
-            ("controller", whose),
             ("protocol", protocol),
             ("jobs", after.len().to_string()),
             ("overruns", late().count().to_string()),
@@ -138,7 +133,7 @@ mod tests {
         ];
         let jobs = since_the_fall(&log).unwrap();
         let told = table(&[Switch {
-            labels: ["a", "b", "no", "c"],
+            labels: ["a", "no", "c"],
             jobs,
         }])
         .to_markdown();

@@ -39,7 +39,6 @@ impl Tree {
         Domain::new(&self.0, number)
     }
 
-    /// All domains, by number; none on a machine without cpufreq.
     #[must_use]
     pub fn domains(&self) -> Vec<Domain> {
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
@@ -185,7 +184,6 @@ impl Domain {
         parse_speed(&text).ok_or_else(|| self.odd(file, &text, "frequency in kHz"))
     }
 
-    /// The driver's name; empty if it does not tell.
     #[must_use]
     pub fn driver(&self) -> String {
         self.read("scaling_driver").unwrap_or_default()

@@ -10,18 +10,16 @@
 //! changed since is not touched again.
 
 pub(crate) mod domain;
-mod follows;
-mod probe;
 
 use std::io;
 
-use onbeat_model::{Instant, Ladder, Refusal, Speed, Speeds};
-
-pub use domain::{Domain, DomainError, DomainSettings, Tree};
-pub use probe::probe;
+use onbeat_kernel::clock;
+use onbeat_model::{Feature, Instant, Ladder, Refusal, Reservation, Span, Speed, Speeds, Support};
 
 use crate::restore::{StateFile, StateRecord};
-use onbeat_kernel::clock;
+use crate::server::used_before_stopped;
+
+pub use domain::{Domain, DomainError, DomainSettings, Tree};
 
 /// For how long after a change the kernel may tell the settings before it: a worker of its own puts
 /// limits in force, which waits for a CPU as others do.
@@ -64,7 +62,6 @@ struct HeldDomain {
 }
 
 impl Cpufreq {
-    /// Looks at all domains, and changes nothing yet.
     pub fn new(tree: &Tree, state_file: StateFile) -> Result<Self, CpufreqError> {
         let mut domains = Vec::new();
         for domain in tree.domains() {
@@ -99,7 +96,7 @@ impl Cpufreq {
     pub fn measure_runtimes(&mut self) -> Result<(), Refusal> {
         let (lowest, highest) = (self.ladder.lowest(), self.ladder.highest());
         self.set(lowest)?;
-        self.runtimes_follow_speed = follows::measure(highest.ratio(lowest)).unwrap_or(false);
+        self.runtimes_follow_speed = follows_speed(highest.ratio(lowest)).unwrap_or(false);
         self.set(highest)
     }
 
@@ -187,7 +184,6 @@ impl HeldDomain {
         self.domain.set(&set, &now).map_err(|e| refusal(&e))
     }
 
-    /// The present setting of the domain, if no other program changed it.
     fn look(&mut self) -> Result<DomainSettings, Refusal> {
         let now = self.domain.settings().map_err(|e| refusal(&e))?;
         let is_ours = match &self.set {
@@ -241,5 +237,100 @@ fn refusal(error: &DomainError) -> Refusal {
             }
         }
         _ => Refusal::Other(error.to_string()),
+    }
+}
+
+#[must_use]
+pub fn probe(tree: &Tree) -> Feature {
+    let name = "CPU frequencies";
+    let domains = tree.domains();
+    let Some(first) = domains.first() else {
+        let detail = "no cpufreq: this kernel does not change the CPUs' speed, so no budget has to follow it";
+        let advice = "nothing to do: only the speed of the CPUs cannot be set here";
+        return Feature::new(name, Support::Partial, detail, advice);
+    };
+    let odd = domains.iter().find_map(|domain| domain.ladder().err());
+    if let Some(error) = odd {
+        let advice = "leave power.rule out, and report this";
+        return Feature::new(name, Support::Partial, &error.to_string(), advice);
+    }
+    let count = match domains.len() {
+        1 => "1 domain".to_owned(),
+        n => format!("{n} domains"),
+    };
+    let detail = format!(
+        "{} ({count}): {}",
+        first.driver(),
+        describe(first).unwrap_or_default()
+    );
+    if domains.iter().all(Domain::may_be_set) {
+        Feature::new(name, Support::Full, &detail, "")
+    } else {
+        let advice = "to set the speed, run onbeat as root";
+        Feature::new(name, Support::Partial, &detail, advice)
+    }
+}
+
+fn describe(domain: &Domain) -> Option<String> {
+    let (ladder, settings) = (domain.ladder().ok()?, domain.settings().ok()?);
+    let way = if settings.setspeed.is_some() {
+        "scaling_setspeed"
+    } else {
+        "its limits"
+    };
+    Some(format!(
+        "{} speeds from {} to {}; governor {}, asked through {way}",
+        ladder.speeds().count(),
+        ladder.lowest(),
+        ladder.highest(),
+        settings.governor,
+    ))
+}
+
+// Whether the scheduler counts a reservation's runtime in time at the highest speed, and so gives
+// more of it by itself when the CPUs run slower (frequency-invariant accounting). No file tells,
+// and a kernel that can do it does so only where the processor counts its cycles. So it is
+// measured: a thread that always wants to run gets a runtime, at the lowest speed, and what it has
+// used when it is stopped was either that, or as much more as the speed is lower.
+
+/// By how much the two answers differ: more ticks than a thread may be stopped late.
+const DIFFERENCE: Span = Span::from_ms(40);
+/// Below this ratio of speeds the measurement would take too long, and the answer hardly matters.
+const LEAST_RATIO: f64 = 1.1;
+
+/// Measures, while the CPUs are `ratio` times slower than at their highest speed. None if that is
+/// too little to tell, or the thread got no reservation.
+fn follows_speed(ratio: f64) -> Option<bool> {
+    let given = runtime_for(ratio)?;
+    let period = given.scale(ratio * 2.0);
+    let reservation = Reservation::implicit(given, period).ok()?;
+    let measure = std::thread::spawn(move || used_before_stopped(reservation));
+    Some(says_follows(given, measure.join().ok()??, ratio))
+}
+
+fn runtime_for(ratio: f64) -> Option<Span> {
+    (ratio >= LEAST_RATIO).then(|| DIFFERENCE.scale(1.0 / (ratio - 1.0)))
+}
+
+/// Whether `used` is nearer to `given` stretched by `ratio` than to `given` itself.
+fn says_follows(given: Span, used: Span, ratio: f64) -> bool {
+    used > given.scale((1.0 + ratio) / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_stopped_some_ticks_late_is_not_taken_for_one_that_was_given_more() {
+        for ratio in [1.1, 1.6, 10.0 / 3.0] {
+            let given = runtime_for(ratio).unwrap();
+            let late = Span::from_ms(10);
+            assert!(!says_follows(given, given, ratio));
+            assert!(!says_follows(given, given + late, ratio));
+            assert!(says_follows(given, given.scale(ratio), ratio));
+            assert!(says_follows(given, given.scale(ratio) + late, ratio));
+        }
+        assert_eq!(runtime_for(1.05), None);
     }
 }

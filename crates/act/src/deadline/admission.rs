@@ -3,8 +3,7 @@
 
 use onbeat_model::{Instant, Refusal, Reservation, TaskId};
 
-use super::account::RoomFinding;
-use super::recount::LeakReaction;
+use super::account::{LeakReaction, RoomFinding};
 use super::{DeadlineActuator, TaskOwnership};
 use crate::attributes::Attributes;
 use crate::limits::{KernelLimits, allowed_cpus, may_reserve};
@@ -27,7 +26,6 @@ enum No {
 }
 
 impl DeadlineActuator {
-    /// Asks for it; answers what was set.
     pub(super) fn admit(&mut self, wish: &Wish) -> Result<Attributes, Refusal> {
         let set = self.wanted(wish.task, wish.reservation);
         self.announce(wish, set)?;

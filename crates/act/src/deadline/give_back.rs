@@ -6,8 +6,7 @@ use onbeat_model::{Instant, Refusal, Span, TaskId};
 use super::{DeadlineActuator, ReservedTask, TaskOwnership};
 use crate::attributes::with_kept_nice;
 use crate::deadline::MARGIN;
-use crate::leave::{Leaving, leave};
-use crate::server::{SchedulerClock, Server};
+use crate::server::{Leaving, SchedulerClock, Server, leave};
 use crate::task;
 use onbeat_kernel::{clock, wait};
 

@@ -16,22 +16,19 @@ use onbeat_model::{
 mod account;
 mod admission;
 mod give_back;
-mod recount;
 
 use crate::attributes::{self, Attributes, Policy, taken_over};
 use crate::boosts::Boosts;
 use crate::cpufreq::Cpufreq;
 use crate::kernel;
-use crate::leave::leave;
 use crate::limits::{self, KernelLimits};
 use crate::restore::{StateFile, StateRecord};
-use crate::server::{SchedulerClock, Server};
+use crate::server::{SchedulerClock, Server, leave};
 use crate::task;
 use crate::watcher::HearsChanges;
-use account::ReservationAccount;
+use account::{Others, ReservationAccount};
 use admission::Wish;
 use onbeat_kernel::clock;
-use recount::Others;
 
 /// The most that a timer of the kernel is late before its task counts as settled: a tick at 100 Hz.
 pub(crate) const MARGIN: onbeat_model::Span = onbeat_model::Span::from_ms(10);
@@ -124,13 +121,11 @@ impl DeadlineActuator {
         self
     }
 
-    /// How often bandwidth had leaked in the kernel's account, and the kernel was made to recount.
     #[must_use]
     pub fn recounts(&self) -> u64 {
         self.others.recounts()
     }
 
-    /// The task's scheduling now, if it is still the one that is meant.
     fn look(&mut self, task: TaskId) -> Result<Attributes, Refusal> {
         attributes::of(task).inspect_err(|refusal| {
             if *refusal == Refusal::Gone {

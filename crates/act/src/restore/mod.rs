@@ -12,19 +12,17 @@ use std::path::{Path, PathBuf};
 
 use onbeat_model::{Instant, Span, TaskId};
 
-mod state;
 mod state_file;
 
-pub use state::{
-    Given, Owner, Priority, SavedState, SpeedChange, StateRecord, TaskChange, parse_state,
-};
-pub use state_file::StateFile;
 pub(crate) use state_file::owner_by_name;
+pub use state_file::{
+    Given, Owner, Priority, SavedState, SpeedChange, StateFile, StateRecord, TaskChange,
+    parse_state,
+};
 
 use crate::attributes::{self, Attributes, Policy};
 use crate::cpufreq::domain::{Domain, DomainError, DomainSettings, Tree};
-use crate::leave::{Leaving, leave};
-use crate::server::Server;
+use crate::server::{Leaving, Server, leave};
 use crate::task;
 use onbeat_kernel::{clock, wait};
 
@@ -33,7 +31,6 @@ use onbeat_kernel::{clock, wait};
 /// is throttled, unless it never runs.
 const PATIENCE: Span = Span::from_secs(2);
 
-/// The outcome for one task, or one domain of cpufreq, whose settings are of the type `S`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome<S = Attributes> {
     Restored,
@@ -345,7 +342,6 @@ fn put_back(task: TaskId, change: &TaskChange, is_over: bool) -> Option<Outcome>
     }
 }
 
-/// Puts back what the domain had, if it still has what onbeat can have left it with.
 fn put_domain_back(domain: &Domain, change: &SpeedChange) -> Outcome<DomainSettings> {
     if !domain.exists() {
         return Outcome::Gone;

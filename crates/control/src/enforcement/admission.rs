@@ -7,7 +7,7 @@ use super::{Enforcer, Enforcing, FIRST_RETRY, LONGEST_RETRY, as_counted};
 use crate::Why;
 use crate::allocation::{self, bandwidth};
 use crate::report::decision::What;
-use crate::slots::Slot;
+use crate::task::Slot;
 use crate::timer::TimerEvent;
 
 /// The shares of a reservation to try in turn if the kernel has no room for it, each a system call.

@@ -4,7 +4,6 @@
 //! changes.
 
 mod admission;
-mod state;
 
 use onbeat_model::{
     Actuator, Bandwidth, Boost, Capacity, Instant, Refusal, Reservation, Span, Speed, Standing,
@@ -12,21 +11,18 @@ use onbeat_model::{
 };
 
 use crate::Why;
-use crate::allocation::arbiter::{Adjustment, Arbiter};
 use crate::allocation::bandwidth;
+use crate::allocation::{Adjustment, Arbiter};
 use crate::report::decision::{DecisionLog, Entry, What};
-use crate::slots::{BySlot, Slot};
-use crate::task::table::TaskTable;
+use crate::task::{BySlot, Slot, TaskTable};
 use crate::timer::{TimerEvent, TimerQueue};
 use admission::Admission;
-use state::Enforcement;
 
 /// The pause after a refusal, which doubles with each further one: other programs hold
 /// reservations for seconds to hours.
 const FIRST_RETRY: Span = Span::from_secs(1);
 pub(crate) const LONGEST_RETRY: Span = Span::from_secs(30);
 
-/// Owns the actuator and the sum of the reservations in force.
 pub(crate) struct Enforcer<A> {
     actuator: A,
     capacity: Capacity,
@@ -35,7 +31,6 @@ pub(crate) struct Enforcer<A> {
     admission: Admission,
 }
 
-/// The reservation in force for a thread, and the state of its enforcement.
 #[derive(Debug, Default)]
 pub(crate) struct EnforcedThread {
     pub(crate) state: Enforcement,
@@ -53,7 +48,6 @@ impl EnforcedThread {
     }
 }
 
-/// The enforcer, with the parts of the loop that an enforcement writes to.
 pub(crate) struct Enforcing<'a, A> {
     pub(crate) enforcer: &'a mut Enforcer<A>,
     pub(crate) tasks: &'a mut TaskTable,
@@ -110,7 +104,6 @@ impl<A: Actuator> Enforcer<A> {
         self.servers.get_mut(slot).state.retry(now)
     }
 
-    /// Forgets the thread's ceiling. True if its request may be higher now.
     pub(crate) fn lift_ceiling(&mut self, slot: Slot) -> bool {
         let server = self.servers.get_mut(slot);
         server.ceiling.take().is_some() && server.state.is_open()
@@ -204,7 +197,6 @@ impl<A: Actuator> Enforcing<'_, A> {
         }
     }
 
-    /// Notes that `target` is in force for the thread.
     pub(crate) fn reserved(&mut self, slot: Slot, target: Reservation, why: Why) {
         let server = self.enforcer.servers.get_mut(slot);
         let old = server.held();
@@ -382,4 +374,114 @@ fn as_counted(target: Reservation, scale: Option<f64>, capacity: &Capacity) -> R
     };
     let runtime = target.runtime().scale(scale).max(capacity.shortest_runtime);
     Reservation::new(runtime, target.deadline(), target.period()).unwrap_or(target)
+}
+
+// The state of enforcement of a thread. Only its functions go from one state to another.
+//
+// ```text
+//   Open ──── back_off ────▶ BackOff ──── retry, in time ────▶ Open
+//   any ── reserve ──▶ Open    any ── yield_to_other ──▶ Yielded    any ── gone ──▶ Gone
+// ```
+//
+// In a back-off, `released` changes what is in force, and the back-off goes on.
+
+/// The reservation in force for a thread, and whether the actuator can be asked for more.
+#[derive(Debug)]
+pub(crate) enum Enforcement {
+    Open(Option<Reservation>),
+    /// The actuator refused: it is asked again at `until`.
+    BackOff {
+        held: Option<Reservation>,
+        until: Instant,
+        /// Why the thread is to have something else then, if that is known already.
+        reason: Option<Why>,
+    },
+    /// Another program, an administrator or its own program decides about the thread's scheduling,
+    /// for good.
+    Yielded,
+    Gone,
+}
+
+impl Default for Enforcement {
+    fn default() -> Self {
+        Self::Open(None)
+    }
+}
+
+impl Enforcement {
+    pub(crate) const fn is_open(&self) -> bool {
+        matches!(self, Self::Open(_))
+    }
+
+    pub(crate) const fn is_backed_off(&self) -> bool {
+        matches!(self, Self::BackOff { .. })
+    }
+
+    pub(crate) const fn is_over(&self) -> bool {
+        matches!(self, Self::Yielded | Self::Gone)
+    }
+
+    pub(crate) const fn is_yielded(&self) -> bool {
+        matches!(self, Self::Yielded)
+    }
+
+    pub(crate) const fn is_gone(&self) -> bool {
+        matches!(self, Self::Gone)
+    }
+
+    const fn held(&self) -> Option<Reservation> {
+        match self {
+            Self::Open(held) | Self::BackOff { held, .. } => *held,
+            Self::Yielded | Self::Gone => None,
+        }
+    }
+
+    fn reserve(&mut self, reservation: Reservation) {
+        *self = Self::Open(Some(reservation));
+    }
+
+    fn released(&mut self) {
+        if let Self::Open(held) | Self::BackOff { held, .. } = self {
+            *held = None;
+        }
+    }
+
+    /// The actuator is asked again at `until`, then for this `reason`. The reservation in force
+    /// stays.
+    fn back_off(&mut self, until: Instant, reason: Option<Why>) {
+        *self = match std::mem::take(self) {
+            Self::Open(held) | Self::BackOff { held, .. } => Self::BackOff {
+                held,
+                until,
+                reason,
+            },
+            over => over,
+        };
+    }
+
+    /// Whether a back-off is over at `now`, and for which reason the actuator is to be asked then.
+    fn retry(&mut self, now: Instant) -> Option<Option<Why>> {
+        match std::mem::take(self) {
+            Self::BackOff {
+                held,
+                until,
+                reason,
+            } if until <= now => {
+                *self = Self::Open(held);
+                Some(reason)
+            }
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+
+    fn yield_to_other(&mut self) {
+        *self = Self::Yielded;
+    }
+
+    fn gone(&mut self) {
+        *self = Self::Gone;
+    }
 }

@@ -1,5 +1,5 @@
-//! Which rhythm is in a thread's bursts, by the expiries of its timers and the default analyser, or
-//! by another one; and when the next analysis is due.
+//! Which rhythm is in a thread's bursts, by the expiries of its timers and the analyser; and when
+//! the next analysis is due.
 //!
 //! An analysis costs as much as hundreds of events, so it waits for new bursts. A young thread is
 //! analysed soon, because the lock is to come within ten jobs. The distances grow while it shows no
@@ -10,7 +10,6 @@ use std::collections::VecDeque;
 use onbeat_infer::period::{Analyser, AnalyserConfig, armed};
 use onbeat_model::{Burst, Instant, Rhythm, Span, TaskId};
 
-use crate::EstimationSettings;
 use crate::timer::QUARTER;
 
 /// The last periods whose bursts are analysed after a thread went astray.
@@ -54,16 +53,10 @@ impl Analysis {
 
     /// Takes in a burst. A thread that shows its rhythm by its timers is worth an analysis at once,
     /// unless it `has_rhythm`, and none is if it `follows_others`.
-    pub(super) fn burst(
-        &mut self,
-        burst: &Burst,
-        settings: &EstimationSettings,
-        has_rhythm: bool,
-        follows_others: bool,
-    ) {
+    pub(super) fn burst(&mut self, burst: &Burst, has_rhythm: bool, follows_others: bool) {
         self.analyser.hear(burst);
         let is_worth_it = self.attempts.heard(burst.blocked)
-            || burst.expiry.is_some() && !has_rhythm && self.armed(settings).is_some();
+            || burst.expiry.is_some() && !has_rhythm && self.armed().is_some();
         if is_worth_it && self.due == Due::No && !follows_others {
             self.due = Due::Now;
         }
@@ -105,10 +98,9 @@ impl Analysis {
     }
 
     /// The rhythm of the timers' expiries, if it is beyond doubt.
-    pub(super) fn armed(&self, settings: &EstimationSettings) -> Option<Rhythm> {
+    pub(super) fn armed(&self) -> Option<Rhythm> {
         let rate = self.false_alarm_rate();
-        let asked = settings.analyse.is_none();
-        let found = asked.then(|| armed::rhythm(self.analyser.bursts()))?;
+        let found = armed::rhythm(self.analyser.bursts());
         found.filter(|rhythm| rhythm.confidence >= 1.0 - rate)
     }
 
@@ -119,15 +111,8 @@ impl Analysis {
     }
 
     /// The strongest rhythm in the bursts up to `now`, if one is beyond doubt.
-    pub(super) fn strongest(
-        &mut self,
-        now: Instant,
-        settings: &EstimationSettings,
-    ) -> Option<Rhythm> {
-        if let Some(analyse) = settings.analyse {
-            return analyse(&mut self.analyser.bursts());
-        }
-        self.armed(settings).or_else(|| {
+    pub(super) fn strongest(&mut self, now: Instant) -> Option<Rhythm> {
+        self.armed().or_else(|| {
             let rate = self.false_alarm_rate();
             self.analyser.analyse_at(now, rate).into_iter().next()
         })
@@ -199,7 +184,6 @@ impl Attempts {
         self.fresh >= self.needed && at >= self.not_before
     }
 
-    /// Notes an analysis of `bursts` at `now` that showed no rhythm.
     pub(crate) fn failed(&mut self, now: Instant, bursts: usize) {
         let longest = LONGEST_PAUSE.max(PAUSE_FOR_A_BURST * bursts as u64);
         self.failed = self.failed.saturating_add(1);
@@ -208,7 +192,6 @@ impl Attempts {
         self.not_before = now + FIRST_PAUSE.doubled(self.failed / 4, longest);
     }
 
-    /// Notes an undecided analysis at `now`. The next one comes soon.
     pub(crate) fn again(&mut self, now: Instant) {
         self.fresh = 0;
         self.needed = FEWEST / 2;

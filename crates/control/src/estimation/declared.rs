@@ -13,7 +13,6 @@ use crate::{EstimationSettings, Why};
 pub(super) struct Declared {
     told: MarkedJobs,
     last: Instant,
-    /// That it contradicts itself was entered in the log.
     is_doubted: bool,
 }
 
@@ -24,7 +23,6 @@ impl Declared {
 }
 
 impl Estimator {
-    /// Takes in what the thread says.
     pub(crate) fn marked(
         &mut self,
         mark: &Mark,

@@ -1,7 +1,7 @@
 //! A thread whose rhythm is known: its beats are tracked, its jobs cut out, their demand kept, and
 //! the runtime that its next jobs need predicted.
 
-use onbeat_decide::predictor::{self, Parameters, Predictor};
+use onbeat_decide::predictor::{Parameters, Predictor};
 use onbeat_infer::jobs::{self, Separator, Substitutes};
 use onbeat_infer::period::{Beat, Tracker};
 use onbeat_model::{Burst, Demand, Instant, Job, Reservation, Rhythm, Span};
@@ -25,9 +25,7 @@ pub(super) struct Lock {
 
 #[derive(Clone, Copy, Debug)]
 enum RhythmSource {
-    /// The thread itself says where its jobs are.
     Declared(Rhythm),
-    /// It is a stage of another thread's path.
     Derived(Rhythm),
 }
 
@@ -45,7 +43,7 @@ impl Lock {
             substitutes: Substitutes::default(),
             from: None,
             demand: Demand::new(settings.parameters.window),
-            predictor: predictor::build(settings.predictor, settings.parameters),
+            predictor: (settings.predictor)(settings.parameters),
             since: now,
             astray: None,
             lost: false,
@@ -75,8 +73,6 @@ impl Lock {
     ) -> Self {
         let parameters = Parameters {
             overruns: overruns.unwrap_or(settings.parameters.overruns),
-            // It says at once that a job has ended.
-            ahead: 1,
             ..settings.parameters
         };
         let settings = EstimationSettings {
@@ -110,7 +106,6 @@ impl Lock {
         matches!(self.from, Some(RhythmSource::Derived(_)))
     }
 
-    /// Follows the pipeline's period; the demand at another one is cleared.
     pub(super) fn derive(&mut self, rhythm: Rhythm) {
         let former = self.rhythm().period;
         self.from = Some(RhythmSource::Derived(rhythm));
@@ -184,7 +179,6 @@ impl Lock {
         (job.filter(|job| job.woke >= self.since), went_astray)
     }
 
-    /// True if the thread goes astray now. An analysis decides whether it really did.
     fn follow(&mut self, beat: Beat, at: Instant) -> bool {
         if beat == Beat::Kept {
             return false;
@@ -203,10 +197,6 @@ impl Lock {
         self.predictor.exhausted(at, held);
     }
 
-    pub(super) fn sampled(&mut self, executed: Span, over: Span) {
-        self.predictor.sampled(executed, over);
-    }
-
     /// An analysis has found the same period again. A first guess, from while the thread caught up
     /// or changed its rate, is replaced.
     pub(super) fn confirm(&mut self, rhythm: Rhythm) {
@@ -219,7 +209,6 @@ impl Lock {
         self.astray = None;
     }
 
-    /// Follows this rhythm from now on; the demand at another period is cleared.
     pub(super) fn adopt(&mut self, rhythm: Rhythm) {
         let former = self.rhythm().period;
         self.tracker = Tracker::new(rhythm);
@@ -236,7 +225,6 @@ impl Lock {
         self.since = now;
     }
 
-    /// The CPUs have another speed now, at which what was learnt takes `factor` times as long.
     pub(super) fn speed_changed(&mut self, factor: f64) {
         self.separator.speed_changed(factor);
         self.demand.scale(factor);
@@ -252,7 +240,6 @@ impl Lock {
         self.predictor.lasting(self.rhythm().period)
     }
 
-    /// The job at hand, when nothing more will come.
     pub(super) fn finish(&mut self) -> Option<Job> {
         let since = self.since;
         self.separator.finish().filter(|job| job.woke >= since)

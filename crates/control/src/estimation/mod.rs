@@ -1,13 +1,12 @@
 //! From what is heard of a thread to its period: whether it has one, how sure that is, and for how
 //! long it is believed.
 //!
-//! [`Estimator`] is this folder's state of one thread: bursts, marks and CPU times go in, and what
-//! follows comes out. `state` has its states and all transitions.
+//! [`Estimator`] is this folder's state of one thread: bursts and marks go in, and what
+//! follows comes out.
 
 mod analysis;
 mod declared;
 mod lock;
-mod state;
 mod verification;
 
 use onbeat_decide::notification::Notification;
@@ -17,12 +16,12 @@ use onbeat_model::{Burst, Instant, Reservation, Rhythm, Span};
 use crate::report::account::ThreadAccount;
 use crate::{EstimationSettings, Why};
 use analysis::Analysis;
-pub(crate) use analysis::AnalysisQueue;
 use declared::Declared;
 use lock::Lock;
-pub(crate) use lock::same_period;
-use state::Estimation;
 use verification::Verification;
+
+pub(crate) use analysis::AnalysisQueue;
+pub(crate) use lock::same_period;
 
 /// A thread that has not blocked for this many periods computes all the time, and one without an
 /// event, or off its beat, has lost it.
@@ -38,10 +37,6 @@ pub(crate) struct Estimator {
     declared: Option<Box<Declared>>,
     notification: Notification,
     heard: HeardTimes,
-    /// Its last sample of CPU time.
-    sampled: Option<(Instant, Span)>,
-    /// A timer is set to sample it.
-    is_sampled: bool,
     last_rhythm: Option<Rhythm>,
 }
 
@@ -51,13 +46,11 @@ struct HeardTimes {
     blocked: Option<Instant>,
 }
 
-/// What follows from a burst, a mark or an analysis.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum News {
     None,
     /// A job ended. If it was late, it had waited so long for a CPU.
     Job(Span),
-    /// The demand has changed, perhaps for this reason.
     Demand(Option<Why>),
     /// The thread has a period, or another one: the reason to give it a reservation.
     Locked(Why),
@@ -92,8 +85,6 @@ impl Estimator {
                 last: at,
                 blocked: None,
             },
-            sampled: None,
-            is_sampled: false,
             last_rhythm: None,
         }
     }
@@ -126,17 +117,14 @@ impl Estimator {
         self.analysis.analyser.bursts()
     }
 
-    /// True once each time that the thread has become worth an analysis.
     pub(crate) fn take_analysis_due(&mut self) -> bool {
         self.analysis.take_due()
     }
 
-    /// Takes in a burst of a thread that may `follow_others` in their pipelines.
     pub(crate) fn burst(
         &mut self,
         burst: &Burst,
         account: &mut ThreadAccount,
-        settings: &EstimationSettings,
         follows_others: bool,
     ) -> News {
         if let Some(blocked) = self.heard.blocked.replace(burst.blocked) {
@@ -149,8 +137,7 @@ impl Estimator {
             return heard;
         }
         let has_rhythm = self.is_locked();
-        self.analysis
-            .burst(burst, settings, has_rhythm, follows_others);
+        self.analysis.burst(burst, has_rhythm, follows_others);
         let Some(lock) = self.state.lock_mut() else {
             return News::None;
         };
@@ -209,40 +196,9 @@ impl Estimator {
         true
     }
 
-    /// Begins to sample its CPU time; false if that is done already.
-    pub(crate) fn begin_sampling(&mut self) -> bool {
-        let begins = !std::mem::replace(&mut self.is_sampled, true);
-        if begins {
-            self.sampled = None;
-        }
-        begins
-    }
-
-    /// Takes in a sample of its CPU time. True if it is to be sampled again.
-    pub(crate) fn sample(&mut self, now: Instant, executed: Option<Span>) -> bool {
-        self.is_sampled = match (self.state.lock_mut(), executed) {
-            (Some(lock), Some(executed)) => {
-                if let Some((at, before)) = self.sampled.replace((now, executed)) {
-                    lock.sampled(executed - before, now.since(at));
-                }
-                true
-            }
-            _ => {
-                self.sampled = None;
-                self.state.is_locked()
-            }
-        };
-        self.is_sampled
-    }
-
     /// Analyses the bursts heard up to `now`: the rhythm found, if any; none if it is not to be
     /// analysed.
-    pub(crate) fn analyse(
-        &mut self,
-        now: Instant,
-        settings: &EstimationSettings,
-        follows_others: bool,
-    ) -> Option<Option<Rhythm>> {
+    pub(crate) fn analyse(&mut self, now: Instant, follows_others: bool) -> Option<Option<Rhythm>> {
         self.analysis.begin();
         let lock = self.state.lock();
         if lock.is_some_and(Lock::is_declared) || follows_others {
@@ -251,15 +207,13 @@ impl Estimator {
         if let Some(since) = lock.and_then(Lock::astray) {
             self.analysis.forget_before(since);
         }
-        Some(self.analysis.strongest(now, settings))
+        Some(self.analysis.strongest(now))
     }
 
-    /// True if its timers tell its rhythm.
-    pub(crate) fn is_armed(&self, settings: &EstimationSettings) -> bool {
-        self.analysis.armed(settings).is_some()
+    pub(crate) fn is_armed(&self) -> bool {
+        self.analysis.armed().is_some()
     }
 
-    /// Acts on the result of an analysis.
     pub(crate) fn conclude(
         &mut self,
         found: Option<Rhythm>,
@@ -276,7 +230,6 @@ impl Estimator {
         }
     }
 
-    /// The demand of the thread, if jobs took `stretch` times as long as they do.
     pub(crate) fn demand(&self, part: Part, stretch: f64) -> Option<JobDemand> {
         let lock = self.state.lock()?;
         let runtime = match part {
@@ -335,21 +288,18 @@ impl Estimator {
         lock.is_some_and(|lock| now.since(self.heard.last) < patience(lock.rhythm().period) / 2)
     }
 
-    /// The CPUs have another speed now, at which what it did takes `factor` times as long.
     pub(crate) fn speed_changed(&mut self, factor: f64) {
         if let Some(lock) = self.state.any_lock_mut() {
             lock.speed_changed(factor);
         }
     }
 
-    /// Counts the present job, because no event follows.
     pub(crate) fn finish_job(&mut self, account: &mut ThreadAccount) {
         if let Some(job) = self.state.lock_mut().and_then(Lock::finish) {
             account.job(&job);
         }
     }
 
-    /// Forgets the thread's work, because it is no longer tracked.
     pub(crate) fn forget(&mut self) {
         self.last_rhythm = self.rhythm();
         self.state.forget();
@@ -382,14 +332,12 @@ impl Estimator {
         true
     }
 
-    /// The thread works no longer in the pipeline whose rhythm it had.
     pub(crate) fn leave_pipeline(&mut self) {
         self.last_rhythm = self.rhythm();
         self.state.forget();
     }
 }
 
-/// The longest time that a thread may compute without a pause.
 pub(super) fn longest_job(period: Span) -> Span {
     (period * PERIODS).max(LONGEST_JOB)
 }
@@ -397,4 +345,84 @@ pub(super) fn longest_job(period: Span) -> Span {
 /// The longest time that a thread may be off its beat, or without an event.
 pub(super) fn patience(period: Span) -> Span {
     (period * PERIODS).max(SILENCE)
+}
+
+// A thread's period: what is known of it. The enum holds its data, so that leaving a state drops
+// all that belonged to it. Only its functions go from one state to another.
+//
+// ```text
+//   Acquiring ───────── lock_on ─────────▶ Locked ───────┐ lock_on: the program's
+//      ▲ ◀────────────── lose ────────────── │ ▲ ◀───────┘ marks
+//      │                                rest ▼ │ lock_on
+//      └─ (any) forget, leave_pipeline      Dormant
+// ```
+
+#[derive(Default)]
+enum Estimation {
+    /// Too little was heard, or no period is in it.
+    #[default]
+    Acquiring,
+    Locked(Box<Lock>),
+    Dormant(Box<Lock>),
+}
+
+impl Estimation {
+    const fn is_locked(&self) -> bool {
+        matches!(self, Self::Locked(_))
+    }
+
+    fn lock(&self) -> Option<&Lock> {
+        match self {
+            Self::Locked(lock) => Some(lock),
+            _ => None,
+        }
+    }
+
+    fn lock_mut(&mut self) -> Option<&mut Lock> {
+        match self {
+            Self::Locked(lock) => Some(lock),
+            _ => None,
+        }
+    }
+
+    fn dormant(&self) -> Option<&Lock> {
+        match self {
+            Self::Dormant(lock) => Some(lock),
+            _ => None,
+        }
+    }
+
+    fn any_lock_mut(&mut self) -> Option<&mut Lock> {
+        match self {
+            Self::Locked(lock) | Self::Dormant(lock) => Some(lock),
+            Self::Acquiring => None,
+        }
+    }
+
+    /// The thread has a period: `lock` makes its lock, from the dormant one if there is any.
+    fn lock_on(&mut self, lock: impl FnOnce(Option<Box<Lock>>) -> Box<Lock>) {
+        let dormant = match std::mem::take(self) {
+            Self::Acquiring | Self::Locked(_) => None,
+            Self::Dormant(lock) => Some(lock),
+        };
+        *self = Self::Locked(lock(dormant));
+    }
+
+    fn rest(&mut self) {
+        *self = match std::mem::take(self) {
+            Self::Locked(lock) => Self::Dormant(lock),
+            other => other,
+        };
+    }
+
+    fn lose(&mut self) {
+        if self.is_locked() {
+            self.forget();
+        }
+    }
+
+    /// Nothing is known of the thread from now on, or its period was another's.
+    fn forget(&mut self) {
+        *self = Self::Acquiring;
+    }
 }

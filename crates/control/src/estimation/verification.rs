@@ -16,7 +16,6 @@ use crate::{EstimationSettings, Why};
 /// chance; and the most that must agree after a period that was one.
 const REJECTIONS: u32 = 3;
 
-/// How far a rhythm is trusted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Verification {
     passed: u32,
@@ -36,7 +35,6 @@ impl Verification {
 }
 
 impl Estimator {
-    /// True if the next analysis verifies the rhythm of a thread that keeps its beat.
     pub(crate) fn is_to_be_verified(&self) -> bool {
         let lock = self.state.lock();
         lock.is_some_and(|lock| lock.astray().is_none())

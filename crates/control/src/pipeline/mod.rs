@@ -14,25 +14,22 @@
 //! 4. A watched thread that does not become a stage, and a stage that computes all the time, are
 //!    released, and watched again ever more rarely. So is a stage whose users have gone, are silent
 //!    or have lost their rhythm.
-//! 5. A path belongs to one user (`Party`), and has no stages of another user's. Each payer has a
-//!    share of the watched threads and stages (`shares`), which others cannot take.
+//! 5. A path belongs to one user (`Party`), and has no stages of another user's. Watched threads
+//!    and stages are bounded for each payer.
 
 mod candidates;
-mod partners;
 mod review;
-mod role;
-mod shares;
 
+use onbeat_infer::pipeline::Contacts;
 use onbeat_model::{Burst, Instant, Span, Task, TaskId};
 
-use crate::slots::{BySlot, Slot};
-use crate::task::TrackedThread;
-use crate::task::table::TaskTable;
-use crate::{Party, PipelineSettings};
+use crate::estimation::same_period;
+use crate::task::clock::WAKER_PERIODS;
+use crate::task::{BySlot, Slot, TaskTable, TrackedThread};
+use crate::{Party, PipelineSettings, Stage};
 use candidates::Candidates;
+
 pub(crate) use review::Review;
-pub(crate) use role::Role;
-use role::{HEADS, Watched};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partner {
@@ -64,7 +61,7 @@ impl PipelineFinder {
         Self {
             settings,
             roles: BySlot::default(),
-            candidates: Candidates::new(),
+            candidates: Candidates::default(),
             woken: Vec::new(),
             next: Instant::ZERO,
             to_track: Vec::new(),
@@ -76,7 +73,6 @@ impl PipelineFinder {
         self.roles.get(slot)
     }
 
-    /// The thread in `slot` works for no other one, and has never done.
     pub(crate) fn forget_role(&mut self, slot: Slot) {
         self.roles.take(slot);
     }
@@ -159,7 +155,6 @@ impl PipelineFinder {
         }
     }
 
-    /// Notes a contact of the thread in `slot` with `other`, and so with the paths of `other`.
     fn contact_of(&mut self, tasks: &TaskTable, slot: Slot, other: Slot, at: Instant) {
         let (Some(thread), Some(other_thread)) = (tasks.get(slot), tasks.get(other)) else {
             return;
@@ -214,8 +209,157 @@ fn party(tasks: &TaskTable, slot: Slot) -> Party {
     thread.map(|thread| thread.party).unwrap_or_default()
 }
 
-/// True if the path of `head` may lead to the thread in `slot`.
 fn may_work_for(tasks: &TaskTable, slot: Slot, head: TaskId) -> bool {
     let head = tasks.with_id(head);
     head.is_some_and(|head| party(tasks, slot).may_work_for(head.party))
+}
+
+const HEADS: usize = 4;
+
+/// See the file's head. It is empty for most threads.
+#[derive(Debug, Default)]
+pub(crate) struct Role(Option<Box<RoleRecord>>);
+
+#[derive(Debug, Default)]
+struct RoleRecord {
+    partner: Option<Watched>,
+    contacts: Vec<(TaskId, Contacts)>,
+    stage: Option<Stage>,
+    last_stage: Option<Stage>,
+    off_since: Option<Instant>,
+    off_until: Instant,
+}
+
+#[derive(Clone, Debug)]
+struct Watched {
+    /// For whom: the heads of the paths that it works on; the thread that it was found with, until
+    /// there are any.
+    of: Vec<TaskId>,
+    /// Since when one of those has had a rhythm, or has had none.
+    since: Instant,
+    beats: bool,
+    /// Its wakeups of threads of the path. A thread that wakes none of them delays none.
+    waited_for: u32,
+    last_woke: Instant,
+    begins_by_itself: bool,
+}
+
+impl Watched {
+    fn new(of: TaskId, beats: bool, since: Instant) -> Self {
+        let mut users = Vec::with_capacity(HEADS + 1);
+        users.push(of);
+        Self {
+            of: users,
+            since,
+            beats,
+            waited_for: 0,
+            last_woke: since,
+            begins_by_itself: false,
+        }
+    }
+
+    /// True if it woke threads of the path for at least a quarter of the path's jobs.
+    fn is_waited_for(&self, jobs: u64) -> bool {
+        u64::from(self.waited_for) * WAKER_PERIODS >= jobs
+    }
+
+    fn woke(&mut self, burst: &Burst, rest: Span) {
+        if burst.woke.since(self.last_woke) >= rest {
+            self.begins_by_itself = burst.waker == 0;
+        }
+        self.last_woke = self.last_woke.max(burst.woke);
+    }
+
+    /// True if only a timer wakes it for its jobs.
+    fn begins_by_itself(&self) -> bool {
+        self.begins_by_itself
+    }
+}
+
+impl Role {
+    /// True if not the thread's own rhythm counts, but that of others.
+    pub(crate) fn follows_others(&self) -> bool {
+        self.is_partner() || self.stage().is_some()
+    }
+
+    pub(crate) fn is_partner(&self) -> bool {
+        self.partner().is_some()
+    }
+
+    fn partner(&self) -> Option<&Watched> {
+        self.0.as_ref()?.partner.as_ref()
+    }
+
+    fn partner_mut(&mut self) -> Option<&mut Watched> {
+        self.0.as_mut()?.partner.as_mut()
+    }
+
+    fn watch(&mut self, partner: Watched) {
+        self.known().partner = Some(partner);
+    }
+
+    pub(crate) fn stage(&self) -> Option<Stage> {
+        self.0.as_ref()?.stage
+    }
+
+    pub(crate) fn last_stage(&self) -> Option<Stage> {
+        let known = self.0.as_ref()?;
+        known.stage.or(known.last_stage)
+    }
+
+    fn contact(&mut self, head: TaskId, period: Span, at: Instant) {
+        let known = self.known();
+        let entry = known.contacts.iter_mut().find(|(other, _)| *other == head);
+        match entry {
+            Some((_, contacts)) if same_period(contacts.period(), period) => contacts.hear(at),
+            Some((_, contacts)) => *contacts = Contacts::new(period, at),
+            None => {
+                known.contacts.truncate(HEADS - 1);
+                known.contacts.push((head, Contacts::new(period, at)));
+            }
+        }
+    }
+
+    fn contacts(&self) -> &[(TaskId, Contacts)] {
+        self.0.as_ref().map_or(&[], |known| &known.contacts)
+    }
+
+    fn keep_contacts(&mut self, is_head: impl Fn(TaskId) -> bool) {
+        if let Some(known) = &mut self.0 {
+            known.contacts.retain(|(head, _)| is_head(*head));
+        }
+    }
+
+    /// Since when it has no longer been sure that it is a stage, now at the latest.
+    fn off_since(&mut self, now: Instant) -> Instant {
+        *self.known().off_since.get_or_insert(now)
+    }
+
+    fn stay_off(&mut self, until: Instant) {
+        self.known().off_until = until;
+    }
+
+    fn stays_off(&self, now: Instant) -> bool {
+        self.0.as_ref().is_some_and(|known| now < known.off_until)
+    }
+
+    fn serve(&mut self, stage: Stage) {
+        let known = self.known();
+        known.stage = Some(stage);
+        known.off_since = None;
+    }
+
+    fn leave(&mut self) -> bool {
+        let Some(known) = &mut self.0 else {
+            return false;
+        };
+        known.off_since = None;
+        let stage = known.stage.take();
+        known.last_stage = stage.or(known.last_stage);
+        stage.is_some()
+    }
+
+    fn known(&mut self) -> &mut RoleRecord {
+        self.0.get_or_insert_default()
+    }
 }

@@ -1,17 +1,18 @@
 //! The look at all paths, a few times a second: which threads are stages, and which are no longer.
 
+use std::collections::HashMap;
+
 use onbeat_infer::pipeline::PathStanding;
 use onbeat_model::{Instant, Rhythm, Span, TaskId};
 
-use super::partners::WATCHED;
-use super::shares::{Counts, Room, ShareLimits};
-use super::{PipelineFinder, party};
+use super::candidates::Requested;
+use super::{Partner, PipelineFinder, Watched, party};
 use crate::Stage;
-use crate::slots::Slot;
-use crate::task::table::TaskTable;
+use crate::task::{Slot, TaskTable, TrackedThread};
 use crate::timer::QUARTER;
 
-const STAGES: ShareLimits = ShareLimits { each: 32, all: 128 };
+/// The most of a payer.
+const STAGES: usize = 32;
 /// A thread that was asked for may show a period of its own before it is taken for a stage of
 /// another's path.
 const OWN_RHYTHM_FIRST: Span = Span::from_secs(3);
@@ -28,14 +29,11 @@ struct FoundStage {
 pub(crate) enum Review {
     Unknown,
     Same,
-    /// It is this stage of a path whose head has this rhythm.
     Serve {
         stage: Stage,
         rhythm: Rhythm,
         /// In how many jobs it was seen, and of how many.
         seen: (u64, u64),
-        /// This one is no stage any more, to make room.
-        in_place_of: Option<Slot>,
     },
     Leave,
 }
@@ -138,41 +136,24 @@ impl PipelineFinder {
             paths: found.paths,
             confidence: found.standing.confidence,
         };
-        let room = if former.is_some() {
-            Some(None)
-        } else {
-            self.room_for_stage(tasks, slot)
-        };
-        let Some(in_place_of) = room else {
+        if former.is_none() && !self.has_room_for_stage(tasks, slot) {
             return Review::Same;
-        };
+        }
         self.roles.get_mut(slot).serve(stage);
         Review::Serve {
             stage,
             rhythm: found.rhythm,
             seen: (found.standing.seen, found.standing.of),
-            in_place_of,
         }
     }
 
-    /// Whether the thread may be one more stage, and which other one ends for it: of the payer that
-    /// has most.
-    fn room_for_stage(&self, tasks: &TaskTable, slot: Slot) -> Option<Option<Slot>> {
-        let stages = tasks.iter().filter_map(|(slot, thread)| {
-            let confidence = self.role(slot).stage()?.confidence;
-            Some((slot, thread.party.payer, confidence))
-        });
-        let stages: Vec<_> = stages.collect();
-        let counts: Counts = stages.iter().map(|(_, payer, _)| *payer).collect();
-        match counts.room(party(tasks, slot).payer, STAGES) {
-            Room::Free => Some(None),
-            Room::None => None,
-            Room::InPlaceOf(other) => {
-                let theirs = stages.iter().filter(|(_, payer, _)| *payer == other);
-                let least = theirs.min_by(|a, b| a.2.total_cmp(&b.2));
-                Some(least.map(|(least, ..)| *least))
-            }
-        }
+    fn has_room_for_stage(&self, tasks: &TaskTable, slot: Slot) -> bool {
+        let payer = party(tasks, slot).payer;
+        let theirs = tasks
+            .iter()
+            .filter(|(_, thread)| thread.party.payer == payer);
+        let stages = theirs.filter(|(slot, _)| self.role(*slot).stage().is_some());
+        stages.count() < STAGES
     }
 
     /// The first stage is the head.
@@ -205,4 +186,145 @@ impl PipelineFinder {
 
 fn rhythm_of(tasks: &TaskTable, head: TaskId) -> Option<Rhythm> {
     tasks.with_id(head)?.estimator.own_rhythm()
+}
+
+/// Of a payer.
+const WATCHED_AT_A_TIME: usize = 16;
+/// A watched thread that has become no stage is let go after this time.
+pub(super) const WATCHED: Span = Span::from_secs(10);
+
+impl PipelineFinder {
+    /// The threads that the sensor is to track alone since this was last asked; it may refuse.
+    pub(crate) fn take_to_track(&mut self) -> Vec<Partner> {
+        std::mem::take(&mut self.to_track)
+    }
+
+    /// The threads that the sensor is to track no longer since this was last asked.
+    pub(crate) fn take_to_untrack(&mut self) -> Vec<TaskId> {
+        std::mem::take(&mut self.to_untrack)
+    }
+
+    /// The sensor did not track this one: another may be watched in its place. `payer` is charged
+    /// for it if it is not to be watched any more.
+    pub(crate) fn refused(&mut self, partner: Partner, payer: impl FnOnce() -> u32, now: Instant) {
+        // The thread that it was to work for may be gone by now.
+        let requested = self.candidates.requested.get(&partner.tid);
+        let payer = requested.map_or_else(payer, |requested| requested.payer);
+        self.candidates.reject(payer, partner.tid, now);
+    }
+
+    pub(crate) fn works_for(&self, slot: Slot) -> &[TaskId] {
+        let partner = self.role(slot).partner();
+        partner.map_or(&[], |partner| &partner.of)
+    }
+
+    /// A thread comes to be tracked: perhaps because it was to be watched. True if it is to be let
+    /// go at once.
+    pub(crate) fn announced(&mut self, tasks: &TaskTable, slot: Slot, now: Instant) -> bool {
+        let Some(task) = tasks.get(slot).map(|thread| thread.task) else {
+            return false;
+        };
+        let Some(Requested { of, .. }) = self.candidates.take_request(task.id.tid) else {
+            return false;
+        };
+        let user = tasks.find(of);
+        let user = user.and_then(|slot| Some((slot, tasks.get(slot)?)));
+        let beats = user.is_some_and(|(slot, user)| self.is_on_the_beat(slot, user));
+        self.roles.get_mut(slot).watch(Watched::new(of, beats, now));
+        self.is_outsider(task.pid)
+    }
+
+    pub(crate) fn forget_number(&mut self, tid: u32) {
+        self.candidates.requested.remove(&tid);
+        self.to_track.retain(|partner| partner.tid != tid);
+    }
+
+    pub(crate) fn leave(&mut self, slot: Slot) -> bool {
+        self.roles.get_mut(slot).leave()
+    }
+
+    pub(crate) fn let_go(&mut self, payer: u32, task: TaskId, now: Instant) {
+        self.candidates.reject(payer, task.tid, now);
+        self.to_untrack.push(task);
+    }
+
+    /// A watched thread is let go, which is false, if all that it was watched for are gone, or it
+    /// has not become a stage. None of a thread that is not watched.
+    pub(crate) fn look_at_partner(
+        &mut self,
+        tasks: &TaskTable,
+        slot: Slot,
+        now: Instant,
+    ) -> Option<bool> {
+        let partner = self.roles.get_mut(slot).partner_mut()?;
+        let before = std::mem::take(&mut partner.of);
+        let (since, beat) = (partner.since, partner.beats);
+        let role = self.role(slot);
+        let heads = role.contacts().iter();
+        let heads = heads.filter(|(head, _)| tracked(tasks, *head).is_some());
+        let heads = heads.map(|(head, contacts)| (*head, contacts.standing(now).is_some()));
+        let (sure, unsure): (Vec<_>, Vec<_>) = heads.partition(|(_, is_sure)| *is_sure);
+        let mut of: Vec<TaskId> = sure.into_iter().map(|(head, _)| head).collect();
+        // A player that pauses comes back.
+        if of.is_empty() {
+            of = before;
+            of.retain(|user| tracked(tasks, *user).is_some());
+            of.extend(unsure.into_iter().map(|(head, _)| head));
+            of.sort_unstable();
+            of.dedup();
+        }
+        let is_stage = role.stage().is_some();
+        let mut users = of.iter().filter_map(|user| tracked(tasks, *user));
+        let beats = users.any(|(slot, user)| self.is_on_the_beat(slot, user));
+        // Users without a period may come to show one.
+        let longest = WATCHED * if beats { 1 } else { 6 };
+        let is_over = beat == beats && now.since(since) >= longest;
+        let is_alone = of.is_empty();
+        if let Some(partner) = self.roles.get_mut(slot).partner_mut() {
+            partner.of = of;
+            if beat != beats {
+                partner.since = now;
+                partner.beats = beats;
+            }
+        }
+        Some(!is_alone && (is_stage || !is_over))
+    }
+
+    /// Has the threads that exchange most wakeups with the paths watched from now on, as far as
+    /// there is room.
+    pub(crate) fn search(&mut self, tasks: &TaskTable, now: Instant) {
+        self.candidates.give_up_requests(now - WATCHED, now);
+        self.candidates.expire_rejections(now);
+        let watched = tasks.iter().filter(|(slot, _)| self.is_watched(*slot));
+        let watched = watched.map(|(_, thread)| thread.party.payer);
+        let requested = self.candidates.requested.values();
+        let mut counts: HashMap<u32, usize> = HashMap::new();
+        for payer in watched.chain(requested.map(|requested| requested.payer)) {
+            *counts.entry(payer).or_default() += 1;
+        }
+        for ((payer, tid), exchange) in self.candidates.worth_watching(now) {
+            let count = counts.entry(payer).or_default();
+            // Two payers' threads may wait for the same one: one of them asks first.
+            let is_wanted = self.candidates.requested.contains_key(&tid);
+            if *count >= WATCHED_AT_A_TIME || is_wanted || tasks.find_number(tid).is_some() {
+                continue;
+            }
+            *count += 1;
+            let (of, since) = (exchange.with, now);
+            self.to_track.push(Partner { tid, of });
+            let requested = Requested { of, payer, since };
+            self.candidates.requested.insert(tid, requested);
+        }
+    }
+
+    fn is_watched(&self, slot: Slot) -> bool {
+        let role = self.role(slot);
+        role.is_partner() && role.stage().is_none()
+    }
+}
+
+fn tracked(tasks: &TaskTable, task: TaskId) -> Option<(Slot, &TrackedThread)> {
+    let slot = tasks.find(task)?;
+    let thread = tasks.get(slot)?;
+    (!thread.unheard).then_some((slot, thread))
 }

@@ -16,7 +16,6 @@ const IN_EACH_QUARTER: u32 = 2;
 /// An application keeps a beat for this long after its last period or clock.
 const KEEPS: Span = Span::from_secs(2);
 
-/// All applications, by their first process.
 #[derive(Debug, Default)]
 pub(super) struct ProtectedApplications {
     pub(super) all: HashMap<u32, ProtectedApplication>,
@@ -173,7 +172,6 @@ pub(super) struct ProtectedApplication {
     grant: Grant,
     beat: Beat,
     recent: RecentUse,
-    /// What the sensor's meter said last, if it has one.
     metered: Option<Span>,
     guard: Guard,
     /// That of its highest member at the last review.
@@ -234,7 +232,6 @@ impl Clock {
     }
 }
 
-/// An application's CPU time since the last review.
 #[derive(Clone, Copy, Debug, Default)]
 struct RecentUse {
     used: Span,

@@ -31,8 +31,8 @@ use crate::need::Sign;
 use crate::pipeline::PipelineFinder;
 use crate::report::decision::{BoostEntry, BoostWhat};
 use crate::settings::AllowedMeans;
-use crate::slots::{BySlot, Slot};
-use crate::task::table::TaskTable;
+use crate::task::TaskTable;
+use crate::task::{BySlot, Slot};
 use crate::timer::{QUARTER, TimerEvent, TimerQueue};
 use application::{ProtectedApplication, ProtectedApplications};
 
@@ -53,15 +53,12 @@ const GLANCE: Span = Span::from_ms(50);
 /// A look takes some 40 us, so this is 8% of a CPU at most.
 const GLANCED_AT_ONCE: usize = 100;
 
-/// All that is done for threads without a reservation.
 #[derive(Debug, Default)]
 pub(crate) struct Protector {
     applications: ProtectedApplications,
     threads: BySlot<Protection>,
-    /// Time of the last review of all applications, and of the next one of any kind.
     looked: Instant,
     next: Instant,
-    /// Time of the last look at nice values.
     glanced: Instant,
     /// The first of the raised threads that the next glance looks at.
     glance_first: usize,
@@ -73,12 +70,10 @@ pub(crate) struct Protector {
     unassigned: Vec<(TaskId, u32)>,
     /// Applications whose need began or ended, or that the guard leaves another rung.
     changed: Vec<u32>,
-    /// Number of threads that were ever protected.
     protected: u64,
     log: Vec<BoostEntry>,
 }
 
-/// The protector, with the parts of the loop that it reads and changes.
 pub(crate) struct Protecting<'a, A> {
     pub(crate) protector: &'a mut Protector,
     pub(crate) tasks: &'a TaskTable,
@@ -133,17 +128,14 @@ impl Protection {
 }
 
 impl Protector {
-    /// How the thread in `slot` is protected.
     pub(crate) fn of(&self, slot: Slot) -> &Protection {
         self.threads.get(slot)
     }
 
-    /// The number of threads that were ever protected.
     pub(crate) const fn protected(&self) -> u64 {
         self.protected
     }
 
-    /// The thread in `slot` is no more.
     pub(crate) fn forget(&mut self, slot: Slot) {
         let thread = self.threads.take(slot);
         if let Some(application) = thread.application {
@@ -151,7 +143,6 @@ impl Protector {
         }
     }
 
-    /// The application of the thread in `slot`.
     fn application(&self, slot: Slot) -> Option<&ProtectedApplication> {
         self.applications.all.get(&self.of(slot).application?)
     }
@@ -161,7 +152,6 @@ impl Protector {
         self.applications.all.get_mut(&application)
     }
 
-    /// What the application has spent, and what is left of its account.
     pub(crate) fn balance(&mut self, application: u32, now: Instant) -> Option<(Span, Span)> {
         let application = self.applications.all.get_mut(&application)?;
         Some(application.balance(now))
@@ -240,7 +230,6 @@ impl Protector {
         }
     }
 
-    /// What raises the thread in `slot`.
     fn boost(&self, slot: Slot, means: AllowedMeans) -> Boost {
         let period = self.application(slot).and_then(|it| it.period());
         let priority = if means.priority {
@@ -257,7 +246,6 @@ impl Protector {
 }
 
 impl<A: Actuator> Protecting<'_, A> {
-    /// Takes in a thread that is tracked from now on, and raises it if its application needs that.
     pub(crate) fn enter(&mut self, slot: Slot) {
         let Some(thread) = self.tasks.get(slot) else {
             return;
@@ -354,7 +342,6 @@ impl<A: Actuator> Protecting<'_, A> {
         self.review_at(now + pause.min(opens.max(COUNTED_EVERY)));
     }
 
-    /// Reviews all applications by what they did in the last `over`.
     fn look(&mut self, over: Span) {
         let now = self.now;
         let protector = &mut *self.protector;
@@ -500,7 +487,6 @@ impl<A: Actuator> Protecting<'_, A> {
         self.enter_change(thread.task, BoostWhat::Boosted, Why::Waits, change);
     }
 
-    /// Ends the protection of a thread until then, or for good.
     pub(crate) fn give_up(&mut self, slot: Slot, (why, until): (Why, Option<Instant>)) {
         self.unprotect(slot, why);
         let state = &mut self.protector.threads.get_mut(slot).state;
@@ -509,7 +495,6 @@ impl<A: Actuator> Protecting<'_, A> {
         }
     }
 
-    /// Ends the thread's protection.
     pub(crate) fn unprotect(&mut self, slot: Slot, why: Why) {
         let ProtectionState::InForce(old) = self.protector.of(slot).state else {
             return;

@@ -33,7 +33,6 @@ pub struct Application {
     pub members: u64,
     pub living: u64,
     pub by_reservation: u64,
-    /// How many were raised alone.
     pub by_nice: u64,
     /// How many had a period and were refused a reservation.
     pub refused: u64,

@@ -42,13 +42,11 @@ pub(crate) struct EndedThreads {
     earlier: Sums,
 }
 
-/// The record besides the accounts of the present threads.
 #[derive(Debug, Default)]
 pub(crate) struct RunRecords {
     pub(crate) now: Instant,
     pub(crate) log: DecisionLog,
     pub(crate) ended: EndedThreads,
-    /// The sums over threads that ended.
     pub(crate) applications: Applications,
     /// How many threads ended without ever a rhythm.
     pub(crate) left_alone: u64,

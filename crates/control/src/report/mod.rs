@@ -5,8 +5,6 @@ pub(crate) mod account;
 pub(crate) mod application;
 pub(crate) mod decision;
 pub(crate) mod exited;
-pub(crate) mod histogram;
-pub(crate) mod reason;
 
 use std::fmt;
 
@@ -122,7 +120,6 @@ pub struct ReservationFigures {
     pub reserved_after: Option<Span>,
     #[serde(rename = "held_ns")]
     pub held: Span,
-    /// Mean share of a CPU that it used meanwhile.
     pub bandwidth_used: Bandwidth,
     /// Mean share of a CPU that was reserved for it meanwhile.
     pub bandwidth_reserved: Bandwidth,
@@ -137,7 +134,6 @@ pub struct Present {
     /// The user who is charged, if known.
     pub user: Option<u32>,
     pub reservation: Option<Reservation>,
-    /// It has a period now.
     pub is_locked: bool,
     pub bursts: u64,
     /// The last decision about it, and its reason; none if it was left alone so far.

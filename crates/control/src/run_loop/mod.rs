@@ -7,29 +7,28 @@
 mod outside;
 mod reviews;
 
-use onbeat_decide::predictor::PredictorKind;
 use onbeat_decide::supervisor::Request;
 use onbeat_model::{
     Actuator, Burst, Event, Instant, Mark, Name, Reservation, Said, Sensor, Span, Task, TaskId,
 };
 
 use crate::allocation;
-use crate::allocation::arbiter::Arbiter;
+use crate::allocation::Arbiter;
 use crate::enforcement::{Enforcer, Enforcing};
 use crate::estimation::{AnalysisQueue, News, Part};
 use crate::need::Sign;
 use crate::pipeline::PipelineFinder;
 use crate::protection::{Protecting, Protector};
 use crate::report::exited::RunRecords;
-use crate::slots::Slot;
 use crate::speed::{Renewal, SpeedGovernor};
+use crate::task::Slot;
+use crate::task::TaskTable;
 use crate::task::TrackedThread;
 use crate::task::clock::has_clock;
-use crate::task::table::TaskTable;
 use crate::timer::{TimerEvent, TimerQueue};
 use crate::{Settings, What, Why};
 
-/// The most analyses of one turn. One of 1,000 bursts takes 0.4 ms (`experiments/period-bench`), so
+/// The most analyses of one turn. One of 1,000 bursts takes 0.4 ms (`crates/infer/benches`), so
 /// 16 take a third of the loop's pause.
 const ANALYSES_PER_TURN: usize = 16;
 
@@ -174,7 +173,7 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         let (estimator, account) = (&mut thread.estimator, &mut thread.account);
-        let heard = estimator.burst(burst, account, &self.settings.estimation, follows);
+        let heard = estimator.burst(burst, account, follows);
         if thread.estimator.take_analysis_due() {
             let verifies = thread.estimator.is_to_be_verified();
             self.analyses.put(burst.task, verifies);
@@ -197,9 +196,8 @@ impl<A: Actuator> Controller<A> {
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
         };
-        let settings = thread.estimation(&self.settings);
         let (estimator, account) = (&mut thread.estimator, &mut thread.account);
-        let news = estimator.marked(mark, account, &settings);
+        let news = estimator.marked(mark, account, &self.settings.estimation);
         self.follow(slot, news, mark.at);
         if let Some(thread) = self.tasks.get_mut(slot)
             && let Some(why) = thread.estimator.take_contradiction()
@@ -213,7 +211,6 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Requests a reservation for the thread, or releases it.
     fn follow(&mut self, slot: Slot, news: News, now: Instant) {
         match news {
             News::None => {}
@@ -230,17 +227,12 @@ impl<A: Actuator> Controller<A> {
                 if let Some(at) = thread.look_due(now) {
                     self.timers.set(at, TimerEvent::Check(task));
                 }
-                let samples = thread.estimation(&self.settings).predictor == PredictorKind::Rate;
-                if samples && thread.estimator.begin_sampling() {
-                    self.timers.set(now, TimerEvent::Sample(task));
-                }
                 self.consider(slot, Some(why));
             }
             News::Lost(why) => self.withdraw(slot, why, now),
         }
     }
 
-    /// Analyses as many threads as a turn may. Those without a rhythm come first.
     fn analyse_some(&mut self, now: Instant) {
         for _ in 0..ANALYSES_PER_TURN {
             let Some(task) = self.analyses.next() else {
@@ -259,21 +251,18 @@ impl<A: Actuator> Controller<A> {
             return;
         };
         let estimator = &mut thread.estimator;
-        let Some(mut found) = estimator.analyse(now, &self.settings.estimation, follows) else {
+        let Some(mut found) = estimator.analyse(now, follows) else {
             return;
         };
         // A thread whose timers tell its period needs no other clock.
-        if !estimator.is_locked()
-            && self.settings.estimation.analyse.is_none()
-            && !estimator.is_armed(&self.settings.estimation)
-        {
+        if !estimator.is_locked() && !estimator.is_armed() {
             found = found.filter(|rhythm| has_clock(&self.tasks, slot, rhythm.period, now));
         }
         let Some(thread) = self.tasks.get_mut(slot) else {
             return;
         };
-        let settings = thread.estimation(&self.settings);
-        let news = thread.estimator.conclude(found, now, &settings);
+        let settings = &self.settings.estimation;
+        let news = thread.estimator.conclude(found, now, settings);
         self.follow(slot, news, now);
     }
 
@@ -297,7 +286,6 @@ impl<A: Actuator> Controller<A> {
         Some((wanted, demand.job))
     }
 
-    /// Reconsiders the thread's request, because its demand may have changed.
     fn consider(&mut self, slot: Slot, why: Option<Why>) {
         let server = self.enforcer.server(slot);
         let waits = server.state.is_backed_off() && !self.arbiter.has_request(slot);
@@ -320,7 +308,6 @@ impl<A: Actuator> Controller<A> {
         is_fixed || means.reserves && self.allows(slot).is_ok()
     }
 
-    /// Whether the thread's application may have reservations, or why not.
     fn allows(&self, slot: Slot) -> Result<(), Why> {
         let always = self.settings.means.always;
         self.protector.allows(slot, always, self.records.now)
@@ -370,7 +357,6 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Requests `wanted` for the thread, in place of its former request.
     fn request(&mut self, slot: Slot, wanted: Reservation, why: Why) {
         let weight = self.weight(slot);
         let Some(thread) = self.tasks.get(slot) else {
@@ -408,7 +394,6 @@ impl<A: Actuator> Controller<A> {
         weight.unwrap_or(0.0)
     }
 
-    /// Renews all requests, and settles them in this turn.
     fn request_all(&mut self, why: &Why) {
         let slots: Vec<Slot> = self.arbiter.requests().map(|(slot, _)| slot).collect();
         for slot in slots {
@@ -477,7 +462,6 @@ impl<A: Actuator> Controller<A> {
         self.enforcer.arbitrated(tries);
     }
 
-    /// Withdraws the thread's request, and releases its reservation.
     fn withdraw(&mut self, slot: Slot, why: Why, now: Instant) {
         self.enforce(slot, now, |it| it.withdraw(slot, why));
     }
@@ -494,8 +478,6 @@ impl<A: Actuator> Controller<A> {
         let slot = self
             .tasks
             .enter(TrackedThread::new(unnamed, at, &self.settings));
-        self.arbiter
-            .enter(slot, self.settings.allocation.thresholds);
         self.enforcer.enter(slot, at);
         slot
     }
@@ -511,7 +493,6 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Keeps only the figures of a thread that is gone.
     fn end(&mut self, slot: Slot, now: Instant) {
         let Some(task) = self.tasks.get(slot).map(|thread| thread.task.id) else {
             return;
@@ -550,7 +531,6 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Goes over to another speed of the CPUs.
     fn renew(&mut self, renewal: Option<Renewal>) {
         let Some(Renewal { factor, requests }) = renewal else {
             return;

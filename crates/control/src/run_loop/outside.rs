@@ -17,8 +17,8 @@ use crate::report::account::DoneJob;
 use crate::report::application::{Application, Means, Member};
 use crate::report::exited::Sums;
 use crate::report::{Present, Progress, Report, ServedBy, ThreadReport};
-use crate::slots::Slot;
 use crate::speed::SpeedGovernor;
+use crate::task::Slot;
 use crate::timer::TimerEvent;
 use crate::{Decision, Party, Settings, State, What, Why};
 
@@ -242,7 +242,6 @@ impl<A: Actuator> Controller<A> {
         self.protecting(now).give_up(slot, (why, until));
     }
 
-    /// Reads the capacity again: CPUs may have come or gone.
     pub fn measure(&mut self) {
         if self.enforcer.measure() {
             let limits = limits(&self.settings, self.enforcer.capacity());
@@ -310,13 +309,11 @@ impl<A: Actuator> Controller<A> {
         threads.map(|(_, thread)| (thread.task, thread.application()))
     }
 
-    /// How things stand at `now` with the threads that have not ended.
     pub fn threads(&self, now: Instant) -> impl Iterator<Item = ThreadReport> {
         let slots = self.tasks.slots();
         slots.filter_map(move |slot| self.thread_in(slot, now))
     }
 
-    /// The same of `task`.
     #[must_use]
     pub fn thread(&self, task: TaskId, now: Instant) -> Option<ThreadReport> {
         self.thread_in(self.tasks.find(task)?, now)
@@ -390,7 +387,6 @@ impl<A: Actuator> Controller<A> {
         ))
     }
 
-    /// Why the thread in `slot` has nothing, or a smaller reservation than it needs.
     fn refusal(&self, slot: Slot) -> Option<&Why> {
         let account = &self.tasks.get(slot)?.account;
         if self.enforcer.server(slot).ceiling.is_some() {
@@ -407,7 +403,6 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// How the thread in `slot` is or was served.
     fn served(&self, slot: Slot) -> Option<ServedBy> {
         let thread = self.tasks.get(slot)?;
         let means = if thread.account.holding.first.is_some() {
@@ -458,7 +453,6 @@ impl<A: Actuator> Controller<A> {
         applications.sums(now)
     }
 
-    /// How things stand with the thread in `slot`.
     fn state_of(&self, slot: Slot) -> State {
         let server = self.enforcer.server(slot);
         let Some(thread) = self.tasks.get(slot) else {
@@ -503,7 +497,6 @@ impl<A: Actuator> Controller<A> {
         self.records.lost
     }
 
-    /// The most that all reservations together may have.
     #[must_use]
     pub const fn total(&self) -> Bandwidth {
         self.arbiter.limits().total
@@ -516,7 +509,6 @@ impl<A: Actuator> Controller<A> {
     }
 }
 
-/// The bandwidth that the supervisor may hand out.
 pub(super) fn limits(settings: &Settings, capacity: &Capacity) -> Limits {
     let cap = Bandwidth::from_cpus(f64::from(capacity.cpus) * settings.allocation.total);
     Limits {

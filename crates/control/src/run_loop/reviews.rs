@@ -8,8 +8,8 @@ use super::Controller;
 use crate::Why;
 use crate::estimation::Part;
 use crate::pipeline::Review;
-use crate::slots::Slot;
 use crate::speed::{Governed, Renewal, SpeedGovernor};
+use crate::task::Slot;
 use crate::timer::TimerEvent;
 
 /// The least time between two checks whether a thread still has its reservation, each a system
@@ -25,7 +25,6 @@ impl<A: Actuator> Controller<A> {
                     self.retry(slot, now);
                 }
             }
-            TimerEvent::Sample(task) => self.sample(task, now, sensor.executed(task)),
             TimerEvent::Protection => self.protecting(now).review(sensor),
             TimerEvent::RetryAdmission => {
                 self.enforcer.forget_admitted();
@@ -70,7 +69,6 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Asks the actuator again after a back-off.
     fn retry(&mut self, slot: Slot, now: Instant) {
         if self.enforcer.lift_ceiling(slot) {
             self.consider(slot, None);
@@ -89,18 +87,6 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    fn sample(&mut self, task: TaskId, now: Instant, executed: Option<Span>) {
-        let Some(slot) = self.tasks.find(task) else {
-            return;
-        };
-        let thread = self.tasks.get_mut(slot);
-        if thread.is_some_and(|thread| thread.estimator.sample(now, executed)) {
-            let every = self.settings.estimation.parameters.sampling;
-            self.timers.set(now + every, TimerEvent::Sample(task));
-        }
-        self.consider(slot, None);
-    }
-
     pub(super) fn review_pipelines(&mut self, now: Instant) {
         let Some(all) = self.pipelines.review_due(now) else {
             return;
@@ -110,9 +96,7 @@ impl<A: Actuator> Controller<A> {
                 self.review_role(slot, now);
             }
         }
-        for slot in self.pipelines.search(&self.tasks, now) {
-            self.let_partner_go(slot, now);
-        }
+        self.pipelines.search(&self.tasks, now);
         if all {
             self.pipelines.end_review();
         }
@@ -126,16 +110,12 @@ impl<A: Actuator> Controller<A> {
                 stage,
                 rhythm,
                 seen,
-                in_place_of,
             } => {
-                if let Some(other) = in_place_of {
-                    self.end_stage(other, now);
-                }
                 let Some(thread) = self.tasks.get_mut(slot) else {
                     return;
                 };
-                let settings = thread.estimation(&self.settings);
-                let is_new = thread.estimator.derive(rhythm, now, &settings);
+                let settings = &self.settings.estimation;
+                let is_new = thread.estimator.derive(rhythm, now, settings);
                 if let Some(at) = thread.look_due(now) {
                     let look = TimerEvent::Check(thread.task.id);
                     self.timers.set(at, look);
@@ -167,14 +147,6 @@ impl<A: Actuator> Controller<A> {
         left
     }
 
-    fn end_stage(&mut self, slot: Slot, now: Instant) {
-        if self.pipelines.role(slot).is_partner() {
-            self.let_partner_go(slot, now);
-        } else if self.leave_pipeline(slot) {
-            self.withdraw(slot, Why::OffPath, now);
-        }
-    }
-
     /// The thread computes all the time: it is no stage for a while.
     fn no_stage_for_now(&mut self, slot: Slot, now: Instant) {
         if self.pipelines.role(slot).is_partner() {
@@ -194,7 +166,6 @@ impl<A: Actuator> Controller<A> {
         }
     }
 
-    /// Whether it is time to tell how long the CPUs have been idle ([`idle`](Self::idle)).
     #[must_use]
     pub fn wants_idle(&self, now: Instant) -> bool {
         let governor = self.governor.as_ref();

@@ -7,9 +7,9 @@
 
 use onbeat_model::{Instant, Span};
 
-use super::table::TaskTable;
+use super::TaskTable;
 use crate::estimation::Estimator;
-use crate::slots::Slot;
+use crate::task::Slot;
 use crate::timer::QUARTER;
 
 /// A clock's wakeup counts in one period of this many: a thread that is late is awake when its

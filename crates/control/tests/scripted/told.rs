@@ -4,7 +4,7 @@
 use crate::kernel::Kernel;
 use crate::world::{Noise, Ran, Script, at_ms, ms, play, with};
 use onbeat_control::{Settings, State, What, Why};
-use onbeat_decide::predictor::PredictorKind;
+use onbeat_decide::predictor::statistical;
 use onbeat_model::{Instant, Said, Span};
 
 struct Marker {
@@ -129,7 +129,7 @@ fn the_share_of_jobs_that_are_to_be_in_time_decides_about_the_budget() {
 fn a_statistical_budget_is_for_the_share_that_the_thread_tells() {
     let runtime = |permille| {
         let settings = with(|it| {
-            it.estimation.predictor = PredictorKind::Statistical;
+            it.estimation.predictor = statistical;
             it.estimation.parameters.window = 100;
         });
         runtime_for(permille, settings, |job| ms(4 + job % 10))

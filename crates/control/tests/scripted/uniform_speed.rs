@@ -4,13 +4,13 @@ use crate::kernel::Kernel;
 use crate::processor::{Processor, mhz};
 use crate::world::{Ran, Script, at_ms, ms, play, with};
 use onbeat_control::{PowerSettings, Settings, SpeedRule, SpeedWhat, Why};
-use onbeat_decide::predictor::PredictorKind;
+use onbeat_decide::predictor::statistical;
 use onbeat_model::{Instant, Reservation, Span, Speed};
 
 /// As `--power grace` sets them.
 fn settings(best_effort: f64) -> Settings {
     with(|it| {
-        it.estimation.predictor = PredictorKind::Statistical;
+        it.estimation.predictor = statistical;
         it.estimation.parameters.window = 100;
         it.estimation.parameters.overruns = 0.05;
         it.power = Some(PowerSettings {

@@ -11,7 +11,7 @@ use toml::Spanned;
 use super::error::{ConfigError, Place};
 use super::settings::Config;
 use super::tables::{LimitsTable, Prediction, within};
-use super::values::{PredictorName, Share, Time};
+use super::values::{Share, Time};
 use crate::quota::Quota;
 use crate::rules::Rule;
 
@@ -129,7 +129,6 @@ enum RuleKey {
     Weight,
     Cap,
     Bandwidth,
-    Predictor,
 }
 
 /// By hand, because `serde(flatten)` knows neither unknown keys nor the lines of wrong values.
@@ -163,9 +162,6 @@ impl<'de> Deserialize<'de> for RuleTable {
                         }
                         RuleKey::Bandwidth => {
                             rule.bandwidth = Some(keys.next_value::<Share>()?.0);
-                        }
-                        RuleKey::Predictor => {
-                            rule.treatment.predictor = Some(keys.next_value::<PredictorName>()?.0);
                         }
                     }
                 }

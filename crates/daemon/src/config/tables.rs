@@ -2,15 +2,15 @@
 
 use std::ops::RangeInclusive;
 
-use onbeat_control::AllocationSettings;
-use onbeat_decide::predictor::{Parameters, PredictorKind};
+use onbeat_control::{AllocationSettings, EstimationSettings};
+use onbeat_decide::predictor::{BuildPredictor, Parameters, Percentile, statistical};
 use onbeat_decide::supervisor::Limits as Defaults;
 use onbeat_model::Bandwidth;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::{ConfigError, Place};
-use super::values::{PredictorName, Share, Time};
+use super::values::Share;
 
 /// The jobs whose demands make a distribution. GRACE-OS, section 4.3.
 const PROFILED_JOBS: usize = 100;
@@ -22,9 +22,9 @@ pub struct Budgets {
     pub per_task: Bandwidth,
     /// The bandwidth that each periodic thread gets under overload.
     pub minimum: Bandwidth,
-    pub predictor: Option<PredictorKind>,
+    /// How budgets are predicted.
     pub parameters: Parameters,
-    /// Share of the jobs that stay within their budget (`statistical`).
+    /// Share of the jobs that stay within their budget, where the speed follows from the budgets.
     pub rho: Bandwidth,
     samples: Option<usize>,
 }
@@ -35,7 +35,6 @@ impl Default for Budgets {
             total: Defaults::DEFAULT_TOTAL,
             per_task: Bandwidth::from_cpus(Defaults::DEFAULT_PER_TASK),
             minimum: Bandwidth::from_cpus(0.01),
-            predictor: None,
             parameters: Parameters::default(),
             rho: Bandwidth::from_cpus(0.95),
             samples: None,
@@ -44,15 +43,20 @@ impl Default for Budgets {
 }
 
 impl Budgets {
-    /// The predictor with its parameters; the `usual` one if none was named.
-    pub fn predictor(&self, usual: PredictorKind) -> (PredictorKind, Parameters) {
-        let kind = self.predictor.unwrap_or(usual);
+    /// How budgets are predicted; where the CPUs' speed `follows` from them, as GRACE-OS does.
+    #[must_use]
+    pub fn estimation(&self, follows: bool) -> EstimationSettings {
         let mut parameters = self.parameters;
-        if kind == PredictorKind::Statistical {
+        let mut predictor: BuildPredictor = Percentile::build;
+        if follows {
+            predictor = statistical;
             parameters.window = self.samples.unwrap_or(PROFILED_JOBS);
             parameters.overruns = 1.0 - self.rho.as_cpus();
         }
-        (kind, parameters)
+        EstimationSettings {
+            predictor,
+            parameters,
+        }
     }
 
     pub fn allocation(&self) -> AllocationSettings {
@@ -60,7 +64,6 @@ impl Budgets {
             total: self.total,
             per_task: self.per_task,
             minimum: self.minimum,
-            ..AllocationSettings::default()
         }
     }
 }
@@ -78,13 +81,10 @@ pub struct LimitsTable {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Prediction {
-    predictor: Option<PredictorName>,
     samples: Option<Spanned<usize>>,
     above: Option<Spanned<usize>>,
     spread: Option<Spanned<f64>>,
-    sigmas: Option<Spanned<f64>>,
     rho: Option<Spanned<Share>>,
-    sampling: Option<Time>,
 }
 
 /// `value`, or the `remedy` with its line if it is out of `range`.
@@ -137,7 +137,6 @@ impl Prediction {
         at: impl Fn(usize) -> Place,
     ) -> Result<(), ConfigError> {
         let parameters = &mut budgets.parameters;
-        budgets.predictor = self.predictor.map(|kind| kind.0).or(budgets.predictor);
         if let Some(samples) = self.samples {
             parameters.window = within(samples, 1..=4096, &at, "write 1 to 4096 samples")?;
             budgets.samples = Some(parameters.window);
@@ -158,15 +157,8 @@ impl Prediction {
             parameters.spread = within(spread, 0.0..=10.0, &at, remedy)?;
             parameters.widest_spread = parameters.widest_spread.max(parameters.spread);
         }
-        if let Some(sigmas) = self.sigmas {
-            let remedy = "write 0 to 100 standard deviations";
-            parameters.sigmas = within(sigmas, 0.0..=100.0, &at, remedy)?;
-        }
         if let Some(rho) = self.rho {
             budgets.rho = part(rho, &at)?;
-        }
-        if let Some(sampling) = self.sampling {
-            parameters.sampling = sampling.0;
         }
         // Fewer samples than before, and nothing said about those above: as many as can be.
         parameters.above = parameters.above.min(parameters.window - 1);

@@ -1,4 +1,3 @@
-use onbeat_decide::predictor::PredictorKind;
 use onbeat_model::{Bandwidth, Span};
 
 use super::*;
@@ -16,7 +15,6 @@ fn nothing_written_is_the_default_and_what_is_written_counts() {
         total = "70%"
         per-task = "50%"
         [prediction]
-        predictor = "rate"
         samples = 8
         [quota]
         bandwidth = "150%"
@@ -32,15 +30,11 @@ fn nothing_written_is_the_default_and_what_is_written_counts() {
         program = "mplayer"
         weight = 2
         cap = "40%"
-        predictor = "binary"
     "#)
     .unwrap();
     assert_eq!(config.budgets.total, 0.7);
     assert_eq!(config.rules.scan, Span::from_ms(500));
-    assert_eq!(
-        (config.budgets.predictor, config.budgets.parameters.window),
-        (Some(PredictorKind::Rate), 8)
-    );
+    assert_eq!(config.budgets.parameters.window, 8);
     let quotas = config.quotas().unwrap();
     assert_eq!(quotas.default.bandwidth, Bandwidth::from_cpus(1.5));
     let cpus = quotas.seat.bandwidth.as_cpus() / 100.0;
@@ -58,7 +52,6 @@ fn nothing_written_is_the_default_and_what_is_written_counts() {
     let rule = config.rules.list.first().unwrap();
     assert_eq!(&*rule.name, "film");
     assert_eq!(rule.treatment.cap, Some(Bandwidth::from_cpus(0.4)));
-    assert_eq!(rule.treatment.predictor, Some(PredictorKind::Binary));
 }
 
 #[test]
@@ -99,7 +92,7 @@ fn every_mistake_is_told_with_its_file_its_line_and_what_to_do() {
         ("[quota]\nshortest-period = \"5\"\n", 2, "with its unit"),
         ("[quota]\ntasks = -5\n", 2, "expected"),
         ("[quota.user.alice]\nbandwidht = \"5%\"\n", 2, "expected one of"),
-        ("[prediction]\npredictor = \"crystal-ball\"\n", 2, "write one of percentile"),
+        ("[prediction]\npredictor = \"crystal-ball\"\n", 2, "unknown field `predictor`"),
         ("[prediction]\nsamples = 0\n", 2, "write 1 to 4096"),
         ("[prediction]\nsamples = 4\nabove = 4\n", 3, "write at most 3"),
         ("[realtimekit]\npriority = 99\n", 2, "from 1 to 98"),
@@ -157,10 +150,8 @@ fn the_example_says_what_holds_without_it() {
     let config = one(&uncommented).unwrap();
     assert_eq!(config.rules.list.len(), 3, "{uncommented}");
     let (mut whole, mut default) = (config, Config::default());
-    let usual = default.budgets.predictor(PredictorKind::default());
-    assert_eq!(whole.budgets.predictor(PredictorKind::default()), usual);
     // The names of the defaults are no difference.
-    let named = "[prediction]\npredictor = \"percentile\"\nsamples = 16\n";
+    let named = "[prediction]\nsamples = 16\n";
     default.budgets = one(named).unwrap().budgets;
     for config in [&mut whole, &mut default] {
         config.rules.list.clear();

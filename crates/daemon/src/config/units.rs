@@ -108,7 +108,7 @@ fn in_section(text: &str) -> impl Iterator<Item = (usize, Option<&str>)> {
 
 /// `Key=value` as a key of a rule and its value.
 fn read_setting(setting: &str) -> Result<(String, Value), String> {
-    const KEYS: &str = "Keep, Threads, Children, Adopt, Weight, Cap or Predictor";
+    const KEYS: &str = "Keep, Threads, Children, Adopt, Weight or Cap";
     let (key, value) = setting
         .split_once('=')
         .ok_or_else(|| format!("'{setting}' is no setting: write KEY=VALUE, KEY being {KEYS}"))?;
@@ -130,7 +130,7 @@ fn read_setting(setting: &str) -> Result<(String, Value), String> {
                 format!("'{value}' is no weight: write a number above 0, as in 2.5")
             })?
         }
-        "Cap" | "Predictor" => Value::from(value),
+        "Cap" => Value::from(value),
         other => return Err(format!("there is no {other}: write {KEYS}")),
     };
     Ok((key.trim().to_lowercase(), read))
@@ -138,7 +138,6 @@ fn read_setting(setting: &str) -> Result<(String, Value), String> {
 
 #[cfg(test)]
 mod tests {
-    use onbeat_decide::predictor::PredictorKind;
     use onbeat_model::Bandwidth;
 
     use std::fs;
@@ -160,7 +159,7 @@ mod tests {
         file(
             &usr,
             "user/pipewire.service.d/other.conf",
-            "[X-OnBeat]\nAdopt=yes\nWeight=2\nPredictor=binary\n[Unit]\nWeight=9\n",
+            "[X-OnBeat]\nAdopt=yes\nWeight=2\n[Unit]\nWeight=9\n",
         );
         file(&usr, "system/film.service.d/10.conf", "[X-OnBeat]\n");
         file(&usr, "system/film.service.d/notes.txt", "[X-OnBeat]\nno\n");
@@ -184,7 +183,6 @@ mod tests {
         assert!(sound.adopt && !sound.children && sound.user.is_none());
         assert_eq!(sound.treatment.cap, Some(Bandwidth::from_cpus(0.4)));
         assert_eq!(sound.treatment.weight, 2.0);
-        assert_eq!(sound.treatment.predictor, Some(PredictorKind::Binary));
     }
 
     #[test]
@@ -196,10 +194,6 @@ mod tests {
             ("Weight=heavy", "'heavy' is no weight"),
             ("Weight=-1", "write a weight above 0"),
             ("Colour=red", "there is no Colour: write Keep"),
-            (
-                "Predictor=stars",
-                "there is no predictor 'stars': write one of",
-            ),
         ] {
             let folder = tempfile::tempdir().unwrap();
             let text = format!("[X-OnBeat]\n{setting}\n");

@@ -1,6 +1,5 @@
-//! Shares, times and names of predictors, as they are written in a file.
+//! Shares and times, as they are written in a file.
 
-use onbeat_decide::predictor::PredictorKind;
 use onbeat_model::{Bandwidth, Span};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -40,25 +39,6 @@ impl<'de> Deserialize<'de> for Time {
         time.map(Self).ok_or_else(|| {
             D::Error::custom(format!(
                 "'{text}' is no length of time: write one with its unit, as in \"40ms\""
-            ))
-        })
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct PredictorName(pub(super) PredictorKind);
-
-impl<'de> Deserialize<'de> for PredictorName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let kind = PredictorKind::ALL
-            .into_iter()
-            .find(|kind| kind.name() == text);
-        kind.map(Self).ok_or_else(|| {
-            let names: Vec<&str> = PredictorKind::ALL.iter().map(|kind| kind.name()).collect();
-            D::Error::custom(format!(
-                "there is no predictor '{text}': write one of {}",
-                names.join(", ")
             ))
         })
     }

@@ -28,7 +28,7 @@ const ROUNDS_MOST: u32 = 4;
 const LEAST_DOUBLED: f64 = 1.0 / 16.0;
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct CatchUp {
+pub struct CatchUp {
     raised: Option<Raise>,
     harmless: u32,
 }
@@ -46,7 +46,7 @@ impl CatchUp {
     /// The budget of `held` ran out at `at`: raises by the parameters' boost, again and again, up
     /// to as many times the runtime that ran out first as they permit, or the least that is
     /// doubled.
-    pub(crate) fn exhausted(&mut self, at: Instant, held: Reservation, parameters: &Parameters) {
+    pub fn exhausted(&mut self, at: Instant, held: Reservation, parameters: &Parameters) {
         if self.harmless >= HARMLESS_MOST {
             return;
         }
@@ -73,7 +73,7 @@ impl CatchUp {
     /// A job is done, for which `planned` was the runtime without the raise: one that ended in time
     /// and would have fitted into it ends the raise. In time is within a period of when it woke: a
     /// thread that slept before is not behind, wherever its beat is thought to be.
-    pub(crate) fn job(&mut self, job: &Job, planned: Option<Span>) {
+    pub fn job(&mut self, job: &Job, planned: Option<Span>) {
         let Some(raise) = &mut self.raised else {
             if !job.exhausted || overran(job) {
                 self.harmless = 0;
@@ -102,20 +102,19 @@ impl CatchUp {
         }
     }
 
-    /// The work that is left to catch up takes `factor` times as long.
-    pub(crate) fn scale(&mut self, factor: f64) {
+    pub fn scale(&mut self, factor: f64) {
         if let Some(raise) = &mut self.raised {
             raise.runtime = raise.runtime.scale(factor);
             raise.exhausted = raise.exhausted.scale(factor);
         }
     }
 
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// The larger one of `planned` and the raise, at most the `period`.
-    pub(crate) fn over(&self, planned: Option<Span>, period: Span) -> Option<Span> {
+    #[must_use]
+    pub fn over(&self, planned: Option<Span>, period: Span) -> Option<Span> {
         let raised = self.raised.map(|raise| raise.runtime);
         planned.max(raised).map(|runtime| runtime.min(period))
     }

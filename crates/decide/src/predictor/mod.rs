@@ -1,28 +1,18 @@
 //! The runtime that a thread's next jobs will need, judged by its last ones.
 //!
-//! One file per predictor; [`build`] makes any of them from the same [`Parameters`]. All start
-//! generous and shrink to fit, raise the runtime at once when a job exhausts it (but [`Rate`], as
-//! the paper has it), and plan anew at once when the rate changes.
+//! [`Percentile`] is the default, [`statistical`] goes with a speed that follows the budgets. Both
+//! start generous and shrink to fit, raise the runtime at once when a job exhausts it, and plan
+//! anew at once when the rate changes.
 
-mod binary;
 mod catch_up;
-mod excess;
-mod pattern;
 mod percentile;
-mod rate;
-mod statistical;
 mod windowed;
-
-use std::fmt;
 
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
-pub use binary::Binary;
-pub use percentile::{Percentile, START_UP_JOBS};
-pub use rate::Rate;
-
-use pattern::Pattern;
-use windowed::Windowed;
+pub use catch_up::CatchUp;
+pub use percentile::{Excess, Percentile, START_UP_JOBS, credible};
+pub use windowed::{Windowed, statistical};
 
 /// Predicts the runtime that one thread needs in every period.
 ///
@@ -31,11 +21,7 @@ use windowed::Windowed;
 /// exhausted budget when it happens, before the job that it interrupts; (3) asks
 /// [`runtime`](Self::runtime) after each of these.
 pub trait Predictor: Send {
-    /// A job is done; `demand` is that of the last jobs, this one included.
     fn job(&mut self, job: &Job, demand: &Demand);
-
-    /// The thread executed for `executed` in the last sampling interval, which was `over` long.
-    fn sampled(&mut self, _executed: Span, _over: Span) {}
 
     /// The runtime of the reservation `held` ran out at `at`, in the middle of a job.
     fn exhausted(&mut self, at: Instant, held: Reservation);
@@ -56,66 +42,20 @@ pub trait Predictor: Send {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum PredictorKind {
-    #[default]
-    Percentile,
-    Rate,
-    MeanSigma,
-    Binary,
-    /// GRACE-OS's budget, which the wanted share of the last jobs stayed within.
-    Statistical,
-    /// A budget for each place of a group of jobs that repeats.
-    Pattern,
-}
-
-impl PredictorKind {
-    pub const ALL: [Self; 6] = [
-        Self::Percentile,
-        Self::Rate,
-        Self::MeanSigma,
-        Self::Binary,
-        Self::Statistical,
-        Self::Pattern,
-    ];
-
-    /// The name on the command line and in the log.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Percentile => "percentile",
-            Self::Rate => "rate",
-            Self::MeanSigma => "mean-sigma",
-            Self::Binary => "binary",
-            Self::Statistical => "statistical",
-            Self::Pattern => "pattern",
-        }
-    }
-}
-
-impl fmt::Display for PredictorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+pub type BuildPredictor = fn(Parameters) -> Box<dyn Predictor>;
 
 /// The parameters of the predictors; each uses what concerns it.
 ///
 /// The defaults are the paper's where it gives any (LFS++, section 5.3: N = 16, p = (N-j)/N with
-/// j = 1, x in 0.1..0.2; section 7.3: S = 1 s). A value out of its range counts as the nearest one
-/// inside.
+/// j = 1, x in 0.1..0.2). A value out of its range counts as the nearest one inside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
-    /// N: how many of the last jobs (or samples) are looked at.
+    /// N: how many of the last jobs are looked at.
     pub window: usize,
     /// j: how many of those may need more than predicted.
     pub above: usize,
     /// x, the spread factor: how much more is asked for than predicted.
     pub spread: f64,
-    /// S: how often the rate predictor samples the CPU time.
-    pub sampling: Span,
-    /// k: how many standard deviations above the mean the mean-sigma predictor asks for.
-    pub sigmas: f64,
     /// The share of jobs that may need more than the percentile predictor asked for: over the last
     /// 1024 jobs it widens its spread until no more do. For the statistical predictor, one less
     /// rho. Between 0 and 1.
@@ -124,17 +64,8 @@ pub struct Parameters {
     pub widest_spread: f64,
     /// By what factor an exhausted runtime is raised until the thread has caught up.
     pub boost: f64,
-    /// The same of the rate predictor; 1, and no raise, as the paper has it.
-    pub rate_boost: f64,
     /// The most that repeated raises may come to, as a factor of the runtime first exhausted.
     pub boost_most: f64,
-    /// How much the binary controller raises the runtime after a job that exhausted it, ...
-    pub binary_raise: f64,
-    /// ... and lowers it after a job that did not.
-    pub binary_lower: f64,
-    /// For which job after the last one told the pattern predictor's runtime is. At least 1. Jobs
-    /// that are cut out of bursts are known to have ended when the next one's burst has.
-    pub ahead: usize,
 }
 
 impl Default for Parameters {
@@ -143,51 +74,37 @@ impl Default for Parameters {
             window: 16,
             above: 1,
             spread: 0.10,
-            sampling: Span::from_secs(1),
-            sigmas: 3.0,
             overruns: 0.01,
             widest_spread: 1.0,
             boost: 2.0,
-            rate_boost: 1.0,
             boost_most: 4.0,
-            binary_raise: 0.25,
-            binary_lower: 0.01,
-            ahead: 2,
         }
     }
 }
 
-#[must_use]
-pub fn build(kind: PredictorKind, parameters: Parameters) -> Box<dyn Predictor> {
-    match kind {
-        PredictorKind::Percentile => Box::new(Percentile::new(parameters)),
-        PredictorKind::Rate => Box::new(Rate::new(parameters)),
-        PredictorKind::MeanSigma => Box::new(Windowed::new(windowed::mean_sigma, parameters)),
-        PredictorKind::Binary => Box::new(Binary::new(parameters)),
-        PredictorKind::Statistical => Box::new(Windowed::new(statistical::rule, parameters)),
-        PredictorKind::Pattern => Box::new(Pattern::new(parameters)),
-    }
-}
-
+/// The period of the last job.
 #[derive(Clone, Copy, Debug, Default)]
-struct Pace(Option<Span>);
+pub struct Pace(pub Option<Span>);
 
 impl Pace {
-    fn of(job: &Job) -> Self {
+    #[must_use]
+    pub fn of(job: &Job) -> Self {
         Self(Some(job.deadline.since(job.release)))
     }
 
     /// By what factor the runtime for a job grows at the new `period` if the bandwidth is to stay.
     /// A longer period may be several jobs seen as one, and with the runtime of one of them the
     /// thread would never sleep again, nor show its true period. A shorter one changes nothing.
-    fn stretch(self, period: Span) -> f64 {
+    #[must_use]
+    pub fn stretch(self, period: Span) -> f64 {
         self.0.map_or(1.0, |old| period.ratio(old).max(1.0))
     }
 }
 
 /// By what factor a prediction from few jobs is enlarged: twice for one job, half as much more for
 /// two, nothing once the window of `window` jobs is full.
-fn generosity(jobs: usize, window: usize) -> f64 {
+#[must_use]
+pub fn generosity(jobs: usize, window: usize) -> f64 {
     if jobs >= window {
         1.0
     } else {
@@ -212,8 +129,8 @@ mod tests {
 
     #[test]
     fn every_predictor_knows_nothing_at_first() {
-        for kind in PredictorKind::ALL {
-            let predictor = build(kind, Parameters::default());
+        for build in [Percentile::build, statistical] {
+            let predictor = build(Parameters::default());
             assert_eq!(predictor.runtime(Span::from_ms(40)), None);
         }
     }
@@ -221,9 +138,9 @@ mod tests {
     #[test]
     fn every_predictor_asks_at_another_speed_for_the_projected_budget() {
         let (period, ms) = (Span::from_ms(100), Span::from_ms);
-        for kind in PredictorKind::ALL {
+        for build in [Percentile::build, statistical] {
             let parameters = Parameters::default();
-            let mut predictor = build(kind, parameters);
+            let mut predictor = build(parameters);
             let mut demand = Demand::new(parameters.window);
             for n in 0..200 {
                 let release = Instant::ZERO + period * n;
@@ -235,24 +152,18 @@ mod tests {
                     release + period,
                 );
                 predictor.job(&job, &demand);
-                if n % 10 == 9 {
-                    predictor.sampled(ms(210), period * 10);
-                }
             }
             let before = predictor.runtime(period).unwrap();
             predictor.speed_changed(1.6);
             demand.scale(1.6);
             let after = predictor.runtime(period).unwrap();
-            assert!(
-                after.abs_diff(before.scale(1.6)) < Span::from_us(1),
-                "{kind}"
-            );
+            assert!(after.abs_diff(before.scale(1.6)) < Span::from_us(1));
             let held = Reservation::implicit(after, period).unwrap();
             predictor.exhausted(Instant::ZERO + period * 200, held);
             let raised = predictor.runtime(period).unwrap();
             predictor.speed_changed(0.5);
             let halved = predictor.runtime(period).unwrap();
-            assert!(halved.abs_diff(raised / 2) < Span::from_us(1), "{kind}");
+            assert!(halved.abs_diff(raised / 2) < Span::from_us(1));
         }
     }
 

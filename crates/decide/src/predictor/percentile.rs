@@ -8,10 +8,11 @@
 //! overruns at the one configured, whichever is more. (Counted from the median, because a long job
 //! or two in the window move it little; counted from the percentile, they would be paid for twice.)
 
+use std::collections::VecDeque;
+
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
 use super::catch_up::{CatchUp, overran};
-use super::excess::{self, Excess};
 use super::{Pace, Parameters, Predictor, generosity, percentile};
 
 /// The quantile that notices a lasting rise: a quarter of the window is no chance.
@@ -36,7 +37,6 @@ pub struct Percentile {
     bridge: Option<Bridge>,
 }
 
-/// The request between a change of rate and the first jobs of the new one.
 struct Bridge {
     runtime: Span,
     jobs_left: u32,
@@ -60,11 +60,16 @@ impl Percentile {
         }
     }
 
+    #[must_use]
+    pub fn build(parameters: Parameters) -> Box<dyn Predictor> {
+        Box::new(Self::new(parameters))
+    }
+
     fn plan(&self) -> Option<Span> {
         let percentile = self.percentile?;
         let spread = self.spread();
         let widest = percentile.scale(1.0 + self.parameters.widest_spread);
-        let planned = if self.excess.len() < excess::KNOWN {
+        let planned = if !self.excess.is_known() {
             percentile.scale(spread)
         } else {
             self.most.max(self.median.scale(spread))
@@ -76,7 +81,8 @@ impl Percentile {
     }
 
     /// The request, but for a raise to catch up.
-    pub(super) fn without_raise(&self) -> Option<Span> {
+    #[must_use]
+    pub fn without_raise(&self) -> Option<Span> {
         let bridging = self.bridge.as_ref().map(|bridge| bridge.runtime);
         self.planned.max(bridging)
     }
@@ -157,10 +163,144 @@ impl Predictor for Percentile {
 
 /// A job that ended late may have the next one's execution time mixed up with its own: it is
 /// believed to have needed more than was planned, but only a step more.
-pub(super) fn credible(job: &Job, step: Span) -> Span {
+#[must_use]
+pub fn credible(job: &Job, step: Span) -> Span {
     if overran(job) {
         job.executed.min(step)
     } else {
         job.executed
+    }
+}
+
+/// Jobs after which the excesses replace a percentile: of 100, one may overrun
+/// (`Parameters::overruns`).
+const KNOWN: u64 = 100;
+/// Jobs for which an excess is remembered: ten times `KNOWN`.
+const WINDOW: u64 = 1024;
+
+/// By how much jobs exceeded what is usual, for the last 1024 jobs: what one job in a hundred
+/// needs. Only excesses beyond what is granted anyway are kept; the others only count.
+#[derive(Clone, Debug, Default)]
+pub struct Excess {
+    permitted: f64,
+    jobs: u64,
+    /// The large excesses, each with the number of its job.
+    large: VecDeque<(u64, Span)>,
+    beyond: Span,
+    scratch: Vec<Span>,
+}
+
+impl Excess {
+    /// No job yet; of the jobs to come the share `permitted` may go beyond
+    /// [`beyond`](Self::beyond).
+    #[must_use]
+    pub fn new(permitted: f64) -> Self {
+        Self {
+            permitted: permitted.clamp(0.0, 1.0),
+            ..Self::default()
+        }
+    }
+
+    /// One more job, which exceeded the usual by `excess`; up to `small` it need not be known.
+    pub fn record(&mut self, excess: Span, small: Span) {
+        let before = self.passed_over();
+        self.jobs += 1;
+        let is_over = |&&(job, _): &&(u64, Span)| job + WINDOW <= self.jobs;
+        let expires = self.large.front().filter(is_over).is_some();
+        if expires {
+            self.large.pop_front();
+        }
+        if excess > small {
+            self.large.push_back((self.jobs, excess));
+        }
+        // Most jobs change nothing.
+        if expires || excess > small || self.passed_over() != before {
+            self.look();
+        }
+    }
+
+    /// The answer is the (k+1)-th largest excess.
+    fn passed_over(&self) -> usize {
+        let jobs = self.jobs.min(WINDOW);
+        ((self.permitted * jobs as f64) as usize).max(1)
+    }
+
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.jobs >= KNOWN
+    }
+
+    /// The excess that at most the permitted share of the jobs went beyond; zero if it is a small
+    /// one. The largest is never counted: one outlier is no distribution.
+    #[must_use]
+    pub const fn beyond(&self) -> Span {
+        self.beyond
+    }
+
+    fn look(&mut self) {
+        let rank = self.passed_over();
+        self.scratch.clear();
+        self.scratch
+            .extend(self.large.iter().map(|(_, excess)| *excess));
+        self.beyond = if rank < self.scratch.len() {
+            *self.scratch.select_nth_unstable_by(rank, |a, b| b.cmp(a)).1
+        } else {
+            Span::ZERO
+        };
+    }
+
+    pub fn scale(&mut self, factor: f64) {
+        for (_, excess) in &mut self.large {
+            *excess = excess.scale(factor);
+        }
+        self.look();
+    }
+
+    pub fn clear(&mut self) {
+        *self = Self::new(self.permitted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The answer after each of 3000 jobs, and that of the whole window sorted anew.
+    fn answers(permitted: f64, sizes: impl Fn(u64, u64) -> u64) -> (Vec<Span>, Vec<Span>) {
+        let small = Span::from_ns(700);
+        let mut excess = Excess::new(permitted);
+        let (mut all, mut told, mut slow) = (Vec::new(), Vec::new(), Vec::new());
+        let mut x: u64 = 3;
+        for job in 0..3000 {
+            x = x
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let size = Span::from_ns(sizes(job, (x >> 33) % 1000));
+            excess.record(size, small);
+            all.push(size);
+            let mut window = all[all.len().saturating_sub(1024)..].to_vec();
+            window.sort();
+            let passed_over = ((permitted * window.len() as f64) as usize).max(1);
+            let answer = window
+                .len()
+                .checked_sub(passed_over + 1)
+                .map_or(Span::ZERO, |rank| window[rank]);
+            slow.push(if answer > small { answer } else { Span::ZERO });
+            told.push(excess.beyond());
+        }
+        (told, slow)
+    }
+
+    #[test]
+    fn the_answer_is_that_of_a_window_sorted_anew_wherever_it_is_not_small() {
+        for permitted in [0.0, 0.01, 0.05, 0.5] {
+            let (told, slow) = answers(permitted, |_, random| random);
+            assert_eq!(told, slow);
+            let (told, slow) = answers(permitted, |job, random| random + 4000 - job);
+            assert_eq!(
+                told, slow,
+                "ever smaller ones, of which none can be forgotten"
+            );
+        }
     }
 }

@@ -14,13 +14,9 @@
 //! 3. If not even the minima fit, the minima are shared out by the same rule.
 //! 4. Otherwise each task has the minimum, and the rest is shared out by the rule.
 
-mod level;
-
 use std::fmt;
 
 use onbeat_model::{Bandwidth, Reservation, Span, TaskId};
-
-use level::{LevelShare, effective};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
@@ -71,7 +67,6 @@ pub struct Grant {
     pub why: GrantReason,
 }
 
-/// One task that got less than it wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GaveWay {
     pub task: TaskId,
@@ -108,7 +103,6 @@ impl fmt::Display for GaveWay {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct SupervisorOutcome {
-    /// One grant per request, in the order of the requests.
     pub grants: Vec<Grant>,
     /// The tasks that got less than wanted, in the order in which they gave way; empty if all
     /// fitted.
@@ -121,7 +115,7 @@ pub struct SupervisorOutcome {
 /// from its own grants the outcome is the same; more weight never gets a task less.
 #[must_use]
 pub fn arbitrate(requests: &[Request], limits: &Limits) -> SupervisorOutcome {
-    let shares = level::shares(requests, limits).into_iter();
+    let shares = shares(requests, limits).into_iter();
     let grant = |(request, (share, given)): (&Request, (LevelShare, Bandwidth))| Grant {
         task: request.task,
         reservation: reservation_within(request.wanted, given, limits.shortest_runtime),
@@ -163,7 +157,6 @@ fn reservation_within(
     Reservation::new(runtime, wanted.deadline(), wanted.period()).ok()
 }
 
-/// The tasks that got less than they wanted, first those that wanted most for their weight.
 fn in_order(requests: &[Request], grants: &[Grant]) -> Vec<GaveWay> {
     let mut gave_way: Vec<GaveWay> = requests
         .iter()
@@ -182,4 +175,103 @@ fn in_order(requests: &[Request], grants: &[Grant]) -> Vec<GaveWay> {
     let height = |it: &GaveWay| it.wanted.as_cpus() / effective(it.weight);
     gave_way.sort_by(|a, b| height(b).total_cmp(&height(a)).then(a.task.cmp(&b.task)));
     gave_way
+}
+
+// At level v a task has v times its weight, but not less than its least and not more than its most.
+// The sum grows with v in straight pieces, which change where a task leaves its least or reaches
+// its most: so the level lies in the one piece that contains the total, and one sweep over the
+// sorted ends of the pieces finds it.
+
+/// The lightest weight, which keeps the level finite: beside one of 1, it is 1 us of a CPU in a
+/// second, less than the shortest runtime that the kernel takes.
+const LEAST_WEIGHT: f64 = 1e-6;
+
+/// The value of a weight: one that is no positive number, hardly anything.
+fn effective(weight: f64) -> f64 {
+    if weight.is_finite() {
+        weight.max(LEAST_WEIGHT)
+    } else {
+        LEAST_WEIGHT
+    }
+}
+
+/// The shares of all `requests`, at the highest level at which they stay within the total. If not
+/// even the minima do, only these are shared out.
+fn shares(requests: &[Request], limits: &Limits) -> Vec<(LevelShare, Bandwidth)> {
+    let of = |request| LevelShare::of(request, limits.per_task);
+    let wanted: Vec<LevelShare> = requests.iter().map(of).collect();
+    let least: Bandwidth = wanted.iter().map(|share| share.least).sum();
+    let shared = if least > limits.total {
+        wanted.iter().map(LevelShare::only_the_minimum).collect()
+    } else {
+        wanted.clone()
+    };
+    let level = highest_level(&shared, limits.total);
+    let given = shared.iter().map(|share| share.at(level));
+    wanted.into_iter().zip(given).collect()
+}
+
+#[derive(Clone, Copy, Debug)]
+struct LevelShare {
+    least: Bandwidth,
+    most: Bandwidth,
+    weight: f64,
+}
+
+impl LevelShare {
+    fn of(request: &Request, per_task: Bandwidth) -> Self {
+        let most = request.wanted.bandwidth().min(per_task);
+        Self {
+            least: request.least.min(most),
+            most,
+            weight: effective(request.weight),
+        }
+    }
+
+    fn only_the_minimum(&self) -> Self {
+        Self {
+            least: Bandwidth::ZERO,
+            most: self.least,
+            weight: self.weight,
+        }
+    }
+
+    fn at(&self, level: f64) -> Bandwidth {
+        floor(level * self.weight).clamp(self.least, self.most)
+    }
+}
+
+/// The highest level at which all shares together stay within `total`; infinite if they do at any.
+/// Assumes that the least of all together do.
+fn highest_level(shares: &[LevelShare], total: Bandwidth) -> f64 {
+    if shares.iter().map(|share| share.most).sum::<Bandwidth>() <= total {
+        return f64::INFINITY;
+    }
+    let mut turns: Vec<(f64, f64)> = shares
+        .iter()
+        .filter(|share| share.most > share.least)
+        .flat_map(|share| {
+            [
+                (share.least.as_cpus() / share.weight, share.weight),
+                (share.most.as_cpus() / share.weight, -share.weight),
+            ]
+        })
+        .collect();
+    turns.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut sum: f64 = shares.iter().map(|share| share.least.as_cpus()).sum();
+    let (mut level, mut growth) = (0.0, 0.0);
+    for (turn, change) in turns {
+        let reached = sum + growth * (turn - level);
+        if reached >= total.as_cpus() && growth > 0.0 {
+            return level + (total.as_cpus() - sum).max(0.0) / growth;
+        }
+        (sum, level, growth) = (reached, turn, growth + change);
+    }
+    level
+}
+
+/// Rounded down to what bandwidths are counted in, with a part to spare for the rounding of the
+/// level itself: the sum must never come out above the total.
+fn floor(cpus: f64) -> Bandwidth {
+    Bandwidth::from_cpus((cpus * 1e9 - 2.0).floor() / 1e9)
 }

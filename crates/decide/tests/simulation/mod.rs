@@ -136,9 +136,6 @@ struct World<'a> {
     run_of_misses: usize,
     reserved: f64,
     used: f64,
-    executed: Span,
-    sampled_at: u64,
-    executed_then: Span,
 }
 
 impl<'a> World<'a> {
@@ -155,9 +152,6 @@ impl<'a> World<'a> {
             run_of_misses: 0,
             reserved: 0.0,
             used: 0.0,
-            executed: Span::ZERO,
-            sampled_at: 1_000_000_000,
-            executed_then: Span::ZERO,
         }
     }
 
@@ -229,13 +223,6 @@ impl<'a> World<'a> {
             )
         };
         self.predictor.job(&job, &self.demand);
-        self.executed += executed;
-        let over = Span::from_ns(woke - self.sampled_at);
-        if over >= Parameters::default().sampling {
-            self.predictor
-                .sampled(self.executed - self.executed_then, over);
-            (self.sampled_at, self.executed_then) = (woke, self.executed);
-        }
         self.adapt();
     }
 

@@ -24,7 +24,6 @@ pub struct AnalyserConfig {
     /// The probability, per analysis, that a thread without any rhythm is called periodic.
     pub false_alarm_rate: f64,
     pub window: Span,
-    /// How many bursts are kept at most.
     pub capacity: usize,
 }
 
@@ -133,9 +132,8 @@ impl Analyser {
         proved.iter().map(|proved| proved.rhythm(origin)).collect()
     }
 
-    /// The bursts of the window, oldest first; since the last analysis, some that have left it,
-    /// too. How often they were preempted is not kept, and of what took longer than a second, no
-    /// nanoseconds.
+    /// The bursts of the window, oldest first, as far as [`Compact`] has them; since the last
+    /// analysis, some that have left it, too.
     pub fn bursts(&self) -> impl DoubleEndedIterator<Item = Burst> + ExactSizeIterator {
         self.bursts.iter().map(|burst| burst.burst(self.task))
     }
@@ -158,11 +156,9 @@ struct FoundBeat {
     points: Points,
 }
 
-/// Which points of a thread's bursts a beat was found in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Points {
     All,
-    /// Those that carry the work.
     OfWork,
     OfTimers,
 }
@@ -218,7 +214,6 @@ struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    /// The strongest rhythm of the bursts, if it has a proof.
     fn proved(&mut self) -> Option<Proved> {
         let seen = self.strongest()?;
         self.proof_of(seen)
@@ -357,7 +352,6 @@ impl<'a> Look<'a> {
         longer * 2 > all
     }
 
-    /// The beat of the points that carry the work, or of all.
     fn in_train(&mut self) -> Option<FoundBeat> {
         let mut of_work = None;
         let polls = self.polls();

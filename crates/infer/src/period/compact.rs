@@ -1,27 +1,26 @@
-//! A burst in 24 bytes, for as long as analyses look at it, or until it is heard: windows of them
-//! are most of what a tracked thread takes of memory.
+//! A burst in 24 bytes, for as long as analyses look at it: windows of them are most of what a
+//! tracked thread takes of memory.
 
 use onbeat_model::{Burst, Instant, Span, TaskId};
 
-/// A burst in less memory, for analyses, job separators and predictors. Not kept: whose it is, how
-/// often it was preempted, and the nanoseconds of times above a second.
+/// A burst in less memory. Not kept: whose it is, how often it was preempted, whether a budget ran
+/// out, and what took longer than 4 s, four times the longest period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Compact {
+pub(super) struct Compact {
     woke: Instant,
-    first_ran_after: Short,
-    blocked_after: Short,
-    executed: Short,
+    first_ran_after: u32,
+    blocked_after: u32,
+    executed: u32,
     woken_by: WokenBy,
 }
 
 impl Compact {
-    #[must_use]
-    pub fn of(burst: &Burst) -> Self {
+    pub(super) fn of(burst: &Burst) -> Self {
         Self {
             woke: burst.woke,
-            first_ran_after: Short::of(burst.first_ran.since(burst.woke), false),
-            blocked_after: Short::of(burst.response(), false),
-            executed: Short::of(burst.executed, burst.exhausted),
+            first_ran_after: short(burst.first_ran.since(burst.woke)),
+            blocked_after: short(burst.response()),
+            executed: short(burst.executed),
             woken_by: WokenBy::of(burst),
         }
     }
@@ -31,11 +30,11 @@ impl Compact {
     }
 
     pub(super) fn blocked(&self) -> Instant {
-        self.woke + self.blocked_after.span()
+        self.woke + long(self.blocked_after)
     }
 
     pub(super) fn waited(&self) -> Span {
-        self.blocked_after.span() - self.executed.span()
+        long(self.blocked_after) - self.executed()
     }
 
     pub(super) const fn waker(&self) -> u32 {
@@ -43,26 +42,24 @@ impl Compact {
     }
 
     /// See [`Burst::expiry`]; none if the thread was later than 2 s.
-    #[must_use]
-    pub fn expiry(&self) -> Option<Instant> {
+    pub(super) fn expiry(&self) -> Option<Instant> {
         self.woken_by.late().map(|late| self.woke - late)
     }
 
-    pub(super) fn executed(&self) -> Span {
-        self.executed.span()
+    pub(super) const fn executed(&self) -> Span {
+        long(self.executed)
     }
 
-    #[must_use]
-    pub fn burst(&self, task: TaskId) -> Burst {
+    pub(super) fn burst(&self, task: TaskId) -> Burst {
         Burst {
             task,
             woke: self.woke,
-            first_ran: self.woke + self.first_ran_after.span(),
-            blocked: self.woke + self.blocked_after.span(),
+            first_ran: self.woke + long(self.first_ran_after),
+            blocked: self.blocked(),
             executed: self.executed(),
             preempted: 0,
             waker: self.waker(),
-            exhausted: self.executed.is_flagged(),
+            exhausted: false,
             expiry: self.expiry(),
         }
     }
@@ -94,44 +91,19 @@ impl WokenBy {
     }
 }
 
-/// A time and a flag: to the nanosecond up to a second, longer ones to the microsecond, up to a
-/// quarter of an hour. Nothing that is made of a burst depends on the last microsecond of a second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Short(u32);
+fn short(span: Span) -> u32 {
+    u32::try_from(span.as_ns()).unwrap_or(u32::MAX)
+}
 
-impl Short {
-    const FLAG: u32 = 1 << 31;
-    const IN_US: u32 = 1 << 30;
-    const MOST: u32 = Self::IN_US - 1;
-
-    fn of(span: Span, flag: bool) -> Self {
-        let ns = span.as_ns();
-        let bits = match u32::try_from(ns) {
-            Ok(ns) if ns <= Self::MOST => ns,
-            _ => u32::try_from(ns / 1000).map_or(Self::MOST, |us| us.min(Self::MOST)) | Self::IN_US,
-        };
-        Self(if flag { bits | Self::FLAG } else { bits })
-    }
-
-    const fn is_flagged(self) -> bool {
-        self.0 & Self::FLAG != 0
-    }
-
-    const fn span(self) -> Span {
-        let value = (self.0 & Self::MOST) as u64;
-        if self.0 & Self::IN_US == 0 {
-            Span::from_ns(value)
-        } else {
-            Span::from_us(value)
-        }
-    }
+const fn long(ns: u32) -> Span {
+    Span::from_ns(ns as u64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn burst(executed: Span, exhausted: bool) -> Burst {
+    fn burst(executed: Span) -> Burst {
         let woke = Instant::from_ns(1 << 60);
         Burst {
             task: TaskId::recorded(4),
@@ -141,19 +113,17 @@ mod tests {
             executed,
             preempted: 0,
             waker: i32::MAX as u32,
-            exhausted,
+            exhausted: false,
             expiry: None,
         }
     }
 
     #[test]
-    fn a_burst_of_less_than_half_a_second_comes_back_as_it_was() {
+    fn a_burst_of_less_than_two_seconds_comes_back_as_it_was() {
         assert_eq!(size_of::<Compact>(), 24);
-        for ns in [0, 1, 999, 1_234_567, 499_999_999] {
-            for exhausted in [false, true] {
-                let burst = burst(Span::from_ns(ns), exhausted);
-                assert_eq!(Compact::of(&burst).burst(burst.task), burst);
-            }
+        for ns in [0, 1, 999, 1_234_567, 1_999_999_999] {
+            let burst = burst(Span::from_ns(ns));
+            assert_eq!(Compact::of(&burst).burst(burst.task), burst);
         }
     }
 
@@ -162,7 +132,7 @@ mod tests {
         for late in [0, 1, 50_000, 2_000_000_000] {
             let woken = Burst {
                 waker: 0,
-                ..burst(Span::from_ms(3), true)
+                ..burst(Span::from_ms(3))
             };
             let woken = Burst {
                 expiry: Some(woken.woke - Span::from_ns(late)),
@@ -170,7 +140,7 @@ mod tests {
             };
             assert_eq!(Compact::of(&woken).burst(woken.task), woken);
         }
-        let woken = burst(Span::from_ms(3), true);
+        let woken = burst(Span::from_ms(3));
         for expiry in [woken.woke - Span::from_secs(3), woken.blocked] {
             let expiry = Some(expiry);
             assert_eq!(Compact::of(&Burst { expiry, ..woken }), Compact::of(&woken));

@@ -54,7 +54,6 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    /// Judges the beats `first..=last` of `line` against `train`, if it is tight.
     pub(super) fn line(
         &mut self,
         train: &Train,

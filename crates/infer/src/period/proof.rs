@@ -193,7 +193,6 @@ impl Claim<'_> {
         waits * 2 > last.blocked().since(first.woke())
     }
 
-    /// The lateness of the releases does not add up.
     fn keeps_time(&self) -> bool {
         let releases = &self.line.nearest(self.at);
         let mut scratch = Vec::new();

@@ -18,7 +18,6 @@ const STRAYS: usize = 25;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Train {
     pub(super) at: Vec<f64>,
-    /// The execution time from each point to the next.
     pub(super) executed: Vec<f64>,
     /// The gaps between the points, ascending, and the sums of the first of these.
     gaps: Vec<f64>,
@@ -42,7 +41,6 @@ impl Train {
         }
     }
 
-    /// The expiries of the timers that woke the thread.
     pub(super) fn timers(&mut self, bursts: &[Compact], origin: u64) {
         let expiries = bursts.iter().filter_map(Compact::expiry);
         self.at.clear();

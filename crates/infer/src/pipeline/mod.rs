@@ -59,7 +59,6 @@ pub struct Contacts {
 }
 
 impl Contacts {
-    /// From `since` on, with a path whose jobs are one `period` apart.
     #[must_use]
     pub const fn new(period: Span, since: Instant) -> Self {
         Self {

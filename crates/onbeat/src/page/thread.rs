@@ -1,7 +1,8 @@
 //! The part of the page on one thread.
 
+use std::f64::consts::TAU;
+
 use onbeat_control::{DoneJob, ThreadReport, What};
-use onbeat_infer::period::spectrum::{Spectrum, bins};
 use onbeat_model::{Instant, Reservation, Span};
 
 use super::input::PageRun;
@@ -156,13 +157,12 @@ fn spectrum(thread: &ThreadReport, history: &ThreadHistory) -> String {
     let highest_hz = frequency.map_or(HIGHEST_HZ, |hz| {
         (hz * MULTIPLES).clamp(LOWEST_HZ * 2.0, HIGHEST_HZ)
     });
-    let bins = bins(LOWEST_HZ, highest_hz, STEP_HZ);
-    let mut sums = Spectrum::new(LOWEST_HZ, STEP_HZ, bins as usize);
+    // A little more than the quotient, so that the highest is not lost to rounding.
+    let bins = (highest_hz - LOWEST_HZ) / STEP_HZ + 1.0 + 1e-6;
     let wakeups = history.wakeups_ns.iter().copied();
     let last = wakeups.clone().max().unwrap_or_default();
     let wakeups = wakeups.filter(|&at| last.since(at) <= HORIZON);
-    wakeups.for_each(|at| sums.add(at));
-    let amplitudes = sums.amplitudes();
+    let amplitudes = amplitudes(wakeups, bins as usize);
     let together = amplitudes.len().div_ceil(POINTS).max(1);
     let points = amplitudes
         .chunks(together)
@@ -187,6 +187,25 @@ fn spectrum(thread: &ThreadReport, history: &ThreadHistory) -> String {
         y_at_least: 0.0,
     }
     .figure()
+}
+
+/// |S(f)| of pulses at these times, at each frequency from the lowest on.
+fn amplitudes(mut pulses: impl Iterator<Item = Instant>, bins: usize) -> Vec<f64> {
+    let mut sums = vec![(0.0, 0.0); bins];
+    let first = pulses.next();
+    for at in first.into_iter().chain(pulses) {
+        let t = first.map_or(0.0, |first| at.offset_from(first) as f64 / 1e9);
+        let turned = |hz: f64| (-TAU * (hz * t).fract()).sin_cos();
+        let ((mut im, mut re), (step_im, step_re)) = (turned(LOWEST_HZ), turned(STEP_HZ));
+        for (sum_re, sum_im) in &mut sums {
+            *sum_re += re;
+            *sum_im += im;
+            (re, im) = (re * step_re - im * step_im, re * step_im + im * step_re);
+        }
+    }
+    sums.into_iter()
+        .map(|(re, im): (f64, f64)| (re * re + im * im).sqrt())
+        .collect()
 }
 
 fn changes(run: &PageRun, thread: &ThreadReport, begin: Instant) -> String {

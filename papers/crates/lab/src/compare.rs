@@ -5,7 +5,6 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use onbeat_decide::predictor::PredictorKind;
 use onbeat_model::Quantiles;
 use onbeat_model::{Reservation, Span};
 use onbeat_sim::comparison::{
@@ -127,14 +126,14 @@ fn plan(threads: &Threads, options: &ComparisonOptions) -> anyhow::Result<Vec<Co
         options.cpus.iter().map(|&cpus| usize::from(cpus)).collect()
     };
     let config = options.config.read()?;
-    let (predictor, parameters) = config.predictor(PredictorKind::default());
+    let estimation = config.estimation(false);
     let rules = BudgetRules {
         may_miss: options.misses.as_cpus(),
         rho: config.rho.as_cpus(),
         overrun: options.overrun,
         onbeat: LoopSettings {
-            predictor,
-            parameters,
+            predictor: estimation.predictor,
+            parameters: estimation.parameters,
             sets_speed: false,
             is_hard: false,
         },

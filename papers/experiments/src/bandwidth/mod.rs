@@ -10,7 +10,8 @@ mod run;
 
 use rayon::prelude::*;
 
-use onbeat_decide::predictor::{Parameters, PredictorKind};
+use onbeat_decide::predictor::{BuildPredictor, Parameters, Percentile};
+use onbeat_lfspp::predictor::Pattern;
 use onbeat_lfspp::reference::{Adaptive, Lfs, LfsPlusPlus, ReferenceController as Reference};
 
 use crate::machine::Machine;
@@ -41,8 +42,8 @@ fn methods(bed: Bed) -> Vec<(&'static str, Method)> {
         spread: 0.0,
         ..Parameters::default()
     };
-    let onbeat = |predictor, marked| Method::Onbeat(OnbeatVariant { marked, predictor });
-    let (usual, pattern) = (PredictorKind::default(), PredictorKind::Pattern);
+    let onbeat =
+        |predictor: BuildPredictor, marked| Method::Onbeat(OnbeatVariant { marked, predictor });
     vec![
         ("default", Method::Default),
         ("chrt (SCHED_RR)", Method::RoundRobin),
@@ -62,10 +63,10 @@ fn methods(bed: Bed) -> Vec<(&'static str, Method)> {
                 parameters: papers,
             })),
         ),
-        (UNMODIFIED, onbeat(usual, false)),
-        (MARKED, onbeat(usual, true)),
-        (UNMODIFIED_PATTERN, onbeat(pattern, false)),
-        (MARKED_PATTERN, onbeat(pattern, true)),
+        (UNMODIFIED, onbeat(Percentile::build, false)),
+        (MARKED, onbeat(Percentile::build, true)),
+        (UNMODIFIED_PATTERN, onbeat(Pattern::of_bursts, false)),
+        (MARKED_PATTERN, onbeat(Pattern::of_told_jobs, true)),
     ]
 }
 
@@ -199,8 +200,8 @@ fn table(curves: &[Curve]) -> Table {
 /// Unmodified against marked on each bed, at each bandwidth that each run of both reaches.
 fn equal_bandwidth(curves: &[Curve]) -> Table {
     let pairs = [
-        (PredictorKind::Percentile, UNMODIFIED, MARKED),
-        (PredictorKind::Pattern, UNMODIFIED_PATTERN, MARKED_PATTERN),
+        ("percentile", UNMODIFIED, MARKED),
+        ("pattern", UNMODIFIED_PATTERN, MARKED_PATTERN),
     ];
     let mut rows = Vec::new();
     for bed in Bed::ALL.map(Bed::name) {
@@ -226,7 +227,7 @@ fn equal_bandwidth(curves: &[Curve]) -> Table {
         let late = |of_runs| percent(Interval::of(of_runs).mean, 2);
         [
             ("bed", bed.to_owned()),
-            ("predictor", predictor.name().to_owned()),
+            ("predictor", predictor.to_owned()),
             ("reserved / needed", format!("{ratio:.2}")),
             ("late, unmodified", late(unmodified)),
             ("late, marked", late(marked)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use onbeat_control::{AllocationSettings, EstimationSettings, Settings};
-use onbeat_decide::predictor::{Parameters, PredictorKind};
+use onbeat_decide::predictor::{BuildPredictor, Parameters};
 use onbeat_lfspp::reference::{self, ReferenceController as Reference};
 use onbeat_model::{Bandwidth, Follow, Instant, Reservation, Sensor, Span};
 use onbeat_sim::loop_adapter::{SensedEvents, machine_of, seams, tasks, under_onbeat};
@@ -39,7 +39,7 @@ pub(super) enum Method {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OnbeatVariant {
     pub(super) marked: bool,
-    pub(super) predictor: PredictorKind,
+    pub(super) predictor: BuildPredictor,
 }
 
 impl OnbeatVariant {
@@ -51,7 +51,6 @@ impl OnbeatVariant {
                     overruns: 1.0 - RHO,
                     ..Parameters::default()
                 },
-                ..EstimationSettings::default()
             },
             allocation: AllocationSettings {
                 total: TOTAL,

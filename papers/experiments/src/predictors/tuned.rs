@@ -1,6 +1,7 @@
 //! Every predictor, with every tuning that is tried.
 
-use onbeat_decide::predictor::{Parameters, Predictor, PredictorKind, build};
+use onbeat_decide::predictor::{Parameters, Percentile, Predictor, statistical};
+use onbeat_lfspp::predictor::{Binary, BinarySteps, Pattern, Rate, mean_sigma};
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
 use super::PredictorPoint;
@@ -11,11 +12,23 @@ use super::simulation::{Scene, play};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Tuned {
     pub(super) family: &'static str,
-    /// None: the budget is set by hand, and stays.
-    pub(super) kind: Option<PredictorKind>,
-    pub(super) parameters: Parameters,
-    /// The share of all jobs that the budget set by hand is enough for.
-    pub(super) by_hand: f64,
+    kind: Kind,
+    parameters: Parameters,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Percentile,
+    Rate {
+        is_raised: bool,
+    },
+    /// How many standard deviations.
+    MeanSigma(f64),
+    Statistical,
+    Binary(BinarySteps),
+    Pattern,
+    /// A budget that is set by hand, stays, and is enough for this share of all jobs.
+    ByHand(f64),
 }
 
 /// A budget that an administrator who knows all jobs sets once.
@@ -35,6 +48,41 @@ impl Predictor for ByHand {
     }
 }
 
+/// The paper's rate, which is told at a job's end what was executed since the last sample.
+struct SampledRate {
+    rate: Rate,
+    sampled: Instant,
+    executed: Span,
+}
+
+impl Predictor for SampledRate {
+    fn job(&mut self, job: &Job, demand: &Demand) {
+        self.rate.job(job, demand);
+        self.executed += job.executed;
+        let over = job.woke.since(self.sampled);
+        if over >= Rate::SAMPLING {
+            self.rate.sampled(std::mem::take(&mut self.executed), over);
+            self.sampled = job.woke;
+        }
+    }
+
+    fn exhausted(&mut self, at: Instant, held: Reservation) {
+        self.rate.exhausted(at, held);
+    }
+
+    fn rate_changed(&mut self, period: Span) {
+        self.rate.rate_changed(period);
+    }
+
+    fn speed_changed(&mut self, factor: f64) {
+        self.rate.speed_changed(factor);
+    }
+
+    fn runtime(&self, period: Span) -> Option<Span> {
+        self.rate.runtime(period)
+    }
+}
+
 impl Tuned {
     pub(super) fn all() -> Vec<Self> {
         let usual = Parameters::default();
@@ -42,38 +90,34 @@ impl Tuned {
         let mut add = |family, kind, parameters| {
             all.push(Self {
                 family,
-                kind: Some(kind),
+                kind,
                 parameters,
-                by_hand: 0.0,
             });
-        };
-        let with = |change: &dyn Fn(&mut Parameters)| {
-            let mut parameters = usual;
-            change(&mut parameters);
-            parameters
         };
         const OVERRUNS: [f64; 5] = [0.001, 0.003, 0.01, 0.03, 0.1];
         for window in [4, 8, 16, 32, 64] {
             for spread in [0.0, 0.05, 0.1, 0.2, 0.3, 0.5] {
-                let parameters = with(&|p| (p.window, p.spread) = (window, spread));
+                let parameters = Parameters {
+                    window,
+                    spread,
+                    ..usual
+                };
                 for above in [0, 1] {
                     let fixed = Parameters {
                         above,
                         widest_spread: spread,
                         ..parameters
                     };
-                    add("percentile, fixed spread", PredictorKind::Percentile, fixed);
+                    add("percentile, fixed spread", Kind::Percentile, fixed);
                 }
-                add("rate (LFS++)", PredictorKind::Rate, parameters);
-                let raised = Parameters {
-                    rate_boost: usual.boost,
-                    ..parameters
-                };
-                add("rate, raised at once", PredictorKind::Rate, raised);
+                for (family, is_raised) in [("rate (LFS++)", false), ("rate, raised at once", true)]
+                {
+                    add(family, Kind::Rate { is_raised }, parameters);
+                }
             }
             for sigmas in [0.0, 1.0, 2.0, 3.0, 4.0, 6.0] {
-                let parameters = with(&|p| (p.window, p.sigmas) = (window, sigmas));
-                add("mean-sigma", PredictorKind::MeanSigma, parameters);
+                let parameters = Parameters { window, ..usual };
+                add("mean-sigma", Kind::MeanSigma(sigmas), parameters);
             }
             for overruns in OVERRUNS {
                 for widest_spread in [1.0, 3.0] {
@@ -83,97 +127,95 @@ impl Tuned {
                         widest_spread,
                         ..usual
                     };
-                    add(super::DEFAULT, PredictorKind::Percentile, learnt);
+                    add(super::DEFAULT, Kind::Percentile, learnt);
                 }
             }
         }
         for rho in [0.5, 0.8, 0.9, 0.95, 0.97, 0.99, 0.995] {
             for window in [50, 100, 400] {
-                let parameters = with(&|p| (p.window, p.overruns) = (window, 1.0 - rho));
-                add(
-                    "statistical (GRACE-OS)",
-                    PredictorKind::Statistical,
-                    parameters,
-                );
+                let parameters = Parameters {
+                    window,
+                    overruns: 1.0 - rho,
+                    ..usual
+                };
+                add("statistical (GRACE-OS)", Kind::Statistical, parameters);
             }
         }
         for raise in [0.1, 0.25, 0.5] {
             for lower in [0.001, 0.003, 0.01, 0.03] {
-                let parameters = with(&|p| (p.binary_raise, p.binary_lower) = (raise, lower));
-                add("binary (LFS)", PredictorKind::Binary, parameters);
+                let steps = BinarySteps { raise, lower };
+                add("binary (LFS)", Kind::Binary(steps), usual);
             }
         }
         for overruns in OVERRUNS {
-            for widest in [1.0, 3.0] {
-                let parameters =
-                    with(&|p| (p.overruns, p.widest_spread, p.ahead) = (overruns, widest, 1));
-                add("pattern", PredictorKind::Pattern, parameters);
+            for widest_spread in [1.0, 3.0] {
+                let parameters = Parameters {
+                    overruns,
+                    widest_spread,
+                    ..usual
+                };
+                add("pattern", Kind::Pattern, parameters);
             }
         }
-        let shares = [0.5, 0.8, 0.9, 0.95, 0.97, 0.99, 0.995, 0.999, 1.0];
-        all.extend(shares.map(|by_hand| Self {
-            family: "by hand",
-            kind: None,
-            parameters: usual,
-            by_hand,
-        }));
+        for share in [0.5, 0.8, 0.9, 0.95, 0.97, 0.99, 0.995, 0.999, 1.0] {
+            add("by hand", Kind::ByHand(share), usual);
+        }
         all
     }
 
     fn predictor(&self, demands: &Demands) -> Box<dyn Predictor> {
+        let parameters = self.parameters;
         match self.kind {
-            Some(kind) => build(kind, self.parameters),
-            None => {
+            Kind::Percentile => Percentile::build(parameters),
+            Kind::Rate { is_raised } => Box::new(SampledRate {
+                rate: Rate::new(parameters, Rate::SAMPLING, is_raised),
+                sampled: Instant::ZERO + Span::from_secs(1),
+                executed: Span::ZERO,
+            }),
+            Kind::MeanSigma(sigmas) => mean_sigma(parameters, sigmas),
+            Kind::Statistical => statistical(parameters),
+            Kind::Binary(steps) => Box::new(Binary::new(steps)),
+            // The server tells each job when it ends.
+            Kind::Pattern => Pattern::of_told_jobs(parameters),
+            Kind::ByHand(share) => {
                 let mut all = Demand::new(demands.jobs.len());
                 demands.jobs.iter().for_each(|job| all.record(*job));
-                Box::new(ByHand(all.quantile(self.by_hand).unwrap_or_default()))
+                Box::new(ByHand(all.quantile(share).unwrap_or_default()))
             }
         }
     }
 
-    /// It is what `onbeat run` does without options, or with nothing but the predictor's name; or
-    /// that with the raise.
+    /// The family's predictor as it comes.
     pub(super) fn is_default(&self) -> bool {
-        let usual = match self.kind {
-            None => return false,
-            Some(PredictorKind::Statistical) => Parameters {
-                window: 100,
-                overruns: 1.0 - 0.95,
-                ..Parameters::default()
-            },
-            // The server tells each job when it ends.
-            Some(PredictorKind::Pattern) => Parameters {
-                ahead: 1,
-                ..Parameters::default()
-            },
-            Some(PredictorKind::Rate) => Parameters {
-                rate_boost: self.parameters.rate_boost,
-                ..Parameters::default()
-            },
-            Some(_) => Parameters::default(),
+        let mut usual = Parameters::default();
+        let is_usual = match self.kind {
+            Kind::ByHand(_) => false,
+            Kind::MeanSigma(sigmas) => sigmas == 3.0,
+            Kind::Binary(steps) => steps == BinarySteps::default(),
+            Kind::Statistical => {
+                (usual.window, usual.overruns) = (100, 1.0 - 0.95);
+                true
+            }
+            Kind::Percentile | Kind::Rate { .. } | Kind::Pattern => true,
         };
-        self.parameters == usual
+        is_usual && self.parameters == usual
     }
 
     fn told(&self) -> String {
         let p = &self.parameters;
         match self.kind {
-            None => format!("enough for {}%", self.by_hand * 100.0),
-            Some(PredictorKind::Binary) => format!("+{}, -{}", p.binary_raise, p.binary_lower),
-            Some(PredictorKind::Statistical) => {
-                format!("N = {}, rho = {:.3}", p.window, 1.0 - p.overruns)
+            Kind::ByHand(share) => format!("enough for {}%", share * 100.0),
+            Kind::Binary(steps) => format!("+{}, -{}", steps.raise, steps.lower),
+            Kind::Statistical => format!("N = {}, rho = {:.3}", p.window, 1.0 - p.overruns),
+            Kind::MeanSigma(sigmas) => format!("N = {}, {sigmas} sigma", p.window),
+            Kind::Pattern => format!("overruns {}, x up to {}", p.overruns, p.widest_spread),
+            Kind::Percentile if p.widest_spread > p.spread => format!(
+                "N = {}, overruns {}, x up to {}",
+                p.window, p.overruns, p.widest_spread
+            ),
+            Kind::Percentile | Kind::Rate { .. } => {
+                format!("N = {}, j = {}, x = {}", p.window, p.above, p.spread)
             }
-            Some(PredictorKind::MeanSigma) => format!("N = {}, {} sigma", p.window, p.sigmas),
-            Some(PredictorKind::Pattern) => {
-                format!("overruns {}, x up to {}", p.overruns, p.widest_spread)
-            }
-            Some(PredictorKind::Percentile) if p.widest_spread > p.spread => {
-                format!(
-                    "N = {}, overruns {}, x up to {}",
-                    p.window, p.overruns, p.widest_spread
-                )
-            }
-            Some(_) => format!("N = {}, j = {}, x = {}", p.window, p.above, p.spread),
         }
     }
 

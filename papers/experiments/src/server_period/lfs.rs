@@ -1,7 +1,8 @@
 //! LFS, the forerunner of LFS++, in a kernel in virtual time: it raises the runtime of a server of
 //! some period when a job was late, and lowers it a little when one was not (Fig. 2).
 
-use onbeat_decide::predictor::{Parameters, PredictorKind, build};
+use onbeat_decide::predictor::Predictor;
+use onbeat_lfspp::predictor::{Binary, BinarySteps};
 use onbeat_model::{Demand, Instant, Job, Reservation, Span, TaskId};
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +20,7 @@ pub(super) struct LfsJob {
 ///
 /// Runs in the calling thread, which is reserved afterwards: give it one of its own.
 pub(super) fn play(task: Task, server_period: Span, jobs: usize) -> anyhow::Result<Vec<LfsJob>> {
-    let mut lfs = build(PredictorKind::Binary, Parameters::default());
+    let mut lfs = Binary::new(BinarySteps::default());
     let demand = Demand::new(1);
     let mut held = Reservation::implicit(server_period, server_period)?;
     let mut done = Vec::new();

@@ -81,12 +81,10 @@ impl MarkedJobs {
         }
     }
 
-    /// The thread's budget ran out: the job at hand was interrupted.
     pub fn exhausted(&mut self) {
         self.exhausted = true;
     }
 
-    /// The declared rhythm; none as long as its period is unknown.
     #[must_use]
     pub fn rhythm(&self) -> Option<Rhythm> {
         Some(Rhythm {
@@ -190,7 +188,6 @@ impl MarkedJobs {
         median(self.distances.iter().copied()).filter(is_served)
     }
 
-    /// The median distance from the median distance.
     fn jitter(&self) -> Span {
         let Some(middle) = median(self.distances.iter().copied()) else {
             return Span::ZERO;

@@ -22,19 +22,12 @@
 //! * Surprisingly many other misses are a change of rate; so are surprisingly many new phases, jobs
 //!   left out (half the rate) or wakeups half-way between the beats (twice the rate), and a period
 //!   that has drifted by 1% from the lock. The thread's habit decides what is surprising: see
-//!   `cusum`.
+//!   `Surprise`.
 //! * With four hits or fewer in sixteen jobs, or eleven in thirty-one, the rhythm is lost.
 
-mod cusum;
-mod deviations;
-mod recent_jobs;
-
-use crate::period::{FEWEST, SAME};
 use onbeat_model::{Burst, Instant, Rhythm, Span};
 
-use cusum::Surprise;
-use deviations::Errors;
-use recent_jobs::History;
+use crate::period::{COARSEST, FALSE_ALARM_RATE, FAR, FEWEST, NEARLY_ALL, SAME};
 
 /// The jobs that the tracker remembers. Raised: drift and changes of rate are followed later.
 pub(crate) const MEMORY: u32 = 32;
@@ -45,7 +38,6 @@ pub(crate) fn narrowest_gate() -> f64 {
     2.0 * SAME
 }
 
-/// A burst's evidence about the beat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beat {
     /// It goes on, as far as one can tell.
@@ -58,7 +50,6 @@ pub enum Beat {
     Lost,
 }
 
-/// Follows one thread's rhythm. See the module for how.
 #[derive(Clone, Debug)]
 pub struct Tracker {
     period: f64,
@@ -127,7 +118,6 @@ impl Tracker {
         }
     }
 
-    /// Takes in the thread's next burst. Assumes that bursts come in the order of their wakeups.
     pub fn hear(&mut self, burst: &Burst) -> Beat {
         if self.history.lost() || self.period < 1.0 {
             return Beat::Lost;
@@ -219,7 +209,6 @@ impl Tracker {
         busy_until > shifted(self.beat, self.fraction + back - gate)
     }
 
-    /// The cell is over: what its nearest wakeup says.
     fn close(&mut self, cell: Cell) -> Beat {
         if cell.missed {
             return Beat::Kept;
@@ -297,12 +286,162 @@ impl Tracker {
     }
 }
 
-/// `at`, later (or earlier) by `ns`.
 fn shifted(at: Instant, ns: f64) -> Instant {
     if ns >= 0.0 {
         at + Span::from_ns(ns as u64)
     } else {
         at - Span::from_ns(-ns as u64)
+    }
+}
+
+/// How many hits are too few among the last jobs: a third, or a quarter if it is to be soon. A
+/// thread without rhythm hits less than a third of the time, one that is late every third time
+/// still hits two thirds.
+fn lost() -> [(u32, u32); 2] {
+    [(MEMORY / 2, MEMORY / 8), (MEMORY - 1, (MEMORY + 1) / 3)]
+}
+
+/// Hits and misses of the last jobs, newest in the lowest bit.
+#[derive(Clone, Copy, Debug, Default)]
+struct History {
+    hits: u64,
+    jobs: u32,
+    lost: bool,
+}
+
+impl History {
+    fn push(&mut self, hit: bool) {
+        self.hits = self.hits << 1 | u64::from(hit);
+        self.jobs = self.jobs.saturating_add(1);
+        self.lost |= lost().iter().any(|&(last, too_few)| {
+            let hits = (self.hits & ((1 << last) - 1)).count_ones();
+            self.jobs >= last && hits <= too_few
+        });
+    }
+
+    const fn lost(&self) -> bool {
+        self.lost
+    }
+}
+
+const GROWTH: f64 = 0.15;
+
+/// The widest gate, to either side: one bin of the coarsest in all. A thread without a period hits
+/// it less often than the third of the time with which a period is lost.
+fn widest_gate() -> f64 {
+    0.5 / COARSEST as f64
+}
+
+/// The 75th percentile of the absolute value of normal errors, in standard deviations.
+const PERCENTILE_PER_DEVIATION: f64 = 1.150_35;
+
+fn gate() -> f64 {
+    FAR / PERCENTILE_PER_DEVIATION
+}
+
+/// A running 75th percentile of the absolute errors, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Errors {
+    percentile: f64,
+    least: f64,
+    most: f64,
+}
+
+impl Errors {
+    fn new(period: f64, deviation: f64) -> Self {
+        let most = period * widest_gate() / gate();
+        Self {
+            percentile: (deviation * PERCENTILE_PER_DEVIATION).min(most),
+            least: period * narrowest_gate() / gate(),
+            most,
+        }
+    }
+
+    fn record(&mut self, error: f64) {
+        let factor = if error.abs() > self.percentile {
+            1.0 + GROWTH
+        } else {
+            1.0 - GROWTH / 3.0
+        };
+        // From zero nothing could grow.
+        self.percentile = (self.percentile * factor).max(1.0).min(self.most);
+    }
+
+    /// How far a wakeup may be from the beat to count as a hit.
+    fn gate(&self) -> f64 {
+        self.scale() * gate()
+    }
+
+    fn clip(&self, error: f64) -> f64 {
+        let scale = self.scale();
+        error.clamp(-2.0 * scale, scale)
+    }
+
+    fn scale(&self) -> f64 {
+        self.percentile.max(self.least)
+    }
+
+    /// An error as the period may see it: less than the phase, because what is late once and stays
+    /// late (a timer set anew) moves the phase but not the period.
+    fn clip_tight(&self, error: f64) -> f64 {
+        let scale = self.scale() / 2.0;
+        error.clamp(-scale, scale)
+    }
+
+    fn deviation(&self) -> f64 {
+        self.percentile / PERCENTILE_PER_DEVIATION
+    }
+}
+
+// Page's cumulative sum test (Biometrika 41, 1954) notices that something rare has become frequent.
+// Each job either shows the thing or does not. The score multiplies the likelihood ratios between
+// "now every second job shows it" and "as often as ever", and never falls below one. By Lorden's
+// bound (Annals of Mathematical Statistics 42, 1971), jobs that go on as ever alarm less than once
+// in [`alarm`]; and two in a row alarm if it was unheard of.
+
+fn alarm() -> f64 {
+    1.0 / FALSE_ALARM_RATE
+}
+
+/// Jobs over which the habit is learned. Nothing is rarer than one of them.
+fn memory() -> f64 {
+    2.0 * f64::from(MEMORY)
+}
+
+/// One thing that a job may show, how often it usually does, and the score.
+#[derive(Clone, Copy, Debug)]
+struct Surprise {
+    habit: f64,
+    jobs: f64,
+    score: f64,
+}
+
+impl Default for Surprise {
+    fn default() -> Self {
+        Self {
+            habit: 1.0 - NEARLY_ALL,
+            jobs: FEWEST as f64,
+            score: 1.0,
+        }
+    }
+}
+
+impl Surprise {
+    fn hear(&mut self, shown: bool) -> bool {
+        let usual = self.habit.clamp(1.0 / memory(), 0.5);
+        let ratio = if shown {
+            0.5 / usual
+        } else {
+            (1.0 - 0.5) / (1.0 - usual)
+        };
+        self.score = (self.score * ratio).max(1.0);
+        self.jobs = (self.jobs + 1.0).min(memory());
+        self.habit += (f64::from(u8::from(shown)) - self.habit) / self.jobs;
+        let alarm = self.score >= alarm();
+        if alarm {
+            self.score = 1.0;
+        }
+        alarm
     }
 }
 

@@ -10,11 +10,12 @@
 //! multiple or a part of the frequency, the more so with several wakeups a job.
 
 mod heuristic;
+mod spectrum;
 
 use std::collections::VecDeque;
 
-use onbeat_infer::period::spectrum::{self, Spectrum};
 use onbeat_model::{Burst, Instant, Rhythm, Span};
+use spectrum::Spectrum;
 
 /// The parameters of sections 5.2 and 5.2.1.
 ///

@@ -1,10 +1,11 @@
 //! LFS, the first of the two: a server whose period was chosen beforehand, and a binary variable,
 //! looked at once in each of its periods (LFS++, section 2 and Fig. 2).
 
-use onbeat_decide::predictor::{Binary, Parameters, Predictor};
+use onbeat_decide::predictor::Predictor;
 use onbeat_model::{Bandwidth, Burst, Demand, Instant, Job, Reservation, Span, TaskId};
 
 use super::Controls;
+use crate::predictor::{Binary, BinarySteps};
 
 /// The parameters of LFS. The paper prints none of it but the server periods of Fig. 2.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,8 +13,7 @@ pub struct Lfs {
     /// T^s: the period of the server.
     pub server_period: Span,
     pub first: Bandwidth,
-    /// `binary_raise` and `binary_lower`.
-    pub parameters: Parameters,
+    pub steps: BinarySteps,
 }
 
 impl Default for Lfs {
@@ -22,7 +22,7 @@ impl Default for Lfs {
         Self {
             server_period: Span::from_ms(40),
             first: Bandwidth::from_cpus(0.1),
-            parameters: Parameters::default(),
+            steps: BinarySteps::default(),
         }
     }
 }
@@ -40,7 +40,7 @@ impl LfsControl {
     pub(super) fn new(lfs: Lfs, task: TaskId, now: Instant) -> Self {
         let mut new = Self {
             period: lfs.server_period,
-            binary: Binary::new(lfs.parameters),
+            binary: Binary::new(lfs.steps),
             task,
             held: None,
             ran_out: false,

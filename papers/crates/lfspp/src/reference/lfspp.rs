@@ -1,10 +1,11 @@
 //! LFS++: a period analyser that looks at the wakeups of the last H now and then, and a bandwidth
 //! controller that samples the CPU time each S (section 5).
 
-use onbeat_decide::predictor::{Parameters, Predictor, Rate};
+use onbeat_decide::predictor::{Parameters, Predictor};
 use onbeat_model::{Burst, Instant, Reservation, Span};
 
 use super::Controls;
+use crate::predictor::Rate;
 use crate::{Analyser, Config};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,7 +14,9 @@ pub struct LfsPlusPlus {
     pub analyser: Config,
     /// From one analysis to the next: longer than S, as the analysis costs more (section 4.2).
     pub analysis: Span,
-    /// S, N, j and x (section 5.3): `sampling`, `window`, `above` and `spread`.
+    /// S (section 5.3).
+    pub sampling: Span,
+    /// N, j and x: `window`, `above` and `spread`.
     pub parameters: Parameters,
 }
 
@@ -22,6 +25,7 @@ impl Default for LfsPlusPlus {
         Self {
             analyser: Config::default(),
             analysis: Span::from_secs(2),
+            sampling: Rate::SAMPLING,
             parameters: Parameters::default(),
         }
     }
@@ -39,14 +43,10 @@ pub(super) struct LfsPlusPlusControl {
 
 impl LfsPlusPlusControl {
     pub(super) fn new(settings: LfsPlusPlus, now: Instant) -> Self {
-        let parameters = Parameters {
-            rate_boost: 1.0,
-            ..settings.parameters
-        };
         Self {
             settings,
             analyser: Analyser::new(settings.analyser).ok(),
-            rate: Rate::new(parameters),
+            rate: Rate::new(settings.parameters, settings.sampling, false),
             period: None,
             sampled: (now, Span::ZERO),
             analysed: now,
@@ -62,13 +62,13 @@ impl Controls for LfsPlusPlusControl {
     }
 
     fn due(&self) -> Instant {
-        let sample = self.sampled.0 + self.settings.parameters.sampling;
+        let sample = self.sampled.0 + self.settings.sampling;
         sample.min(self.analysed + self.settings.analysis)
     }
 
     fn look(&mut self, now: Instant, executed: Span) {
         let (last, before) = self.sampled;
-        if now >= last + self.settings.parameters.sampling {
+        if now >= last + self.settings.sampling {
             self.rate.sampled(executed - before, now.since(last));
             self.sampled = (now, executed);
         }

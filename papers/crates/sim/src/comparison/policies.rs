@@ -79,7 +79,7 @@ pub struct ComparedMachine {
     pub power: Power,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub struct BudgetRules {
     /// Which share of its jobs a thread may miss, for [`ComparedPolicy::Plan`].
     pub may_miss: f64,

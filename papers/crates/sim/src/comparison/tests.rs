@@ -1,6 +1,6 @@
 use std::fs;
 
-use onbeat_decide::predictor::{Parameters, PredictorKind};
+use onbeat_decide::predictor::{Parameters, Percentile};
 use onbeat_model::{Instant, Span};
 use proptest::prelude::*;
 
@@ -38,7 +38,7 @@ fn rules() -> BudgetRules {
         rho: 0.85,
         overrun: OverrunRule::Hard,
         onbeat: LoopSettings {
-            predictor: PredictorKind::default(),
+            predictor: Percentile::build,
             parameters: Parameters::default(),
             sets_speed: false,
             is_hard: false,

@@ -16,7 +16,7 @@ pub mod timeline;
 
 mod jobs;
 
-use onbeat_decide::predictor::{Parameters, PredictorKind};
+use onbeat_decide::predictor::{BuildPredictor, Parameters};
 use onbeat_lfspp::reference::ReferenceController;
 use onbeat_model::{Ladder, Name, Span};
 use serde::Deserialize;
@@ -64,10 +64,10 @@ pub struct TaskGroup {
     pub tracked: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub struct LoopSettings {
     /// How budgets are predicted.
-    pub predictor: PredictorKind,
+    pub predictor: BuildPredictor,
     pub parameters: Parameters,
     pub sets_speed: bool,
     /// Its reservations are ceilings, too.

@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use onbeat_decide::predictor::{Parameters, PredictorKind};
+use onbeat_decide::predictor::{Parameters, Percentile};
+use onbeat_lfspp::predictor::NAMED;
 use onbeat_lfspp::reference::ReferenceController;
 use onbeat_model::{Bandwidth, Ladder, Name, Speed};
 use toml::Spanned;
@@ -161,12 +162,12 @@ impl ScenarioReader<'_> {
 
     fn onbeat(&self, onbeat: &file::OnbeatTable) -> Result<LoopSettings, ScenarioError> {
         let predictor = match &onbeat.predictor {
-            None => PredictorKind::default(),
-            Some(name) => PredictorKind::ALL
+            None => Percentile::build,
+            Some(name) => NAMED
                 .into_iter()
-                .find(|kind| kind.name() == name.get_ref())
+                .find_map(|(known, build)| (known == name.get_ref()).then_some(build))
                 .ok_or_else(|| {
-                    let names = PredictorKind::ALL.map(PredictorKind::name).join(", ");
+                    let names = NAMED.map(|(name, _)| name).join(", ");
                     let problem =
                         format!("no predictor '{}': write one of {names}", name.get_ref());
                     self.wrong(&name.span(), problem)

@@ -212,7 +212,6 @@ impl<'a> ScenarioRun<'a> {
             estimation: EstimationSettings {
                 predictor: onbeat.predictor,
                 parameters: onbeat.parameters,
-                ..EstimationSettings::default()
             },
             means: AllowedMeans {
                 raises: true,

@@ -52,8 +52,13 @@ fn lfspp(usual: LfsPlusPlus, written: &Feedback) -> Result<LfsPlusPlus, String> 
         ..usual.analyser
     };
     analyser.bins().map_err(|error| error.to_string())?;
+    let sampling = match written.sampling {
+        Some(time) => above_zero("sampling", time)?,
+        None => usual.sampling,
+    };
     Ok(LfsPlusPlus {
         analyser,
+        sampling,
         parameters: parameters(usual.parameters, written)?,
         ..usual
     })
@@ -64,13 +69,8 @@ fn parameters(usual: Parameters, written: &Feedback) -> Result<Parameters, Strin
     if !(spread.is_finite() && spread >= 0.0) {
         return Err(format!("spread = {spread}: write a number from 0 on"));
     }
-    let sampling = match written.sampling {
-        Some(time) => above_zero("sampling", time)?,
-        None => usual.sampling,
-    };
     Ok(Parameters {
         spread,
-        sampling,
         window: written.window.unwrap_or(usual.window),
         above: written.above.unwrap_or(usual.above),
         ..usual

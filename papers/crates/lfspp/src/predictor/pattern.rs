@@ -11,12 +11,8 @@
 
 use std::collections::VecDeque;
 
+use onbeat_decide::predictor::{CatchUp, Excess, Parameters, Percentile, Predictor, credible};
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
-
-use super::catch_up::CatchUp;
-use super::excess::{self, Excess};
-use super::percentile::credible;
-use super::{Parameters, Percentile, Predictor};
 
 /// The longest group of jobs; groups of pictures are shorter.
 const LONGEST: usize = 64;
@@ -32,8 +28,10 @@ const AS_WELL: f64 = 1.1;
 /// The last jobs that say how hard the scene is.
 const SCENE: usize = 4;
 
-pub(super) struct Pattern {
+pub struct Pattern {
     parameters: Parameters,
+    /// For which job after the last one told the runtime is. At least 1.
+    ahead: usize,
     usual: Percentile,
     group: Repetition,
     excess: Excess,
@@ -46,9 +44,22 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    pub(super) fn new(parameters: Parameters) -> Self {
+    /// For a thread whose jobs are told when they end: the runtime is that of the next one.
+    #[must_use]
+    pub fn of_told_jobs(parameters: Parameters) -> Box<dyn Predictor> {
+        Box::new(Self::new(parameters, 1))
+    }
+
+    /// Jobs that are cut out of bursts are known to have ended when the next one's burst has.
+    #[must_use]
+    pub fn of_bursts(parameters: Parameters) -> Box<dyn Predictor> {
+        Box::new(Self::new(parameters, 2))
+    }
+
+    fn new(parameters: Parameters, ahead: usize) -> Self {
         Self {
             parameters,
+            ahead,
             usual: Percentile::new(parameters),
             group: Repetition::default(),
             excess: Excess::new(parameters.overruns),
@@ -72,19 +83,14 @@ impl Pattern {
             self.excess.record(Span::from_secs_f64(excess), small);
         }
         self.group.push(executed);
-        let ahead = self.ahead();
-        if self.expected.len() == ahead {
+        if self.expected.len() == self.ahead {
             self.expected.pop_front();
         }
-        self.expected.push_back(self.group.expected(ahead));
-    }
-
-    fn ahead(&self) -> usize {
-        self.parameters.ahead.max(1)
+        self.expected.push_back(self.group.expected(self.ahead));
     }
 
     fn next(&self) -> Option<Span> {
-        let is_known = self.expected.len() == self.ahead();
+        let is_known = self.expected.len() == self.ahead;
         self.expected
             .front()
             .copied()
@@ -93,7 +99,7 @@ impl Pattern {
     }
 
     fn plan(&self) -> Option<Span> {
-        if self.excess.len() < excess::KNOWN {
+        if !self.excess.is_known() {
             return None;
         }
         let expected = (*self.expected.back()?)?;

@@ -3,26 +3,34 @@
 //! dW is the CPU time of one sampling interval S, Pred the percentile p = (N-j)/N of the last N of
 //! them. It knows no jobs, only a rate; so it smooths over jobs of different sizes, and answers a
 //! change only after a whole interval. As the paper has it, it does not raise an exhausted runtime:
-//! that is an addition, by [`Parameters::rate_boost`]. Until the first interval is over it goes by
-//! the jobs seen; the paper does not say what the first runtime is.
+//! that is an addition. Until the first interval is over it goes by the jobs seen; the paper does
+//! not say what the first runtime is.
 
+use onbeat_decide::predictor::{CatchUp, Parameters, Predictor, generosity, percentile};
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
-
-use super::catch_up::CatchUp;
-use super::{Parameters, Predictor, generosity, percentile};
 
 pub struct Rate {
     parameters: Parameters,
+    /// S.
+    sampling: Span,
+    is_raised: bool,
     samples: Demand,
     first_jobs: Option<Span>,
     catch_up: CatchUp,
 }
 
 impl Rate {
+    /// S as the paper has it (section 7.3).
+    pub const SAMPLING: Span = Span::from_secs(1);
+
+    /// The CPU time is sampled each `sampling`. If it `is_raised`, an exhausted runtime is, by the
+    /// parameters' boost.
     #[must_use]
-    pub fn new(parameters: Parameters) -> Self {
+    pub fn new(parameters: Parameters, sampling: Span, is_raised: bool) -> Self {
         Self {
             parameters,
+            sampling,
+            is_raised,
             samples: Demand::new(parameters.window),
             first_jobs: None,
             catch_up: CatchUp::default(),
@@ -31,10 +39,18 @@ impl Rate {
 
     fn planned(&self, period: Span) -> Option<Span> {
         let predicted = match percentile(&self.samples, &self.parameters) {
-            Some(work) => period.scale(work.ratio(self.parameters.sampling)),
+            Some(work) => period.scale(work.ratio(self.sampling)),
             None => self.first_jobs?,
         };
         Some(predicted.scale(1.0 + self.parameters.spread.max(0.0)))
+    }
+
+    /// The thread executed for `executed` in the last sampling interval, which was `over` long.
+    pub fn sampled(&mut self, executed: Span, over: Span) {
+        if !over.is_zero() {
+            let work = self.sampling.scale(executed.ratio(over));
+            self.samples.record(work);
+        }
     }
 }
 
@@ -45,20 +61,9 @@ impl Predictor for Rate {
         self.first_jobs = demand.max().map(|longest| longest.scale(generous));
     }
 
-    fn sampled(&mut self, executed: Span, over: Span) {
-        if !over.is_zero() {
-            let work = self.parameters.sampling.scale(executed.ratio(over));
-            self.samples.record(work);
-        }
-    }
-
     fn exhausted(&mut self, at: Instant, held: Reservation) {
-        if self.parameters.rate_boost > 1.0 {
-            let parameters = Parameters {
-                boost: self.parameters.rate_boost,
-                ..self.parameters
-            };
-            self.catch_up.exhausted(at, held, &parameters);
+        if self.is_raised {
+            self.catch_up.exhausted(at, held, &self.parameters);
         }
     }
 

@@ -4,21 +4,38 @@
 //! whether the task received enough computation in the last period or not": more if not, a little
 //! less if so. It never learns how much is needed, so it swings around it.
 
+use onbeat_decide::predictor::{Pace, Predictor};
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
-use super::{Pace, Parameters, Predictor};
-
 pub struct Binary {
-    parameters: Parameters,
+    steps: BinarySteps,
     runtime: Option<Span>,
     pace: Pace,
 }
 
+/// The paper prints neither.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BinarySteps {
+    /// How much the runtime is raised after a job that exhausted it, ...
+    pub raise: f64,
+    /// ... and lowered after a job that did not.
+    pub lower: f64,
+}
+
+impl Default for BinarySteps {
+    fn default() -> Self {
+        Self {
+            raise: 0.25,
+            lower: 0.01,
+        }
+    }
+}
+
 impl Binary {
     #[must_use]
-    pub fn new(parameters: Parameters) -> Self {
+    pub fn new(steps: BinarySteps) -> Self {
         Self {
-            parameters,
+            steps,
             runtime: None,
             pace: Pace::default(),
         }
@@ -32,14 +49,12 @@ impl Predictor for Binary {
         self.runtime = Some(match self.runtime {
             None => job.executed * 2,
             Some(runtime) if job.exhausted => runtime,
-            Some(runtime) => runtime.scale(1.0 - self.parameters.binary_lower.clamp(0.0, 1.0)),
+            Some(runtime) => runtime.scale(1.0 - self.steps.lower.clamp(0.0, 1.0)),
         });
     }
 
     fn exhausted(&mut self, _at: Instant, held: Reservation) {
-        let raised = held
-            .runtime()
-            .scale(1.0 + self.parameters.binary_raise.max(0.0));
+        let raised = held.runtime().scale(1.0 + self.steps.raise.max(0.0));
         self.runtime = Some(raised);
     }
 

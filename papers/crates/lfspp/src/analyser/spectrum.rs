@@ -11,14 +11,13 @@ const STEPS_BETWEEN_RESETS: usize = 256;
 
 /// How many amplitudes there are from `lowest_hz` up to `highest_hz` in steps of `step_hz`, and a
 /// part of one. A little more than the quotient, so that the highest is not lost to rounding.
-#[must_use]
-pub fn bins(lowest_hz: f64, highest_hz: f64, step_hz: f64) -> f64 {
+pub(super) fn bins(lowest_hz: f64, highest_hz: f64, step_hz: f64) -> f64 {
     (highest_hz - lowest_hz) / step_hz + 1.0 + 1e-6
 }
 
 /// The complex sums of a set of pulses at equally spaced frequencies.
 #[derive(Clone, Debug)]
-pub struct Spectrum {
+pub(super) struct Spectrum {
     lowest_hz: f64,
     step_hz: f64,
     /// The clock's zero for the sums; the first pulse, so that angles stay small and exact.
@@ -29,8 +28,7 @@ pub struct Spectrum {
 
 impl Spectrum {
     /// The empty spectrum at `bins` frequencies from `lowest_hz` in steps of `step_hz`.
-    #[must_use]
-    pub fn new(lowest_hz: f64, step_hz: f64, bins: usize) -> Self {
+    pub(super) fn new(lowest_hz: f64, step_hz: f64, bins: usize) -> Self {
         Self {
             lowest_hz,
             step_hz,
@@ -40,11 +38,11 @@ impl Spectrum {
         }
     }
 
-    pub fn add(&mut self, at: Instant) {
+    pub(super) fn add(&mut self, at: Instant) {
         self.accumulate(at, 1.0);
     }
 
-    pub fn remove(&mut self, at: Instant) {
+    pub(super) fn remove(&mut self, at: Instant) {
         self.accumulate(at, -1.0);
     }
 
@@ -69,15 +67,13 @@ impl Spectrum {
     }
 
     /// |S(f)| at every frequency.
-    #[must_use]
-    pub fn amplitudes(&self) -> Vec<f64> {
+    pub(super) fn amplitudes(&self) -> Vec<f64> {
         let sums = self.real.iter().zip(&self.imaginary);
         sums.map(|(re, im)| (re * re + im * im).sqrt()).collect()
     }
 
     /// Amplitude and angle of S at one frequency; zero beyond the last.
-    #[must_use]
-    pub fn polar(&self, bin: usize) -> (f64, f64) {
+    pub(super) fn polar(&self, bin: usize) -> (f64, f64) {
         match (self.real.get(bin), self.imaginary.get(bin)) {
             (Some(re), Some(im)) => (re.hypot(*im), im.atan2(*re)),
             _ => (0.0, 0.0),
@@ -85,14 +81,13 @@ impl Spectrum {
     }
 
     /// A time at which pulses of `frequency` whose sum has this angle fall.
-    #[must_use]
-    pub fn time_of(&self, angle: f64, frequency: f64) -> Instant {
+    pub(super) fn time_of(&self, angle: f64, frequency: f64) -> Instant {
         let origin = self.origin.unwrap_or(Instant::ZERO);
         let cycles = (-angle / TAU).rem_euclid(1.0);
         origin + onbeat_model::Span::from_secs_f64(cycles / frequency)
     }
 
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.origin = None;
         self.real.fill(0.0);
         self.imaginary.fill(0.0);
