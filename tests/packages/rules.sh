@@ -8,7 +8,7 @@ set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 
 known=$here/../../crates/onbeat/tests/daemon/known.rs
-lacking=$(sed -n '/^const LACKING/,/^];/p' "$known" | grep -o '"[^"]*"' | tr -d '"' | xargs)
+lacking=$(sed -n '/^const LACKING/,/";$/p' "$known" | sed '1d; s/";$//; s/\\$//' | xargs)
 
 [ "$(id -u)" -eq 0 ] || {
     echo "packages are fetched in a fresh Debian, as root"

@@ -19,16 +19,6 @@ check() { # NAME EXPECTED SAID [SCRIPT]
 }
 
 check what_a_failed_test_said_is_repeated expected.txt said.txt
-# Of 100 lines the first 20 and the last 40.
-check what_is_long_is_shortened_in_the_middle <(
-    printf '\n== a_test\n'
-    seq -f '     line %g' 20
-    echo '     [40 lines are left out]'
-    seq -f '     line %g' 61 100
-) <(
-    echo 'test a_test ... FAILED'
-    seq -f '     line %g' 100
-)
 check a_test_binary_that_ends_before_its_tests_has_failed <(
     echo 'test a test binary ended before its tests (tests/live.rs) ... FAILED'
 ) <(

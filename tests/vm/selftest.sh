@@ -2,9 +2,7 @@
 # Tests of the test bed: what has to be a failure is one, for the reason that it is; and a run repeats.
 #
 # Each file in tests/vm/selftest and papers/vm/selftest is a case. If its head has a line `# told: WORDS`, run.sh has to fail and say
-# these words (`# results: FOLDER`: where it is to leave its results); with `# beside: TEXT` it is summed up in a folder where a
-# run of more images has left a log with this text, of which nothing may be in the sum; else it is run twice, and everything that
-# the two runs leave behind has to be the same.
+# these words; else it is run twice, and everything that the two runs leave behind has to be the same.
 #
 # usage: tests/vm/selftest.sh [--jobs N] [CASE.sh...]
 set -euo pipefail
@@ -25,17 +23,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 fails_as_told() { # CASE WORDS
-    local results
-    results=$(sed -n 's/^# results: //p' "$1")
-    ! "$here/run.sh" ${results:+--results "$results"} "$1" >"$work/said" 2>&1 && grep -qF "$2" "$work/said"
-}
-
-sums_up_itself() { # CASE TEXT
-    local left
-    left=$work/images/$(basename "$1" .sh)-image-7
-    mkdir -p "$left"
-    echo "$2" >"$left/serial.log"
-    "$here/run.sh" --images 1 --results "$work/images" "$1" >"$work/said" 2>&1 && grep -q '(1 times)' "$work/said"
+    ! "$here/run.sh" "$1" >"$work/said" 2>&1 && grep -qF "$2" "$work/said"
 }
 
 repeats() { # CASE
@@ -51,12 +39,9 @@ for file; do
     [ -f "$file" ] || continue
     : >"$work/said"
     told=$(sed -n 's/^# told: //p' "$file")
-    beside=$(sed -n 's/^# beside: //p' "$file")
     verdict=ok
     if [ -n "$told" ]; then
         fails_as_told "$file" "$told" || verdict=FAILED
-    elif [ -n "$beside" ]; then
-        sums_up_itself "$file" "$beside" || verdict=FAILED
     else
         repeats "$file" || verdict=FAILED
     fi

@@ -295,17 +295,3 @@ impl Actuator for QuotaActuator {
         self.inner.release_speed()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_task_is_new_for_two_ticks() {
-        let (tid, now) = (1, clock::ticks_at(clock::now()));
-        let until = |started_ticks| new_until(TaskId { tid, started_ticks });
-        // Whatever time it is meanwhile.
-        assert!(until(now + 100_000).is_some_and(|until| until > clock::now()));
-        assert_eq!(until(now - 2), None);
-    }
-}

@@ -181,6 +181,11 @@ mod tests {
 
     #[test]
     fn a_container_is_named_by_its_id_or_twelve_digits_of_it() {
+        let of = |container: Option<&str>| Groups {
+            container: container.map(str::to_owned),
+            ..groups()
+        };
+        let id = groups().container;
         for (wanted, is_it) in [
             ("0123456789ab", true),
             ("0123456789a", false),
@@ -191,68 +196,56 @@ mod tests {
                 container: Some(wanted.to_owned()),
                 ..rule()
             };
-            assert_eq!(rule.holds_in(&groups()), is_it, "{wanted}");
-            let film = Groups {
-                container: Some("film".to_owned()),
-                ..groups()
-            };
-            assert_eq!(rule.holds_in(&film), wanted == "film");
-            assert!(!rule.holds_in(&Groups {
-                container: None,
-                ..groups()
-            }));
+            assert_eq!(rule.holds_in(&of(id.as_deref())), is_it, "{wanted}");
+            assert_eq!(rule.holds_in(&of(Some("film"))), wanted == "film");
+            assert!(!rule.holds_in(&of(None)));
         }
     }
 
     #[test]
-    fn a_program_is_named_by_its_path_or_the_last_part_of_it() {
-        let of = |program: &str| Rule {
-            program: Some(program.to_owned()),
-            ..rule()
-        };
-        assert!(of(PROGRAM).holds_for(PROGRAM, 1000));
-        assert!(of("mplayer").holds_for(PROGRAM, 1000));
-        assert!(!of("/opt/mplayer").holds_for(PROGRAM, 1000));
-        assert!(!of("bin/mplayer").holds_for(PROGRAM, 1000));
-        let end = "bin/mplayer";
-        assert!(of("mplayer").holds_for(end, 1000));
-        assert!(!of("/bin/mplayer").holds_for(end, 1000), "of a longer path");
+    fn a_program_is_named_by_its_path_or_the_last_part_of_it_and_its_user_must_fit() {
+        for (named, user, holds, holds_for_end) in [
+            (PROGRAM, None, true, false),
+            ("mplayer", None, true, true),
+            ("mplayer", Some("1000"), true, true),
+            ("mplayer", Some("bob"), false, false),
+            ("/opt/mplayer", None, false, false),
+            ("/bin/mplayer", None, false, false),
+        ] {
+            let rule = Rule {
+                program: Some(named.to_owned()),
+                user: user.map(str::to_owned),
+                ..rule()
+            };
+            assert_eq!(rule.holds_for(PROGRAM, 1000), holds, "{named}");
+            // The end of a longer path.
+            assert_eq!(rule.holds_for("bin/mplayer", 1000), holds_for_end);
+        }
     }
 
     #[test]
     fn a_cgroup_holds_for_all_below_it_and_a_unit_wherever_it_is() {
-        let below = |cgroup: &str| Rule {
-            cgroup: Some(cgroup.to_owned()),
-            ..rule()
-        };
-        assert!(below("/user.slice").holds_in(&groups()));
-        assert!(below("/user.slice/app.slice/film.service/x/").holds_in(&groups()));
-        assert!(!below("/user").holds_in(&groups()));
-        let unit = |unit: &str| Rule {
-            unit: Some(unit.to_owned()),
-            ..rule()
-        };
-        assert!(unit("film.service").holds_in(&groups()));
-        assert!(!unit("film").holds_in(&groups()));
-        for (name, is_it) in [
-            ("getty@tty1.service", true),
-            ("getty@.service", true),
-            ("getty@tty1.socket", false),
-            ("other@tty1.service", false),
+        for (cgroup, holds) in [
+            ("/user.slice", true),
+            ("/user.slice/app.slice/film.service/x/", true),
+            ("/user", false),
         ] {
-            assert_eq!(is_unit(name, "getty@.service"), is_it, "{name}");
+            let rule = Rule {
+                cgroup: Some(cgroup.to_owned()),
+                ..rule()
+            };
+            assert_eq!(rule.holds_in(&groups()), holds, "{cgroup}");
         }
-    }
-
-    #[test]
-    fn all_that_a_rule_names_must_be_so() {
-        let both = |user: &str| Rule {
-            program: Some("mplayer".to_owned()),
-            user: Some(user.to_owned()),
-            ..rule()
-        };
-        assert!(both("1000").holds_for(PROGRAM, 1000));
-        assert!(!both("bob").holds_for(PROGRAM, 1000));
+        for (unit, name, is_it) in [
+            ("film.service", "film.service", true),
+            ("film", "film.service", false),
+            ("getty@.service", "getty@tty1.service", true),
+            ("getty@.service", "getty@.service", true),
+            ("getty@.service", "getty@tty1.socket", false),
+            ("getty@.service", "other@tty1.service", false),
+        ] {
+            assert_eq!(is_unit(name, unit), is_it, "{name}");
+        }
     }
 
     #[test]

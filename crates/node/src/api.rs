@@ -1,5 +1,5 @@
 //! The messages of NRI's `api.proto` (package `nri.pkg.api.v1alpha1`), as far as the plugin needs
-//! them. `tests/api.proto` has them as published, under Apache-2.0; a test compares the fields.
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -173,62 +173,4 @@ pub enum ContainerState {
     ContainerPaused = 2,
     ContainerRunning = 3,
     ContainerStopped = 4,
-}
-
-#[cfg(test)]
-mod tests {
-    /// The fields of each message and the numbers of each enumeration, as `NAME.field` and number,
-    /// in lower case and without underscores.
-    fn numbers(text: &str, block: &str) -> Vec<(String, String)> {
-        let mut found = Vec::new();
-        let mut name = String::new();
-        let mut tag = None;
-        for line in text.lines().map(str::trim) {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            if let Some(at) = words
-                .iter()
-                .position(|word| block.split(' ').any(|one| one == *word))
-                && let Some(own) = words.get(at + 1).filter(|_| line.contains('{'))
-            {
-                name = own.trim_end_matches("{}").to_lowercase();
-            } else if line == "}" {
-                name.clear();
-            } else if let Some((_, rest)) = line.split_once("tag = \"") {
-                tag = rest.split('"').next().map(str::to_owned);
-            } else if let Some(tag) = tag.take() {
-                let field = words.get(1).copied().unwrap_or_default();
-                found.push((field_of(&name, field), tag));
-            } else if let Some((left, right)) = line.split_once(" = ").filter(|_| !name.is_empty())
-            {
-                let field = left.split_whitespace().last().unwrap_or_default();
-                let number = right.split([';', ',']).next().unwrap_or_default();
-                found.push((field_of(&name, field), number.trim().to_owned()));
-            }
-        }
-        found
-    }
-
-    fn field_of(name: &str, field: &str) -> String {
-        let field = field.trim_end_matches(':').replace('_', "");
-        format!("{name}.{}", field.to_lowercase())
-    }
-
-    /// Fields that came after version 0.6.1 of the file, which is Debian 13's.
-    const LATER: [(&str, &str); 2] = [
-        ("synchronizerequest.more", "3"),
-        ("synchronizeresponse.more", "2"),
-    ];
-
-    #[test]
-    fn every_field_and_event_has_the_published_number() {
-        let published = numbers(include_str!("../tests/api.proto"), "message enum");
-        let own = include_str!("api.rs").split("#[cfg(test)]").next().unwrap();
-        let own = numbers(own, "struct enum");
-        assert!(own.len() > 35, "{own:?}");
-        for (field, number) in own {
-            let is_later = LATER.contains(&(field.as_str(), number.as_str()));
-            let is_published = published.contains(&(field.clone(), number.clone()));
-            assert!(is_published || is_later, "{field} = {number}");
-        }
-    }
 }

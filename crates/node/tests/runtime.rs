@@ -252,26 +252,3 @@ fn bytes_that_are_not_nri_s_end_the_connection_and_not_the_plugin() {
             .contains("does not speak NRI: a frame of 4294967295 bytes")
     );
 }
-
-#[test]
-fn the_manual_has_each_flag_and_each_annotation() {
-    let folder = tempfile::tempdir().unwrap();
-    let generate = |what: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_onbeat-node"));
-        let status = command.args(["generate", what]).arg(folder.path()).status();
-        assert!(status.unwrap().success());
-    };
-    generate("man");
-    generate("completions");
-    let page = fs::read_to_string(folder.path().join("onbeat-node.8")).unwrap();
-    for part in [
-        "\\-\\-socket",
-        "\\-\\-rules",
-        "onbeat.dev/cap",
-        "\"EXIT STATUS\"",
-        ".SH FILES",
-    ] {
-        assert!(page.contains(part), "{part}\n{page}");
-    }
-    assert!(folder.path().join("_onbeat-node").exists());
-}

@@ -223,11 +223,7 @@ mod tests {
             by_reservation: 1,
             by_nice: 2,
             refused: 1,
-            jobs: 200,
-            missed: 3,
-            executed: Span::from_secs(1),
-            bandwidth_used: Bandwidth::from_cpus(0.25),
-            bandwidth_reserved: Bandwidth::from_cpus(0.5),
+            ..Application::default()
         };
         let narrow = "its CPU affinity is narrower than its root domain: widen it";
         let report = Report {

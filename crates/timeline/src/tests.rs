@@ -36,43 +36,6 @@ fn written(write: impl FnOnce(&mut Timeline<&mut Vec<u8>>)) -> Vec<TracePacket> 
     Trace::decode(&bytes[..]).unwrap().packet
 }
 
-#[test]
-fn what_is_written_is_read_back() {
-    let packets = written(|timeline| {
-        let group = timeline.group("CPUs");
-        let cpu = timeline.track(group, "CPU 0");
-        let details = [("khz", Detail::Number(7)), ("why", Detail::Words("late"))];
-        timeline.slice(cpu, "player", (at(5), at(9)), &details);
-        let budget = timeline.counter(group, "budget", Unit::Time);
-        timeline.count(budget, at(6), -3);
-    });
-    assert_eq!(packets.len(), 6);
-    assert!(
-        packets
-            .iter()
-            .all(|packet| packet.trusted_packet_sequence_id == Some(SEQUENCE))
-    );
-    let cpu = packets[1].track_descriptor.as_ref().unwrap();
-    let group = packets[0].track_descriptor.as_ref().unwrap();
-    assert_eq!(
-        (cpu.parent_uuid, cpu.name.as_deref()),
-        (group.uuid, Some("CPU 0"))
-    );
-    let begin = packets[2].track_event.as_ref().unwrap();
-    assert_eq!(
-        (packets[2].timestamp, begin.track_uuid),
-        (Some(5), cpu.uuid)
-    );
-    assert_eq!(begin.debug_annotations.len(), 2);
-    assert_eq!(begin.r#type(), Type::SliceBegin);
-    assert_eq!(packets[3].timestamp, Some(9));
-    let count = packets[5].track_event.as_ref().unwrap();
-    assert_eq!(
-        (count.r#type(), count.counter_value),
-        (Type::Counter, Some(-3))
-    );
-}
-
 /// The numbers are those of Perfetto's `trace_packet.proto`, `ftrace_event_bundle.proto`,
 /// `ftrace_event.proto`, `ftrace/sched.proto` and `ps/process_tree.proto`.
 #[test]

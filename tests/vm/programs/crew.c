@@ -11,11 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "clock.h"
 
 #define MOST_THREADS 16
-#define TURNS_IN_A_ROUND 500
-#define NS_PER_S 1000000000L
 #define MOST_SECONDS 1000
 
 struct job {
@@ -24,29 +23,6 @@ struct job {
 
 static struct job *logs[MOST_THREADS];
 static long period_ns, rounds, jobs, first;
-
-static long now_ns(clockid_t clock)
-{
-	struct timespec time;
-	clock_gettime(clock, &time);
-	return time.tv_sec * NS_PER_S + time.tv_nsec;
-}
-
-static void sleep_until(long ns)
-{
-	struct timespec time = { ns / NS_PER_S, ns % NS_PER_S };
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) != 0) {
-	}
-}
-
-/* PAUSE lets the other CPUs of the guest go on; see periodic.c. */
-static void one_round(void)
-{
-	__asm__ volatile("pause");
-	for (int turns = TURNS_IN_A_ROUND; turns > 0; turns--) {
-		__asm__ volatile("" : "+r"(turns));
-	}
-}
 
 static void *be_periodic(void *log)
 {

@@ -3,7 +3,7 @@
  * The emulated CPU runs at one speed whatever cpufreq sets. So the task itself does what a slower CPU
  * would do to it: for each slice of its work it looks at the speed that is set, and spins as much longer as
  * that is lower than the highest. The loop, and what a look costs, are measured once, in CPU time of this thread.
- * As in periodic.c the loop says PAUSE now and then, so that CPUs in virtual time take turns.
+ * As in clock.h the loop says PAUSE now and then, so that CPUs in virtual time take turns.
  *
  * usage: cycles PERIOD_MS WORK_US JOBS LOG [MORE_US [says]]
  *        WORK_US is what a job takes at the highest speed; with MORE_US up to so much more, the rarer the more. Who says
@@ -19,32 +19,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "clock.h"
 
 #define CPUS 4
 #define SLICE_US 25
-#define TURNS_IN_A_ROUND 500
 #define PAUSE_NS 1000000L
-#define NS_PER_S 1000000000L
 
 struct job {
 	long release_us, started_us, ended_us, used_us, khz, work_us, started_ns;
 };
-
-static long now_ns(clockid_t clock)
-{
-	struct timespec time;
-	clock_gettime(clock, &time);
-	return time.tv_sec * NS_PER_S + time.tv_nsec;
-}
-
-static void sleep_until(long ns)
-{
-	struct timespec time = { ns / NS_PER_S, ns % NS_PER_S };
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) != 0) {
-	}
-}
 
 static void spin(long turns)
 {

@@ -16,18 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000L
-#define LINE_NS 100000000L
+#include "clock.h"
 
-static long now_ns(clockid_t clock)
-{
-	struct timespec time;
-	clock_gettime(clock, &time);
-	return time.tv_sec * NS_PER_S + time.tv_nsec;
-}
+#define LINE_NS 100000000L
 
 static void stay_on(int cpu)
 {
@@ -61,7 +54,7 @@ static int spin(long seconds, const char *path)
 	if (!log)
 		return 1;
 	while (now < began + seconds * NS_PER_S) {
-		/* Of several emulated CPUs the next has its turn now (periodic.c). */
+		/* Of several emulated CPUs the next has its turn now (clock.h). */
 		__builtin_ia32_pause();
 		long used_now = now_ns(CLOCK_THREAD_CPUTIME_ID);
 		int after = priority(stat);

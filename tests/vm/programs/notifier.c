@@ -9,21 +9,15 @@
 #include <onbeat/mdn.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <time.h>
 
-enum { NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
+#include "clock.h"
 
-static long long now_ns(void)
+enum { NS_PER_MS = 1000000 };
+
+static void compute_ms(long ms)
 {
-	struct timespec time;
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * (long long)NS_PER_S + time.tv_nsec;
-}
-
-static void compute_ms(int ms)
-{
-	long long end = now_ns() + (long long)ms * NS_PER_MS;
-	while (now_ns() < end) {
+	long end = now_ns(CLOCK_MONOTONIC) + ms * NS_PER_MS;
+	while (now_ns(CLOCK_MONOTONIC) < end) {
 	}
 }
 
@@ -43,9 +37,9 @@ int main(void)
 	}
 	compute_ms(period.tv_nsec / NS_PER_MS);
 	long asleep = times_asleep();
-	long long told_ns = now_ns();
+	long told_ns = now_ns(CLOCK_MONOTONIC);
 	onbeat_mdn();
 	compute_ms(400);
-	printf("%lld %lld %ld\n", told_ns, now_ns(), times_asleep() - asleep);
+	printf("%ld %ld %ld\n", told_ns, now_ns(CLOCK_MONOTONIC), times_asleep() - asleep);
 	return 0;
 }

@@ -1,9 +1,4 @@
-/* A periodic program, or a hog, for a guest with several CPUs in virtual time.
- *
- * The emulated CPUs take turns in one stream of instructions, and a turn ends where an instruction says that
- * another CPU may go on: PAUSE, or halting. A busy loop without one keeps the stream until the next timer, and
- * the other CPUs stand still in time that passes for them too. So this one says PAUSE in each round, and all
- * rounds are equally long: of N CPUs that are in such rounds each has 1/N of the stream.
+/* A periodic program, or a hog, for a guest with several CPUs in virtual time (clock.h).
  *
  * usage: periodic PERIOD_US ROUNDS SECONDS LOG [AFTER_US]
  *        periodic hog
@@ -15,37 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#define TURNS_IN_A_ROUND 500
-#define NS_PER_S 1000000000L
+#include "clock.h"
 
 struct job {
 	long release_ns, started_ns, ended_ns, used_ns;
 };
-
-static long now_ns(clockid_t clock)
-{
-	struct timespec time;
-	clock_gettime(clock, &time);
-	return time.tv_sec * NS_PER_S + time.tv_nsec;
-}
-
-static void sleep_until(long ns)
-{
-	struct timespec time = { ns / NS_PER_S, ns % NS_PER_S };
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) != 0) {
-	}
-}
-
-static void one_round(void)
-{
-	__asm__ volatile("pause");
-	for (int turns = TURNS_IN_A_ROUND; turns > 0; turns--) {
-		__asm__ volatile("" : "+r"(turns));
-	}
-}
 
 int main(int argc, char **argv)
 {

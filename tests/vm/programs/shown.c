@@ -6,18 +6,8 @@
  *        A line of LOG for each frame: when it came, in us since the first. */
 #include <sched.h>
 #include <stdio.h>
-#include <time.h>
 
-#define US_PER_S 1000000L
-#define NS_PER_US 1000L
-
-static long now_us(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * US_PER_S + time.tv_nsec / NS_PER_US;
-}
+#include "clock.h"
 
 int main(int argc, char **argv)
 {
@@ -35,7 +25,7 @@ int main(int argc, char **argv)
 	}
 	while ((byte = getchar()) != EOF) {
 		if (before == 'V' && byte == ':') {
-			long at_us = now_us();
+			long at_us = now_ns(CLOCK_MONOTONIC) / 1000;
 
 			if (began_us < 0)
 				began_us = at_us;

@@ -11,15 +11,9 @@
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-static long now_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
+#include "clock.h"
 
 static long timeval_us(struct timeval time)
 {
@@ -34,7 +28,7 @@ int main(int argc, char **argv)
 	}
 	struct rusage used;
 	int status;
-	long began_us = now_us();
+	long began_ns = now_ns(CLOCK_MONOTONIC);
 	pid_t program = fork();
 	if (program == 0) {
 		execvp(argv[2], argv + 2);
@@ -45,7 +39,7 @@ int main(int argc, char **argv)
 		perror("stopwatch");
 		return 1;
 	}
-	long lasted_us = now_us() - began_us;
+	long lasted_us = (now_ns(CLOCK_MONOTONIC) - began_ns) / 1000;
 	FILE *file = fopen(argv[1], "w");
 	if (!file ||
 	    fprintf(file, "%ld %ld\n", lasted_us,

@@ -8,16 +8,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "clock.h"
 
 #define PERIOD_NS 16000000L
 
 static long used_ms(void)
 {
-	struct timespec time;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	return time.tv_sec * 1000 + time.tv_nsec / 1000000;
+	return now_ns(CLOCK_THREAD_CPUTIME_ID) / 1000000;
 }
 
 static void leave(long after_ms)

@@ -6,6 +6,15 @@ fn one(text: &str) -> Result<Config, String> {
     parse(&[(PathBuf::from("onbeat.toml"), text.to_owned())]).map_err(|error| error.to_string())
 }
 
+fn sources(folder: &Path) -> Sources {
+    Sources {
+        config: Some(folder.join("onbeat.toml")),
+        rules: folder.join("rules.d"),
+        units: Vec::new(),
+        given: folder.join("given"),
+    }
+}
+
 #[test]
 fn nothing_written_is_the_default_and_what_is_written_counts() {
     assert_eq!(one(""), Ok(Config::default()));
@@ -55,32 +64,6 @@ fn nothing_written_is_the_default_and_what_is_written_counts() {
 }
 
 #[test]
-fn what_is_said_later_counts_and_rules_add_up() {
-    let file = |name: &str, text: &str| (PathBuf::from(name), text.to_owned());
-    let config = parse(&[
-        file("a", "[quota]\ntasks = 3\n[[rule]]\nunit = \"a.service\"\n"),
-        file(
-            "b",
-            "[quota]\ntasks = 5\n[realtimekit]\nserve = false\n[[rule]]\nunit = \"b.service\"\n",
-        ),
-    ])
-    .unwrap();
-    assert_eq!(config.quotas().unwrap().default.tasks, 5);
-    assert_eq!(config.realtimekit, None);
-    let names: Vec<&str> = config.rules.list.iter().map(|rule| &*rule.name).collect();
-    assert_eq!(names, ["a:3", "b:5"]);
-}
-
-#[test]
-fn what_is_put_in_force_only_at_the_next_start_is_named() {
-    let started = Config::default();
-    let changed = one("pipelines = false\n[realtimekit]\nserve = false\n").unwrap();
-    assert_eq!(changed.later_than(&started), ["pipelines"]);
-    let other = one("[realtimekit]\npriority = 5\n").unwrap();
-    assert_eq!(other.later_than(&started), [""; 0]);
-}
-
-#[test]
 fn every_mistake_is_told_with_its_file_its_line_and_what_to_do() {
     #[rustfmt::skip]
     let cases = [
@@ -119,12 +102,7 @@ fn every_mistake_is_told_with_its_file_its_line_and_what_to_do() {
 fn a_file_that_was_named_must_be_there_and_those_beside_it_are_read_in_their_order() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("onbeat.toml");
-    let sources = Sources {
-        config: Some(path.clone()),
-        rules: folder.path().join("rules.d"),
-        units: Vec::new(),
-        given: PathBuf::from("none"),
-    };
+    let sources = sources(folder.path());
     let error = read(&sources).unwrap_err().to_string();
     assert!(error.contains("--config"), "{error}");
     fs::write(&path, "").unwrap();
@@ -165,12 +143,7 @@ fn the_example_says_what_holds_without_it() {
 fn shipped_rules_come_last_hold_for_users_alone_and_go_by_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("onbeat.toml");
-    let sources = Sources {
-        config: Some(path.clone()),
-        rules: folder.path().join("rules.d"),
-        units: Vec::new(),
-        given: PathBuf::from("none"),
-    };
+    let sources = sources(folder.path());
     let names = || {
         let config = read(&sources).unwrap();
         let rules = config.rules.list.iter();
@@ -197,35 +170,10 @@ fn shipped_rules_come_last_hold_for_users_alone_and_go_by_one_line() {
 }
 
 #[test]
-fn every_rule_that_is_shipped_can_be_read_and_has_a_name_of_its_own() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/rules.d");
-    let sources = Sources {
-        config: None,
-        rules: folder.clone(),
-        units: Vec::new(),
-        given: PathBuf::from("none"),
-    };
-    let files = texts_in(&sources.rules, "toml").unwrap();
-    let rules = files
-        .iter()
-        .flat_map(|(path, text)| shipped_rules(path, text).unwrap());
-    let names: Vec<String> = rules.map(|rule| rule.name.to_string()).collect();
-    let unique: std::collections::BTreeSet<&String> = names.iter().collect();
-    assert!(names.len() > 20, "{names:?}");
-    assert_eq!(unique.len(), names.len(), "{names:?}");
-    assert!(names.iter().all(|name| !name.contains('/')), "{names:?}");
-}
-
-#[test]
 fn given_rules_come_before_shipped_ones_and_a_wrong_file_is_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("onbeat.toml");
-    let sources = Sources {
-        config: Some(path.clone()),
-        rules: folder.path().join("none"),
-        units: Vec::new(),
-        given: folder.path().join("given"),
-    };
+    let sources = sources(folder.path());
     fs::write(&path, "[[rule]]\nprogram = \"mpv\"\n").unwrap();
     let none = sources.given_now();
     fs::create_dir(&sources.given).unwrap();

@@ -64,37 +64,6 @@ fn own() -> Target {
     Target::find(std::process::id(), None).unwrap()
 }
 
-#[test]
-fn a_thread_whose_end_was_lost_is_charged_no_more_and_one_that_lives_is() {
-    let alive = onbeat_act::task::own().unwrap();
-    let gone = TaskId {
-        started_ticks: alive.started_ticks + 1,
-        ..alive
-    };
-    let pid = std::process::id();
-    let account = account(1000);
-    let mut registry = Registry::new(Ledger::new(Quotas::default()));
-    let process = TrackedProcess::new(pid, alive, account, Some(1000));
-    registry.processes.insert(alive, process);
-    for id in [alive, gone] {
-        let comm = Name::default();
-        registry.admit(&Task { id, pid, comm }).unwrap();
-    }
-    let registry = Rc::new(RefCell::new(registry));
-    let at = Instant::ZERO + Span::from_ms(7);
-    let lost = Event::Lost { at, count: 3 };
-    let mut sensor = FilteredSensor::new(Told(vec![lost]), Rc::clone(&registry));
-
-    let mut events = Vec::new();
-    sensor.poll(Span::ZERO, &mut events).unwrap();
-
-    assert_eq!(events, [lost, Event::Exited { at, task: gone }]);
-    assert!(sensor.take_missed_starts(), "others may have begun");
-    assert_eq!(registry.borrow().ledger.charged_to(1000).1, 1);
-    let threads = &registry.borrow().processes[&alive].threads;
-    assert_eq!(*threads, BTreeSet::from([alive]));
-}
-
 /// A sensor with which the process of this test is tracked, with the processes that it starts, by
 /// `payer`.
 fn with_own(payer: &Arc<Account>, owner: u32, quotas: Quotas) -> (FilteredSensor<Told>, Task) {
@@ -106,6 +75,12 @@ fn with_own(payer: &Arc<Account>, owner: u32, quotas: Quotas) -> (FilteredSensor
     registry.admit(&own).unwrap();
     let sensor = FilteredSensor::new(Told(Vec::new()), Rc::new(RefCell::new(registry)));
     (sensor, own)
+}
+
+fn hears_of(sensor: &mut FilteredSensor<Told>, task: Task) {
+    let at = Instant::ZERO;
+    sensor.inner.0.push(Event::Tracked { at, task });
+    sensor.poll(Span::ZERO, &mut Vec::new()).unwrap();
 }
 
 #[test]
@@ -130,9 +105,7 @@ fn of_a_child_that_the_quota_has_no_room_for_nothing_is_kept() {
             groups: BTreeSet::from([29]),
         });
         let (mut sensor, _) = with_own(&payer, own().uid, quotas);
-        let at = Instant::ZERO;
-        sensor.inner.0.push(Event::Tracked { at, task });
-        sensor.poll(Span::ZERO, &mut Vec::new()).unwrap();
+        hears_of(&mut sensor, task);
         assert_eq!(sensor.registry.borrow().processes.len(), most as usize);
     }
     child.kill().unwrap();
@@ -150,20 +123,8 @@ fn a_child_is_adopted_by_what_the_sensor_tells_alone() {
         comm: Name::default(),
     };
     let (mut sensor, _) = with_own(&account(own().uid), own().uid, Quotas::default());
-    let at = Instant::ZERO;
-    sensor.inner.0.push(Event::Tracked { at, task });
-    sensor.poll(Span::ZERO, &mut Vec::new()).unwrap();
+    hears_of(&mut sensor, task);
     assert!(sensor.registry.borrow().processes.contains_key(&task.id));
-}
-
-#[test]
-fn where_events_were_lost_another_users_program_is_looked_for() {
-    let stranger = own().uid + 1;
-    let (mut sensor, own) = with_own(&account(stranger), stranger, Quotas::default());
-    let at = Instant::ZERO;
-    sensor.inner.0.push(Event::Lost { at, count: 1 });
-    sensor.poll(Span::ZERO, &mut Vec::new()).unwrap();
-    assert_eq!(sensor.take_changed_owners(), BTreeSet::from([own.pid]));
 }
 
 #[test]
@@ -174,9 +135,7 @@ fn what_root_tracks_starts_at_the_charge_of_the_user_that_it_is_of() {
     let mut child = std::process::Command::new("sleep");
     let mut child = child.arg("100").uid(uid).spawn().unwrap();
     let task = Target::find(child.id(), None).unwrap().task;
-    let at = Instant::ZERO;
-    sensor.inner.0.push(Event::Tracked { at, task });
-    sensor.poll(Span::ZERO, &mut Vec::new()).unwrap();
+    hears_of(&mut sensor, task);
     let mut registry = sensor.registry.borrow_mut();
     assert_eq!(registry.ledger.charged_to(uid).1, 1);
     // Nor is it root's who pays once payers are settled.

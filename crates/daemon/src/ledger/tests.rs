@@ -26,16 +26,20 @@ fn quota(per_mille: u32, tasks: u32) -> Quota {
     }
 }
 
+fn ledger(per_mille: u32, tasks: u32) -> Ledger {
+    Ledger::new(Quotas {
+        default: quota(per_mille, tasks),
+        ..Quotas::default()
+    })
+}
+
 fn task(tid: u32) -> TaskId {
     TaskId::recorded(tid)
 }
 
 #[test]
 fn a_task_with_too_short_a_period_is_not_handed_over() {
-    let mut ledger = Ledger::new(Quotas {
-        default: quota(500, 2),
-        ..Quotas::default()
-    });
+    let mut ledger = ledger(500, 2);
     let (root, alice) = (account(0, &[]), account(1000, &[]));
     ledger.enter(task(1), &root).unwrap();
     let short = Reservation::implicit(Span::from_us(100), Span::from_ms(1)).unwrap();
@@ -71,10 +75,7 @@ fn all_runtimes_of_a_user_together_are_bounded() {
 
 #[test]
 fn what_a_task_left_by_itself_stays_charged_until_the_kernel_has_recounted() {
-    let mut ledger = Ledger::new(Quotas {
-        default: quota(500, 2),
-        ..Quotas::default()
-    });
+    let mut ledger = ledger(500, 2);
     let alice = account(1000, &[]);
     ledger.enter(task(1), &alice).unwrap();
     ledger.charge(task(1), Some(of(300)));
@@ -101,10 +102,7 @@ fn what_a_task_held_that_ended_is_charged_until_it_is_known_that_it_had_not_left
     let alice = account(1000, &[]);
     let at = |secs| Instant::ZERO + Span::from_secs(secs);
     let ended = || {
-        let mut ledger = Ledger::new(Quotas {
-            default: quota(500, 2),
-            ..Quotas::default()
-        });
+        let mut ledger = ledger(500, 2);
         ledger.enter(task(1), &alice).unwrap();
         ledger.charge(task(1), Some(of(300)));
         ledger.remove(task(1));
@@ -218,19 +216,17 @@ fn at(ms: u64) -> Instant {
 
 /// A ledger in which `alice` has a quota of half a CPU, and one task with a reservation of 30%.
 fn reserved(alice: &Arc<Account>) -> Ledger {
-    let mut ledger = Ledger::new(Quotas {
-        default: quota(500, 9),
-        ..Quotas::default()
-    });
+    let mut ledger = ledger(500, 9);
     ledger.enter(task(1), alice).unwrap();
     ledger.charge(task(1), Some(of(300)));
     ledger
 }
 
-/// `task` of `payer` used so much, as the kernel and the meter tell.
-fn used(ledger: &mut Ledger, of: TaskId, payer: &Account, used: Span, now: Instant) {
-    ledger.blocked(of, used, now);
-    ledger.spend(payer, used, now);
+/// The task used so many microseconds until `ms`, as the kernel and the meter tell.
+fn used(ledger: &mut Ledger, tid: u32, us: u64, ms: u64) {
+    let payer = Arc::clone(ledger.account(task(tid)).unwrap());
+    ledger.blocked(task(tid), Span::from_us(us), at(ms));
+    ledger.spend(&payer, Span::from_us(us), at(ms));
 }
 
 #[test]
@@ -239,25 +235,13 @@ fn a_task_has_its_reservation_until_it_used_more_than_that_and_its_owner_more_th
     let mut ledger = reserved(&alice);
     // 45% of a CPU for ten seconds.
     for period in 0..1000 {
-        used(
-            &mut ledger,
-            task(1),
-            &alice,
-            Span::from_us(4500),
-            at(10 * period),
-        );
+        used(&mut ledger, 1, 4500, 10 * period);
     }
     assert_eq!(ledger.goes_without_until(task(1)), None);
     // 90%: the bucket of half a second is empty after 1.25 s.
     let mut over_at = None;
     for period in 1000..1200 {
-        used(
-            &mut ledger,
-            task(1),
-            &alice,
-            Span::from_us(9000),
-            at(10 * period),
-        );
+        used(&mut ledger, 1, 9000, 10 * period);
         if ledger.goes_without_until(task(1)).is_some() {
             over_at.get_or_insert(10 * (period - 1000));
         }
@@ -272,7 +256,7 @@ fn a_task_has_its_reservation_until_it_used_more_than_that_and_its_owner_more_th
 fn who_has_used_too_much_has_reservations_again_when_that_is_made_up_for() {
     let alice = account(1000, &[]);
     let mut ledger = reserved(&alice);
-    used(&mut ledger, task(1), &alice, Span::from_ms(1000), at(0));
+    used(&mut ledger, 1, 1_000_000, 0);
     // Half a second is owed, and a quarter of one is half a bucket.
     assert_eq!(ledger.goes_without_until(task(1)), Some(at(1500)));
     assert!(ledger.is_ceiling(task(1), of(300), true));
@@ -292,20 +276,8 @@ fn a_task_that_uses_no_more_than_it_holds_keeps_that_beside_one_that_does() {
     ledger.enter(task(2), &alice).unwrap();
     ledger.charge(task(2), Some(of(200)));
     for period in 0..1000 {
-        used(
-            &mut ledger,
-            task(1),
-            &alice,
-            Span::from_us(9000),
-            at(10 * period),
-        );
-        used(
-            &mut ledger,
-            task(2),
-            &alice,
-            Span::from_us(1900),
-            at(10 * period),
-        );
+        used(&mut ledger, 1, 9000, 10 * period);
+        used(&mut ledger, 2, 1900, 10 * period);
         assert_eq!(ledger.goes_without_until(task(2)), None, "{period}");
     }
     assert!(ledger.goes_without_until(task(1)).is_some());
@@ -315,7 +287,7 @@ fn a_task_that_uses_no_more_than_it_holds_keeps_that_beside_one_that_does() {
 fn tasks_that_come_and_go_get_no_more_than_the_quota() {
     let alice = account(1000, &[]);
     let mut ledger = reserved(&alice);
-    used(&mut ledger, task(1), &alice, Span::from_secs(9), at(0));
+    used(&mut ledger, 1, 9_000_000, 0);
     ledger.enter(task(2), &alice).unwrap();
     ledger.charge(task(2), Some(of(200)));
     ledger.blocked(task(2), Span::from_ms(2), at(10));
@@ -346,17 +318,14 @@ fn what_is_not_heard_is_a_ceiling_and_root_has_none() {
     assert!(!ledger.is_ceiling(task(1), each(200), true));
     let root = account(0, &[]);
     let mut roots = reserved(&root);
-    used(&mut roots, task(1), &root, Span::from_secs(9), at(0));
+    used(&mut roots, 1, 9_000_000, 0);
     assert!(!roots.is_ceiling(task(1), of(300), false));
     assert_eq!(roots.goes_without_until(task(1)), None);
 }
 
 #[test]
 fn tasks_of_a_rule_with_a_bandwidth_share_it_whoever_they_are_and_cost_no_user() {
-    let mut ledger = Ledger::new(Quotas {
-        default: quota(500, 2),
-        ..Quotas::default()
-    });
+    let mut ledger = ledger(500, 2);
     let share = Bandwidth::from_cpus(0.3);
     let of_rule = |uid, rule| Arc::new(Account::under_a_rule(uid, rule, share));
     ledger.enter(task(1), &of_rule(0, "film")).unwrap();
@@ -377,21 +346,8 @@ fn tasks_of_a_rule_with_a_bandwidth_share_it_whoever_they_are_and_cost_no_user()
     // A soft reservation uses more than the rule's bandwidth: its task goes without, until that is
     // made up for.
     ledger.charge(task(3), Some(of(200)));
-    let (film, other) = (of_rule(0, "film"), of_rule(0, "other"));
-    used(
-        &mut ledger,
-        task(1),
-        &film,
-        Span::from_ms(400),
-        Instant::ZERO,
-    );
-    used(
-        &mut ledger,
-        task(3),
-        &other,
-        Span::from_ms(200),
-        Instant::ZERO,
-    );
+    used(&mut ledger, 1, 400_000, 0);
+    used(&mut ledger, 3, 200_000, 0);
     assert!(ledger.goes_without_until(task(1)).is_some());
     assert_eq!(ledger.goes_without_until(task(3)), None);
     ledger.refill(Instant::ZERO + Span::from_secs(10));
@@ -405,10 +361,7 @@ fn tasks_of_a_rule_with_a_bandwidth_share_it_whoever_they_are_and_cost_no_user()
 
 #[test]
 fn what_boosted_tasks_use_counts_for_their_users_quota_however_many_there_are() {
-    let mut ledger = Ledger::new(Quotas {
-        default: quota(500, 1000),
-        ..Quotas::default()
-    });
+    let mut ledger = ledger(500, 1000);
     let (alice, bob) = (account(1000, &[]), account(1001, &[]));
     ledger.enter(task(2000), &bob).unwrap();
     ledger.set_boosted(task(2000), true);
@@ -435,10 +388,7 @@ fn what_boosted_tasks_use_counts_for_their_users_quota_however_many_there_are() 
 
 #[test]
 fn what_the_meter_tells_is_charged_once_to_who_pays_and_is_owed_however_much_it_is() {
-    let mut ledger = Ledger::new(Quotas {
-        default: quota(500, 9),
-        ..Quotas::default()
-    });
+    let mut ledger = ledger(500, 9);
     let (alice, bob) = (account(1000, &[]), account(1001, &[]));
     for (number, owner) in [(1, &alice), (2, &bob), (3, &alice)] {
         ledger.enter(task(number), owner).unwrap();
@@ -485,27 +435,14 @@ fn all_boosts_end_while_all_users_together_have_used_too_much() {
 }
 
 #[test]
-fn who_sits_at_the_machine_has_a_share_of_all_of_it_and_gains_nothing_by_coming_and_going() {
+fn who_comes_to_the_machine_and_goes_gains_nothing_by_that() {
     let mut ledger = Ledger::new(Quotas {
         default: quota(500, 9),
         seat: quota(2000, 9),
         ..Quotas::default()
     });
     let (alice, seated) = (account(1000, &[]), BTreeSet::from([1000]));
-    for tid in [1, 2] {
-        ledger.enter(task(tid), &alice).unwrap();
-    }
-    assert!(ledger.admits(task(1), of(501)).is_err());
-    ledger.set_seated(seated.clone(), at(0));
-    ledger.admits(task(1), of(900)).unwrap();
-    ledger.charge(task(1), Some(of(900)));
-    // Quotas that are read again do not say who sits there.
-    ledger.set_quotas(ledger.quotas().clone());
-    ledger.admits(task(2), of(900)).unwrap();
-    ledger.set_seated(BTreeSet::new(), at(0));
-    assert_eq!(ledger.charged_to(1000).0, of(900).bandwidth());
-    assert!(ledger.admits(task(2), of(100)).is_err());
-    ledger.charge(task(1), None);
+    ledger.enter(task(1), &alice).unwrap();
     // She sits there in every second millisecond, and uses all that she may then.
     ledger.set_boosted(task(1), true);
     let mut all = Span::ZERO;

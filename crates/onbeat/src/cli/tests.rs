@@ -130,35 +130,6 @@ fn every_flag_that_the_documents_name_exists() {
 }
 
 #[test]
-fn every_make_target_that_the_documents_name_exists() {
-    for document in documents().into_iter().chain(["CHANGELOG.md".to_owned()]) {
-        let text = read(&document);
-        let inline = text.split('`').skip(1).step_by(2).map(str::to_owned);
-        for code in inline.chain(code_lines(&text)) {
-            let code = code.strip_prefix("sudo ").unwrap_or(&code);
-            let Some(rest) = code.strip_prefix("make ") else {
-                continue;
-            };
-            let mut words = rest.split_whitespace();
-            let mut targets = words.next().unwrap_or_default();
-            let mut makefile = "Makefile".to_owned();
-            if targets == "-C" {
-                makefile = format!("{}/Makefile", words.next().unwrap_or_default());
-                targets = words.next().unwrap_or_default();
-            }
-            let rules = format!("\n{}", read(&makefile));
-            // Several in one: make -C libonbeat storm|bench
-            for target in targets.split('|') {
-                assert!(
-                    rules.contains(&format!("\n{target}:")),
-                    "{document}: make {target} is not in {makefile}"
-                );
-            }
-        }
-    }
-}
-
-#[test]
 fn every_file_that_the_documents_link_to_exists() {
     for document in documents() {
         let path = checkout().join(&document);

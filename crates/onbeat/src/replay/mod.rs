@@ -166,4 +166,4 @@ pub(crate) fn follow(mut replay: TopReplay, feeder: &Feeder) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -4,7 +4,7 @@ use super::*;
 
 /// The report of a thread with 50 jobs of 40 ms, the tenth of which is late, and a reservation from
 /// the fifth job on, until another program changed it.
-fn replay() -> TopReplay {
+pub(crate) fn report(comm: &str) -> serde_json::Value {
     let ms = 1_000_000;
     let times = |after: u64| {
         (1..=50)
@@ -15,15 +15,15 @@ fn replay() -> TopReplay {
     ended[9] += 40 * ms;
     let entry = |at: u64, what: &str, new: serde_json::Value| {
         json!({
-            "at_ns": at * ms, "tid": 7, "started_ticks": 3, "what": what, "why": format!("so it was {what}"),
+            "at_ns": at * ms, "tid": 7, "started_ticks": 3, "what": what, "why": format!("so it was <{what}>"),
             "old": null, "new": new,
         })
     };
     let new = json!({"runtime_ns": 10 * ms, "deadline_ns": 40 * ms, "period_ns": 40 * ms});
-    let report = json!({
+    json!({
         "threads": [{
-            "tid": 7, "started_ticks": 3, "pid": 6, "comm": "player", "state": "taken-over", "period_ns": 40 * ms,
-            "application": 6, "confidence": 0.75, "jobs": 50, "missed": 1, "executed_ns": 400 * ms, "response_time": null,
+            "tid": 7, "started_ticks": 3, "pid": 6, "comm": comm, "state": "taken-over", "period_ns": 40 * ms,
+            "application": 6, "confidence": 0.75, "jobs": 50, "missed": 1, "executed_ns": 400 * ms, "response_time": {"p50_ns": 9 * ms, "p95_ns": 9 * ms, "p99_ns": 49 * ms, "max_ns": 49 * ms},
         }],
         "applications": [{
             "pid": 6, "comm": "film", "members": 2, "living": 0, "by_reservation": 1, "by_nice": 0, "refused": 0,
@@ -42,8 +42,11 @@ fn replay() -> TopReplay {
             entry(300, "refused", new),
             entry(1500, "taken-over", json!(null)),
         ],
-    });
-    TopReplay::new(&serde_json::from_value(report).unwrap())
+    })
+}
+
+fn replay() -> TopReplay {
+    TopReplay::new(&serde_json::from_value(report("player")).unwrap())
 }
 
 fn seen(replay: &mut TopReplay, ms: u64) -> ThreadReport {
@@ -69,14 +72,14 @@ fn at_each_moment_it_is_told_what_had_happened_by_then() {
     let (thread, jobs) = (&early.threads[0], &early.jobs[0].1);
     assert_eq!((thread.counted.jobs, jobs.len()), (3, 3));
     assert_eq!(thread.present.reservation, None);
-    assert_eq!(seen(&mut replay, 250).present.why, "so it was reserved");
+    assert_eq!(seen(&mut replay, 250).present.why, "so it was <reserved>");
     // A refusal leaves a thread the reservation that it has.
     let kept = seen(&mut replay, 400);
     assert_eq!(
         (kept.state, kept.counted.missed, kept.counted.jobs),
         (State::Kept, 0, 9)
     );
-    assert_eq!(kept.present.why, "so it was refused");
+    assert_eq!(kept.present.why, "so it was <refused>");
     let held = kept.present.reservation.map(|held| held.bandwidth());
     assert_eq!(held, Some(Bandwidth::from_cpus(0.25)));
     assert_eq!(kept.executed, Span::from_ms(72));

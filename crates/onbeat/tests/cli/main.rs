@@ -7,11 +7,15 @@ mod documented;
 mod formats;
 mod generated;
 mod replay;
+#[path = "../common/text.rs"]
+mod text;
 mod top;
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+
+use text::{has, stderr, stdout};
 
 /// Runs onbeat to its end.
 fn onbeat<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Output {
@@ -19,17 +23,7 @@ fn onbeat<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Output {
         .args(args)
         .env_remove("ONBEAT_STATE_DIR")
         .output()
-        .expect("onbeat was built by this test run")
-}
-
-/// The output, which must be text.
-fn stdout(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).expect("results are text")
-}
-
-/// Its messages.
-fn stderr(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).expect("messages are text")
+        .unwrap()
 }
 
 /// A file of the checkout.

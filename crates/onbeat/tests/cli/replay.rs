@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::{checkout, onbeat, stderr, stdout};
+use crate::*;
 
 fn film() -> String {
     let path = checkout("tests/traces/onbeat/mplayer25.reserved.gz");
@@ -61,14 +61,8 @@ fn every_view_of_a_run_counts_the_same_jobs_and_misses() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (report, page, timeline) = (path("report"), path("page"), path("timeline"));
-    let output = onbeat([
-        "replay",
-        "--report",
-        &report,
-        "--perfetto",
-        &timeline,
-        &film(),
-    ]);
+    let files = ["--report", &report, "--perfetto", &timeline];
+    let output = onbeat([&["replay"], &files[..], &[&film()]].concat());
     let table = stdout(&output).to_owned();
     let written: Value = serde_json::from_str(&fs::read_to_string(&report).unwrap()).unwrap();
     assert_eq!(written["history_dropped"]["bursts"], 0);
@@ -81,28 +75,18 @@ fn every_view_of_a_run_counts_the_same_jobs_and_misses() {
     let mut all_missed = 0;
     for thread in written["threads"].as_array().unwrap() {
         let is_same = |other: &&Value| other["tid"] == thread["tid"];
-        let history = written["history"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .find(is_same)
-            .unwrap();
+        let history = written["history"].as_array().unwrap();
+        let history = history.iter().find(is_same).unwrap();
         let column = |of: &str, name: &str| -> Vec<u64> {
             let column = history[of][name].as_array().unwrap().iter();
             column.map(|at| at.as_u64().unwrap()).collect()
         };
         let ended = column("recent_jobs", "ended_ns");
         let deadlines = column("recent_jobs", "deadline_ns");
-        let missed = ended
-            .iter()
-            .zip(&deadlines)
-            .filter(|(ended, deadline)| ended > deadline)
-            .count();
+        let late = |(ended, deadline): &(&u64, &u64)| ended > deadline;
+        let missed = ended.iter().zip(&deadlines).filter(late).count();
         all_missed += missed;
-        assert_eq!(
-            (&thread["jobs"], &thread["missed"]),
-            (&ended.len().into(), &missed.into())
-        );
+        assert!(thread["jobs"] == ended.len() && thread["missed"] == missed);
         let from = column("recent_jobs", "release_ns").first().copied();
         assert_eq!(thread["counted_from_ns"].as_u64(), from);
         let before = column("uncounted_jobs", "release_ns");
@@ -116,10 +100,7 @@ fn every_view_of_a_run_counts_the_same_jobs_and_misses() {
             let words: Vec<&str> = line.split_whitespace().collect();
             words.starts_with(&[name, &thread["tid"].to_string()])
         });
-        assert!(
-            row.unwrap().contains(&format!(" {} ", ended.len())),
-            "{row:?}"
-        );
+        has(row.unwrap(), &[format!(" {} ", ended.len())]);
     }
     assert!(all_missed > 0, "nothing to tell apart");
     onbeat(["report", &report, "-o", &page]);
@@ -128,11 +109,8 @@ fn every_view_of_a_run_counts_the_same_jobs_and_misses() {
     let late = late.map(|dots| dots.split('"').next().unwrap().matches('M').count());
     assert_eq!(late.sum::<usize>(), all_missed, "red dots on the page");
     let timeline = fs::read(timeline).unwrap();
-    let slices = timeline
-        .windows(6)
-        .filter(|bytes| bytes == b"missed")
-        .count();
-    assert_eq!(slices, all_missed, "slices of the timeline");
+    let slices = timeline.windows(6).filter(|bytes| bytes == b"missed");
+    assert_eq!(slices.count(), all_missed, "slices of the timeline");
 }
 
 #[test]
@@ -144,5 +122,5 @@ fn only_the_process_that_is_asked_for_is_decided_for() {
     assert!(its.iter().all(|decision| decision["pid"] == pid));
     let output = onbeat(["replay", "--pid", "1", &film()]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("thread 1 is not in the recording"));
+    has(stderr(&output), &["thread 1 is not in the recording"]);
 }

@@ -29,6 +29,11 @@ pub(crate) fn eventually<T>(what: &str, condition: impl FnMut() -> Option<T>) ->
     within(PATIENCE, what, condition)
 }
 
+/// Waits until this is so.
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    eventually(what, || is_so().then_some(()));
+}
+
 /// Waits for this time until `condition` gives something.
 pub(crate) fn within<T>(
     patience: Duration,
@@ -60,6 +65,12 @@ impl Mortal {
     pub(crate) fn signal(&self, signal: i32) {
         // SAFETY: a plain system call about our own child, which was not waited for yet.
         unsafe { libc::kill(self.id().cast_signed(), signal) };
+    }
+
+    /// Its exit status after this signal.
+    pub(crate) fn ends(&mut self, signal: i32) -> Option<i32> {
+        self.signal(signal);
+        self.status()
     }
 
     /// Its exit status, when it has ended.

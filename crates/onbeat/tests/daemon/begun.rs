@@ -1,28 +1,18 @@
 //! Programs that a rule names have their user's protection from their first instructions on.
 
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-
-use onbeat_act::attributes::Attributes;
-
-use crate::common::{Mortal, eventually, needs_root};
-use crate::copied::copy_program;
-use crate::machine::{ALICE, BOB, Machine, is_ordinary};
+use crate::prelude::*;
 
 /// An application is young for a second.
 const YOUNG: Duration = Duration::from_secs(1);
 
+pub(crate) const NO_SCAN: &str = "shipped-rules = false\nscan = \"3600s\"\n";
+
 /// A service with a rule for the shell `program`, which no scan finds. Each test has another name:
 /// the services of tests that run at the same time hear of each other's programs.
 fn machine(program: &str) -> Machine {
-    let mut machine = Machine::bus();
+    let rule = format!("[[rule]]\nname = \"it\"\nprogram = \"{program}\"\n");
+    let machine = Machine::with(&format!("{NO_SCAN}{rule}"));
     copy_program("/bin/sh", machine.path(program));
-    machine.configure(&format!(
-        "shipped-rules = false\nscan = \"3600s\"\n\
-         [[rule]]\nname = \"it\"\nprogram = \"{program}\"\n"
-    ));
-    machine.start();
     machine
 }
 
@@ -58,12 +48,10 @@ fn a_program_that_a_rule_names_goes_first_before_any_scan_and_is_ordinary_again_
     needs_root!();
     let machine = machine("reloaded");
     let batch = one_that_goes_first(&machine, "reloaded", ALICE);
-    eventually("its former scheduling", || {
-        is_ordinary(batch.id()).then_some(())
-    });
+    until("its former scheduling", || is_ordinary(batch.id()));
     // A reload names other programs.
-    machine.configure("shipped-rules = false\nscan = \"3600s\"\n");
-    machine.client(crate::machine::ROOT).done("reload");
+    machine.configure(NO_SCAN);
+    machine.client(ROOT).done("reload");
     let other = Mortal::spawn(&mut command(&machine, "reloaded", ALICE));
     let began = Instant::now();
     while began.elapsed() < YOUNG {
@@ -78,26 +66,19 @@ fn a_storm_of_named_programs_takes_no_more_than_a_quota_and_hides_no_other_users
     let machine = machine("stormy");
     // Programs without end, each of which a rule names and each of which computes.
     let script = "while :; do \"$0\" -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; done";
-    let storms: Vec<Mortal> = (0..4)
-        .map(|_| {
-            let mut storm = machine.command(ALICE, Path::new("/bin/sh"));
-            storm.arg("-c").arg(script).arg(machine.path("stormy"));
-            Mortal::spawn(storm.stdout(Stdio::null()))
-        })
-        .collect();
+    let storms = [(); 4].map(|()| {
+        let mut storm = machine.command(ALICE, Path::new("/bin/sh"));
+        storm.arg("-c").arg(script).arg(machine.path("stormy"));
+        Mortal::spawn(storm.stdout(Stdio::null()))
+    });
     for _ in 0..3 {
         drop(one_that_goes_first(&machine, "stormy", BOB));
     }
     let mut alice = machine.client(ALICE);
-    let told = alice.told("statistics");
-    assert!(
-        told["own-tasks"].as_u64().is_some_and(|tasks| tasks <= 64),
-        "{told}"
-    );
+    let tasks = alice.figure("own-tasks").as_u64();
+    assert!(tasks <= Some(64), "{tasks:?}");
     drop(storms);
-    eventually("a ledger without hers", || {
-        (alice.told("statistics")["own-tasks"] == 0).then_some(())
-    });
+    until("a ledger without hers", || alice.figure("own-tasks") == 0);
 }
 
 #[test]
@@ -106,19 +87,16 @@ fn when_the_service_is_killed_its_guard_gives_back_what_a_protected_program_had(
     let mut machine = machine("orphaned");
     let other = machine.sleeper(ALICE);
     let mut alice = machine.client(ALICE);
-    alice.done(&format!("nice {0} {0} -5", other.id()));
+    alice.nice(&other, -5);
     let protected = one_that_goes_first(&machine, "orphaned", BOB);
     machine.end(libc::SIGKILL);
-    eventually("its former scheduling", || {
-        is_ordinary(protected.id()).then_some(())
-    });
+    until("its former scheduling", || is_ordinary(protected.id()));
     // A client of RealtimeKit asks once, and keeps what it has for the next service.
-    assert_eq!(Attributes::get(other.id()).unwrap().nice(), Some(-5));
+    assert_eq!(nice_of(other.id()), Some(-5));
     machine.start();
-    assert!(
-        machine
-            .log()
-            .contains("keeps the priority that an earlier onbeat gave it")
+    has(
+        machine.log(),
+        &["keeps the priority that an earlier onbeat gave it"],
     );
     assert_eq!(machine.end(libc::SIGTERM), Some(0));
     assert!(is_ordinary(other.id()));

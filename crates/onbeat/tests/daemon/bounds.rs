@@ -1,35 +1,22 @@
 //! What an account's programs get above ordinary priority is bounded, whatever they do, and also
 //! while the loop stands still.
 
-use std::process::Command;
-use std::time::{Duration, Instant};
-
 use crate::ahead::{Stopped, ahead, nice};
-use crate::common::{Mortal, eventually, needs_root};
-use crate::machine::{ALICE, BOB, Machine, ROOT};
+use crate::begun::NO_SCAN;
+use crate::prelude::*;
 
-/// A service that has these programs of users go first, each with a name of its own, which is
-/// compiled from bounds.c.
-fn machine(names: &[&str], more: &str) -> Machine {
-    let mut machine = Machine::bus();
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/daemon/bounds.c");
-    let mut text = format!("shipped-rules = false\nscan = \"3600s\"\n{more}");
-    for name in names {
-        let mut compiler = Command::new("cc");
-        compiler.args(["-O1", "-pthread", source, "-o"]);
-        let compiled = compiler.arg(machine.path(name)).status();
-        assert!(compiled.expect("cc is there").success());
-        text.push_str(&format!("[[rule]]\nprogram = \"{name}\"\n"));
-    }
-    machine.configure(&text);
-    machine.start();
+/// A service that has a program of users' go first, which is compiled from bounds.c, with a name of
+/// its own.
+fn machine(name: &str, more: &str) -> Machine {
+    let machine = Machine::with(&format!("{NO_SCAN}{more}[[rule]]\nprogram = \"{name}\"\n"));
+    compile(&machine, "bounds.c", name);
     machine
 }
 
 #[test]
 fn a_program_that_executes_itself_by_another_thread_again_and_again_gets_no_more_than_its_quota() {
     needs_root!();
-    let machine = machine(&["executing"], "[quota]\nbandwidth = \"10%\"\n");
+    let machine = machine("executing", "[quota]\nbandwidth = \"10%\"\n");
     let mut command = machine.command(ALICE, &machine.path("executing"));
     let process = Mortal::spawn(command.arg("execute"));
     let (ahead, time) = ahead(process.id(), Duration::from_secs(6));
@@ -42,7 +29,7 @@ fn a_program_that_executes_itself_by_another_thread_again_and_again_gets_no_more
 #[test]
 fn who_goes_first_is_ordinary_soon_after_the_loop_stands_still() {
     needs_root!();
-    let machine = machine(&["outlasting"], "");
+    let machine = machine("outlasting", "");
     let mut root = machine.client(ROOT);
     let first = |uid| {
         let mut command = machine.command(uid, &machine.path("outlasting"));
@@ -63,9 +50,7 @@ fn who_goes_first_is_ordinary_soon_after_the_loop_stands_still() {
         (go_first == [true, true]).then_some((alices, bobs, stopped))
     });
     for process in [&alices, &bobs] {
-        eventually("an ordinary nice value", || {
-            (nice(process.id()) == Some(0)).then_some(())
-        });
+        until("an ordinary nice value", || nice(process.id()) == Some(0));
     }
     drop(stopped);
     // It goes on, and others may go first.

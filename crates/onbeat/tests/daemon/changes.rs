@@ -2,67 +2,48 @@
 //! reason, old and new value.
 
 use std::os::unix::net::UnixDatagram;
-use std::process::Command;
 
-use onbeat_act::attributes::{Attributes, Fair, Policy};
-use serde_json::{Value, json};
-
-use crate::common::{eventually, needs_root};
-use crate::machine::{ALICE, BOB, Machine, ROOT, is_reserved};
-
-/// A tenth of a CPU.
-const TENTH: &str = "1000000 10000000 10000000";
-
-fn ordinary(nice: i32) -> Attributes {
-    Attributes {
-        policy: Policy::Other(Fair { nice, slice_ns: 0 }),
-        reset_on_fork: false,
-    }
-}
+use crate::prelude::*;
 
 #[test]
 fn those_who_subscribe_are_told_of_their_own_threads_and_root_of_everybodys() {
     needs_root!();
     let machine = Machine::new();
     let (alices, bobs) = (machine.sleeper(ALICE), machine.sleeper(BOB));
+    let (hers, his) = (alices.id(), bobs.id());
     let [mut alice, mut bob, mut root] = [ALICE, BOB, ROOT].map(|uid| machine.client(uid));
     for client in [&mut alice, &mut bob, &mut root] {
         client.done("subscribe");
     }
-    alice.done(&format!("reserve {} {TENTH}", alices.id()));
-    alice.done(&format!("reserve {} 500000 10000000 20000000", alices.id()));
-    alice.done(&format!("release {}", alices.id()));
-    bob.done(&format!("reserve {} {TENTH}", bobs.id()));
-    let (nothing, tenth, less) = (
-        json!([0, 0, 0]),
-        json!([1_000_000, 10_000_000, 10_000_000]),
-        json!([500_000, 10_000_000, 20_000_000]),
-    );
+    alice.reserve(hers);
+    alice.done(&format!("reserve {hers} 500000 10000000 20000000"));
+    assert_eq!(times(hers), (500_000, 10_000_000, 20_000_000));
+    alice.done(&format!("release {hers}"));
+    bob.reserve(his);
+    let nothing = [0, 0, 0];
+    let tenth = [1_000_000, 10_000_000, 10_000_000];
+    let less = [500_000, 10_000_000, 20_000_000];
     let expected = [
-        (alices.id(), "reserved", &nothing, &tenth),
-        (alices.id(), "changed", &tenth, &less),
-        (alices.id(), "released", &less, &nothing),
-        (bobs.id(), "reserved", &nothing, &tenth),
+        (hers, "reserved", nothing, tenth),
+        (hers, "changed", tenth, less),
+        (hers, "released", less, nothing),
+        (his, "reserved", nothing, tenth),
     ];
-    let is = |told: &Value, (thread, what, old, new): (u32, &str, &Value, &Value)| {
-        assert_eq!(
-            (&told["thread"], &told["what"]),
-            (&json!(thread), &json!(what)),
-            "{told}"
-        );
-        assert_eq!((&told["old"], &told["new"]), (old, new), "{told}");
-        assert!(
-            told["why"].as_str().is_some_and(|why| !why.is_empty()),
-            "{told}"
-        );
-    };
-    for change in expected {
-        is(&root.told("change"), change);
+    for (client, changes) in [
+        (&mut root, &expected[..]),
+        (&mut alice, &expected[..3]),
+        (&mut bob, &expected[3..]),
+    ] {
+        for (thread, what, old, new) in changes {
+            let mut told = client.told("change");
+            let why = told["why"].take();
+            assert!(why.as_str().is_some_and(|why| !why.is_empty()));
+            let change =
+                json!({"thread": thread, "what": what, "why": null, "old": old, "new": new});
+            assert_eq!(told, change);
+        }
     }
-    for change in &expected[..3] {
-        is(&alice.told("change"), *change);
-    }
-    is(&bob.told("change"), expected[3]);
+    assert_eq!(alice.refused(&format!("release {hers}")), "NotHeld");
 }
 
 #[test]
@@ -73,55 +54,25 @@ fn a_thread_that_somebody_else_changes_is_left_to_him_and_that_is_said_once() {
     let tid = sleeper.id();
     let mut alice = machine.client(ALICE);
     alice.done("subscribe");
-    alice.done(&format!("reserve {tid} {TENTH}"));
+    alice.reserve(tid);
     assert_eq!(alice.told("change")["what"], "reserved");
-    let by_hand = ordinary(7);
+    let by_hand = ordinary(7, false);
     by_hand.set(tid).unwrap();
     let told = alice.told("change");
     assert_eq!(told["what"], "taken-over", "{told}");
     assert_eq!(told["new"], json!([0, 0, 0]), "{told}");
-    assert_eq!(
-        alice.refused(&format!("reserve {tid} {TENTH}")),
-        "TakenOver"
-    );
+    let again = format!("reserve {tid} {TENTH}");
+    assert_eq!(alice.refused(&again), "TakenOver");
     assert_eq!(Attributes::get(tid).unwrap(), by_hand);
-    let log = machine.log();
-    let said = log
-        .lines()
-        .filter(|line| line.contains(&format!("({tid}): taken-over")));
-    assert_eq!(said.count(), 1, "{log}");
+    assert_eq!(machine.said(&format!("({tid}): taken-over")), 1);
 }
 
-/// One entry of the journal, in its own format: a name, "=" and a value; or a name, the value's
-/// length and the value.
-fn fields(mut entry: &[u8]) -> Vec<(String, String)> {
-    let mut fields = Vec::new();
-    while let Some(end) = entry.iter().position(|&byte| byte == b'\n') {
-        let line = String::from_utf8_lossy(&entry[..end]).into_owned();
-        entry = &entry[end + 1..];
-        if let Some((name, value)) = line.split_once('=') {
-            fields.push((name.to_owned(), value.to_owned()));
-            continue;
-        }
-        let (length, rest) = entry.split_at(8);
-        let length = u64::from_le_bytes(length.try_into().unwrap()) as usize;
-        fields.push((line, String::from_utf8_lossy(&rest[..length]).into_owned()));
-        entry = &rest[length + 1..];
-    }
-    fields
-}
-
-/// All entries that a journal of the test's own has got.
-struct Journal(UnixDatagram, Vec<Vec<(String, String)>>);
-
-impl Journal {
-    fn entries(&mut self) -> &[Vec<(String, String)>] {
-        let mut entry = vec![0; 1 << 16];
-        while let Ok(length) = self.0.recv(&mut entry) {
-            self.1.push(fields(&entry[..length]));
-        }
-        &self.1
-    }
+/// Whether an entry of the journal, in its own format, has this: a name, the value's length and the
+/// value.
+fn tells(entry: &[u8], name: &str, value: &str) -> bool {
+    let length = (value.len() as u64).to_le_bytes();
+    let field = [name.as_bytes(), b"\n", &length, value.as_bytes(), b"\n"].concat();
+    entry.windows(field.len()).any(|part| part == field)
 }
 
 #[test]
@@ -129,11 +80,9 @@ fn the_journal_gets_what_was_changed_why_and_what_was_before_and_is_now() {
     needs_root!();
     let mut machine = Machine::bus();
     machine.configure("");
-    let folder = machine.path("journal");
-    std::fs::create_dir(&folder).unwrap();
-    let socket = UnixDatagram::bind(folder.join("socket")).unwrap();
-    socket.set_nonblocking(true).unwrap();
-    let mut journal = Journal(socket, Vec::new());
+    let folder = machine.folder("journal");
+    let journal = UnixDatagram::bind(folder.join("socket")).unwrap();
+    journal.set_read_timeout(Some(PATIENCE)).unwrap();
     // To the service alone, the socket is where the journal's is.
     let script = "mount -t tmpfs none /run && mkdir -p /run/systemd && \
                   ln -s \"$0\" /run/systemd/journal && exec \"$@\"";
@@ -146,39 +95,33 @@ fn the_journal_gets_what_was_changed_why_and_what_was_before_and_is_now() {
     let sleeper = machine.sleeper(ALICE);
     let tid = sleeper.id();
     let mut alice = machine.client(ALICE);
-    eventually("the service", || {
-        alice.ask("statistics").contains("uptime").then_some(())
-    });
-    alice.done(&format!("reserve {tid} {TENTH}"));
+    until("the service", || alice.ask("statistics").contains("uptime"));
+    alice.reserve(tid);
     alice.done(&format!("reserve {tid} 500000 10000000 20000000"));
     alice.done(&format!("release {tid}"));
-    let expected = [
-        ("reserved", "nothing", "1 ms every 10 ms"),
-        (
-            "changed",
-            "1 ms every 10 ms",
-            "500 us within 10 ms every 20 ms",
-        ),
-        ("released", "500 us within 10 ms every 20 ms", "nothing"),
-    ];
-    for (what, old, new) in expected {
-        let entry = eventually(what, || {
-            let entries = journal.entries();
-            let of = |entry: &&Vec<(String, String)>| {
-                entry.contains(&("F_WHAT".to_owned(), what.to_owned()))
-            };
-            entries.iter().find(of).cloned()
-        });
-        let field = |name: &str| {
-            let found = entry.iter().find(|(own, _)| own == name);
-            found.map_or("", |(_, value)| value)
-        };
-        assert_eq!(field("F_TID"), tid.to_string(), "{entry:?}");
-        assert_eq!(field("F_PID"), tid.to_string(), "{entry:?}");
-        assert_eq!(field("F_COMM"), "sleep", "{entry:?}");
-        assert_eq!((field("F_OLD"), field("F_NEW")), (old, new), "{entry:?}");
-        assert!(!field("F_WHY").is_empty(), "{entry:?}");
-        assert_eq!(field("SYSLOG_IDENTIFIER"), "onbeat", "{entry:?}");
+    let (tenth, less) = ("1 ms every 10 ms", "500 us within 10 ms every 20 ms");
+    for (what, old, new) in [
+        ("reserved", "nothing", tenth),
+        ("changed", tenth, less),
+        ("released", less, "nothing"),
+    ] {
+        let mut entry = vec![0; 1 << 16];
+        while !tells(&entry, "F_WHAT", what) {
+            entry.resize(1 << 16, 0);
+            let length = journal.recv(&mut entry).expect("it is told in the end");
+            entry.truncate(length);
+        }
+        for (name, value) in [
+            ("F_TID", &*tid.to_string()),
+            ("F_PID", &tid.to_string()),
+            ("F_COMM", "sleep"),
+            ("F_OLD", old),
+            ("F_NEW", new),
+        ] {
+            assert!(tells(&entry, name, value), "{name}: {entry:?}");
+        }
+        let text = String::from_utf8_lossy(&entry);
+        has(text, &["F_WHY", "SYSLOG_IDENTIFIER"]);
     }
     assert!(!is_reserved(tid));
 }

@@ -1,29 +1,13 @@
 //! Clients that mean no good: nothing is granted beyond a quota, no other client is the worse for
 //! it, and the service goes on.
 
-use std::path::Path;
-use std::process::Stdio;
-use std::time::{Duration, Instant};
+use crate::prelude::*;
 
-use onbeat_act::attributes::{Attributes, Policy};
-
-use crate::common::{Mortal, eventually, needs_root};
-use crate::machine::{
-    ALICE, BOB, Client, MALLORY, Machine, ROOT, is_ordinary, is_reserved, reserved_thread, tids,
-};
-
-/// A tenth of a CPU.
-const TENTH: &str = "1000000 10000000 10000000";
 /// A hundredth.
 const HUNDREDTH: &str = "100000 10000000 10000000";
 /// How many random calls there are in all, unless ONBEAT_HOSTILE_CALLS says otherwise.
 /// With 4,000 it is chance whether one is granted at a moment that is looked at.
 const CALLS: u64 = 100_000;
-
-fn calls() -> u64 {
-    let told = std::env::var("ONBEAT_HOSTILE_CALLS").ok();
-    told.and_then(|calls| calls.parse().ok()).unwrap_or(CALLS)
-}
 
 /// The bandwidth that the threads hold together by the kernel, in CPUs.
 fn held(threads: impl Iterator<Item = u32>) -> f64 {
@@ -43,19 +27,18 @@ fn held(threads: impl Iterator<Item = u32>) -> f64 {
 fn is_ending(tid: u32) -> bool {
     // PF_EXITING in the kernel's linux/sched.h, which is set before the end is reported.
     const EXITING: u32 = 4;
-    let stat = std::fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
-    let flags = stat
-        .rsplit_once(") ")
-        .and_then(|(_, rest)| rest.split(' ').nth(6)?.parse::<u32>().ok());
+    let stat = fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
+    let fields = stat.rsplit_once(") ").map(|(_, fields)| fields);
+    let flags = fields.and_then(|it| it.split(' ').nth(6)?.parse::<u32>().ok());
     flags.is_none_or(|flags| flags & EXITING != 0)
 }
 
 /// The same of all threads of the user's.
 fn held_by(uid: u32) -> f64 {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let his = pids.filter(|pid| {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         status.contains(&format!("\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\n"))
     });
     held(his.flat_map(tids))
@@ -64,45 +47,44 @@ fn held_by(uid: u32) -> f64 {
 /// The same at one moment: only if the service changed nothing while the tasks were looked at one
 /// after the other.
 fn held_at_once(uid: u32, root: &mut Client) -> Option<f64> {
-    let before = root.told("statistics")["changes"].clone();
+    let before = root.figure("changes");
     let held = held_by(uid);
-    (root.told("statistics")["changes"] == before).then_some(held)
+    (root.figure("changes") == before).then_some(held)
+}
+
+/// Mallory's program that makes so many calls at random, about these tasks and its own.
+fn hostile(machine: &Machine, group: &str, calls: [u64; 2], tasks: &[u32]) -> Mortal {
+    let mut command = machine.command_in(MALLORY, group, &machine.path("hostile"));
+    command
+        .args(calls.map(|number| number.to_string()))
+        .args(tasks.iter().map(u32::to_string))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    Mortal::spawn(&mut command)
 }
 
 #[test]
 fn hostile_calls_get_nothing_beyond_the_quota_and_cost_others_nothing() {
     needs_root!();
-    let mut machine = Machine::bus();
-    machine.configure(
+    let mut machine = Machine::with(
         "[quota]\nbandwidth = \"30%\"\ntasks = 5\n[quota.group.audio]\nbandwidth = \"20%\"\n",
     );
-    machine.start();
     let bobs = machine.sleeper(BOB);
     let roots = machine.sleeper(ROOT);
     let mut bob = machine.client(BOB);
-    bob.done(&format!("reserve {} {TENTH}", bobs.id()));
+    bob.reserve(bobs.id());
 
-    let each = calls() / 4;
-    let mut hostile: Vec<Mortal> = (0..4)
-        .map(|seed| {
-            let mut command = machine.command(MALLORY, &machine.path("hostile"));
-            // Two of them come with another group: a quota is not escaped, nor doubled, by that.
-            if seed % 2 == 1 {
-                command = machine.command_in(MALLORY, "audio", &machine.path("hostile"));
-            }
-            let others = [1, bobs.id(), roots.id()].map(|pid| pid.to_string());
-            command
-                .args([each.to_string(), seed.to_string()])
-                .args(others);
-            Mortal::spawn(command.stdout(Stdio::piped()).stderr(Stdio::null()))
-        })
-        .collect();
+    let told = std::env::var("ONBEAT_HOSTILE_CALLS").ok();
+    let each = told.map_or(CALLS, |calls| calls.parse().unwrap()) / 4;
+    let mut hostile = [0, 1, 2, 3].map(|seed| {
+        // Two of them come with another group: a quota is not escaped, nor doubled, by that.
+        let group = ["nogroup", "audio"][seed as usize % 2];
+        hostile(&machine, group, [each, seed], &[1, bobs.id(), roots.id()])
+    });
     let mut root = machine.client(ROOT);
     let mut most: f64 = 0.0;
-    while hostile
-        .iter_mut()
-        .any(|one| one.0.try_wait().expect("it is our child").is_none())
-    {
+    let mut runs = |one: &mut Mortal| one.0.try_wait().unwrap().is_none();
+    while hostile.iter_mut().any(&mut runs) {
         for one in &hostile {
             one.signal(libc::SIGSTOP);
         }
@@ -110,7 +92,7 @@ fn hostile_calls_get_nothing_beyond_the_quota_and_cost_others_nothing() {
         assert!(held <= 0.3 + 1e-6, "{held}");
         most = most.max(held);
         assert!(is_reserved(bobs.id()) && is_ordinary(roots.id()));
-        assert_eq!(bob.told("statistics")["own-tasks"], 1);
+        assert_eq!(bob.figure("own-tasks"), 1);
         for one in &hostile {
             one.signal(libc::SIGCONT);
         }
@@ -121,9 +103,9 @@ fn hostile_calls_get_nothing_beyond_the_quota_and_cost_others_nothing() {
         assert_eq!(one.status(), Some(0));
     }
     // They are gone, and with them all that they held.
-    eventually("the end of it", || {
+    until("the end of it", || {
         let figures = root.told("statistics");
-        (figures["threads"] == 1 && figures["reserved"] == 1).then_some(())
+        figures["threads"] == 1 && figures["reserved"] == 1
     });
     assert!(is_reserved(bobs.id()));
     assert_eq!(machine.end(libc::SIGTERM), Some(0), "{}", machine.log());
@@ -131,24 +113,14 @@ fn hostile_calls_get_nothing_beyond_the_quota_and_cost_others_nothing() {
     assert!(!machine.log().contains("panicked"), "{}", machine.log());
 }
 
-/// A figure of the process in KiB, as its status tells it.
-fn in_kib(pid: u32, name: &str) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix(name));
-    let number = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
-    number.unwrap_or_else(|| panic!("no {name}: {status}"))
-}
-
 /// The jobs of the thread that Bob has tracked, those that were missed, and how long Bob waited for
 /// an answer at most, in about as long.
 fn watched(bob: &mut Client, time: Duration) -> (u64, u64, Duration) {
     let figures = |bob: &mut Client| {
         let kept = eventually("a thread that is kept", || {
-            let threads = bob.told("list");
-            let mut threads = threads.as_array()?.iter();
-            threads.find(|thread| thread["state"] == "kept").cloned()
+            bob.list().into_iter().find(|it| it["state"] == "kept")
         });
-        ["jobs", "missed"].map(|name| kept[name].as_u64().expect("a number"))
+        ["jobs", "missed"].map(|name| kept[name].as_u64().unwrap())
     };
     let before = figures(bob);
     let (began, mut longest) = (Instant::now(), Duration::ZERO);
@@ -166,35 +138,25 @@ fn watched(bob: &mut Client, time: Duration) -> (u64, u64, Duration) {
 fn a_kept_program_is_on_time_while_another_user_floods_the_service() {
     const TIME: Duration = Duration::from_secs(8);
     needs_root!();
-    let mut machine = Machine::bus();
-    machine.configure("[quota]\nbandwidth = \"30%\"\n");
-    machine.start();
+    let machine = Machine::with("[quota]\nbandwidth = \"30%\"\n");
     // Without its reservation it would be late beside these.
-    let _hogs: Vec<Mortal> = (0..8)
-        .map(|_| {
-            let mut hog = machine.command(MALLORY, Path::new("sh"));
-            Mortal::spawn(hog.args(["-c", "while :; do :; done"]))
-        })
-        .collect();
+    let _hogs = [(); 8].map(|()| {
+        let mut hog = machine.command(MALLORY, Path::new("sh"));
+        Mortal::spawn(hog.args(["-c", "while :; do :; done"]))
+    });
     let bobs = machine.workload(BOB, &["beat:20000/1000"]);
     let mut bob = machine.client(BOB);
-    bob.done(&format!("track {}", bobs.id()));
+    bob.track(&bobs);
     reserved_thread(bobs.id());
     let service = machine.service_pid();
-    std::fs::write(format!("/proc/{service}/clear_refs"), "5").expect("we are root");
+    fs::write(format!("/proc/{service}/clear_refs"), "5").unwrap();
     let before = in_kib(service, "VmRSS");
-    let flood = |seed: u32| {
-        let mut command = machine.command(MALLORY, &machine.path("hostile"));
-        let others = [1, bobs.id()].map(|pid| pid.to_string());
-        command.args(["1000000000".to_owned(), seed.to_string()]);
-        let command = command.args(others).stdout(Stdio::null());
-        Mortal::spawn(command.stderr(Stdio::null()))
-    };
+    let flood = |seed| hostile(&machine, "nogroup", [1_000_000_000, seed], &[1, bobs.id()]);
     // The machine may stall in one of the two times, which is no fault of the flood's: not in
     // three of three.
     let is_on_time = (0..3).any(|_| {
         let calm = watched(&mut bob, TIME);
-        let floods: Vec<Mortal> = (0..4).map(flood).collect();
+        let floods = [0, 1, 2, 3].map(flood);
         let flooded = watched(&mut bob, TIME);
         drop(floods);
         println!("jobs, missed, longest wait for an answer: {calm:?}, in the flood {flooded:?}");
@@ -220,7 +182,7 @@ fn calls_of_megabytes_take_no_memory_and_others_are_answered() {
         client.told("statistics");
     }
     // From here on the peak is that of what follows: see proc_pid_clear_refs(5).
-    std::fs::write(format!("/proc/{service}/clear_refs"), "5").expect("we are root");
+    fs::write(format!("/proc/{service}/clear_refs"), "5").unwrap();
     let before = in_kib(service, "VmRSS");
     // The last two are just below the 32 MiB that the bus forwards. From 8 MB of an a{sv} the
     // service would make many times that, from an au as much again.
@@ -231,28 +193,19 @@ fn calls_of_megabytes_take_no_memory_and_others_are_answered() {
         "progress-of 8000000".to_owned(),
     ] {
         mallory.say(&call);
-        assert_eq!(bob.told("statistics")["own-tasks"], 0);
-        let answer = mallory.answer();
-        assert!(
-            answer.starts_with("error org.onbeat.Error.Invalid"),
-            "{answer}"
-        );
+        assert_eq!(bob.figure("own-tasks"), 0);
+        has(mallory.answer(), &["error org.onbeat.Error.Invalid"]);
     }
     let grown = in_kib(service, "VmHWM").saturating_sub(before);
-    assert!(
-        grown < 8_000_000 / 1024,
-        "by {grown} KiB: {}",
-        machine.log()
-    );
-    mallory.done(&format!("track {}", own.id()));
+    assert!(grown < 8_000_000 / 1024, "by {grown} KiB");
+    mallory.track(&own);
 }
 
 #[test]
 fn nobody_hops_over_a_quota_by_another_group_connection_or_process() {
     needs_root!();
-    let mut machine = Machine::bus();
-    machine.configure("[quota]\nbandwidth = \"3%\"\n[quota.group.audio]\nbandwidth = \"2%\"\n");
-    machine.start();
+    let machine =
+        Machine::with("[quota]\nbandwidth = \"3%\"\n[quota.group.audio]\nbandwidth = \"2%\"\n");
     let hers: Vec<Mortal> = (0..5).map(|_| machine.sleeper(ALICE)).collect();
     let bobs = machine.sleeper(BOB);
     let asking = machine.path("asking");
@@ -276,9 +229,7 @@ fn nobody_hops_over_a_quota_by_another_group_connection_or_process() {
     assert!((held_by_her() - 0.03).abs() < 1e-6, "{}", held_by_her());
     // A reservation that one connection gives back, another may have; no more, and not twice.
     inside.die();
-    eventually("room again", || {
-        (third.ask(&reserve(3)) == "\"ok\"").then_some(())
-    });
+    until("room again", || third.ask(&reserve(3)) == "\"ok\"");
     assert_eq!(outside.refused(&reserve(4)), "OverQuota");
     assert!((held_by_her() - 0.03).abs() < 1e-6, "{}", held_by_her());
     assert!(is_reserved(bobs.id()) && is_ordinary(hers[4].id()));
@@ -288,53 +239,29 @@ fn nobody_hops_over_a_quota_by_another_group_connection_or_process() {
 fn one_users_changes_do_not_fill_the_journal() {
     needs_root!();
     let machine = Machine::new();
-    let (hers, bobs) = (machine.sleeper(ALICE), machine.sleeper(BOB));
+    let sleepers = [ALICE, ALICE, BOB].map(|uid| machine.sleeper(uid));
+    let [hers, reniced, bobs] = sleepers.each_ref().map(Mortal::id);
     let [mut alice, mut bob, mut root] = [ALICE, BOB, ROOT].map(|uid| machine.client(uid));
     let began = Instant::now();
-    for round in 0..400 {
+    for (round, nice) in (0..400).zip((1..=19).cycle()) {
         let runtime_ns = 100_000 + 100_000 * (round % 2);
-        alice.done(&format!(
-            "reserve {} {runtime_ns} 10000000 10000000",
-            hers.id()
-        ));
-    }
-    bob.done(&format!("reserve {} {HUNDREDTH}", bobs.id()));
-    assert_eq!(root.told("statistics")["changes"], 401);
-    let log = machine.log();
-    let about = |tid: u32| {
-        let named = format!("({tid}): ");
-        log.lines().filter(|line| line.contains(&named)).count()
-    };
-    let minutes = began.elapsed().as_secs() / 60 + 1;
-    let most = usize::try_from(minutes).unwrap() * 256;
-    let written = about(hers.id());
-    assert!((256..=most).contains(&written), "{written}");
-    assert_eq!(about(bobs.id()), 1);
-}
-
-#[test]
-fn what_a_user_does_to_a_reserved_thread_does_not_fill_the_journal() {
-    needs_root!();
-    let machine = Machine::new();
-    let hers = machine.sleeper(ALICE);
-    let mut alice = machine.client(ALICE);
-    alice.done(&format!("reserve {} {HUNDREDTH}", hers.id()));
-    let began = Instant::now();
-    for nice in (1..=19).cycle().take(400) {
-        // SAFETY: a plain system call about a process of this test's.
-        unsafe { libc::setpriority(libc::PRIO_PROCESS, hers.id(), nice) };
+        alice.done(&format!("reserve {hers} {runtime_ns} 10000000 10000000"));
         // The service looks at the nice value each time.
-        alice.done(&format!("reserve {} {HUNDREDTH}", hers.id()));
+        // SAFETY: a plain system call about a process of this test's.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, reniced, nice) };
+        alice.done(&format!("reserve {reniced} {HUNDREDTH}"));
     }
+    bob.done(&format!("reserve {bobs} {HUNDREDTH}"));
+    assert_eq!(root.figure("changes"), 801);
+    let about = |tid: u32| machine.said(&format!("({tid}): "));
     let minutes = usize::try_from(began.elapsed().as_secs() / 60 + 1).unwrap();
-    let log = machine.log();
-    let named = format!("({}): ", hers.id());
-    let written = log.lines().filter(|line| line.contains(&named)).count();
+    let written = about(hers) + about(reniced);
+    assert!((256..=minutes * 256).contains(&written), "{written}");
     assert!(
-        written > 200,
-        "the service did not see the nice values: {log}"
+        machine.said("nice value") > 20,
+        "it did not see the nice values"
     );
-    assert!(written <= minutes * 256, "{written}");
+    assert_eq!(about(bobs), 1);
 }
 
 /// Starts a process of `uid`'s with just this number; none if the number is taken.
@@ -381,7 +308,7 @@ fn a_number_that_goes_to_another_users_task_in_the_middle_of_a_call_gives_it_not
         let mut short = machine.command(ROOT, Path::new("true"));
         let mut short = Mortal::spawn(short.stdout(Stdio::null()));
         let number = short.id();
-        short.0.wait().expect("it is our child");
+        short.0.wait().unwrap();
         number
     };
     let mut reused = 0;
@@ -403,7 +330,7 @@ fn a_number_that_goes_to_another_users_task_in_the_middle_of_a_call_gives_it_not
             continue;
         };
         reused += 1;
-        let now = Attributes::get(second).expect("it lives");
+        let now = Attributes::get(second).unwrap();
         assert!(
             is_ordinary(second) && now.nice() == Some(0),
             "round {round}: {now} after {answer}"
@@ -412,7 +339,5 @@ fn a_number_that_goes_to_another_users_task_in_the_middle_of_a_call_gives_it_not
     }
     assert!(reused > 0, "the number was always taken");
     let mut root = machine.client(ROOT);
-    eventually("an empty book", || {
-        (root.told("statistics")["threads"] == 0).then_some(())
-    });
+    until("an empty book", || root.figure("threads") == 0);
 }

@@ -1,14 +1,9 @@
 //! The service is killed at any moment: what it changed goes back.
 
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use crate::common::{eventually, needs_root};
-use crate::machine::{ALICE, Machine, is_ordinary, is_reserved};
+use crate::prelude::*;
 
-/// A tenth of a CPU.
-const TENTH: &str = "1000000 10000000 10000000";
 /// How many times the service is killed, unless ONBEAT_KILLS says otherwise.
 const KILLS: u64 = 10;
 /// A service starts in less; then calls change something every millisecond.
@@ -23,7 +18,7 @@ fn whenever_the_service_is_killed_its_reservations_go_back() {
     let mut machine = Machine::bus();
     machine.configure("");
     let tasks: Vec<_> = (0..TASKS).map(|_| machine.sleeper(ALICE)).collect();
-    let ids: Vec<u32> = tasks.iter().map(crate::common::Mortal::id).collect();
+    let ids: Vec<u32> = tasks.iter().map(Mortal::id).collect();
     let mut client = machine.client(ALICE);
     let is_over = AtomicBool::new(false);
     let mut random: u64 = 1;
@@ -61,23 +56,12 @@ fn whenever_the_service_is_killed_its_reservations_go_back() {
             // The next service restores, or its guard, or the command that the guard's unit runs.
             if round % 3 == 1 {
                 for task in &ids {
-                    eventually("what the guard gives back", || {
-                        is_ordinary(*task).then_some(())
-                    });
+                    until("what the guard gives back", || is_ordinary(*task));
                 }
             } else if round % 3 == 2 {
-                let mut restore = Command::new(env!("CARGO_BIN_EXE_onbeat"));
-                let restored = restore
-                    .arg("restore")
-                    .env("ONBEAT_STATE_DIR", machine.state())
-                    .output()
-                    .expect("onbeat starts");
-                let changed = ids.iter().filter(|task| !is_ordinary(**task));
-                let changed: Vec<&u32> = changed.collect();
-                assert!(
-                    changed.is_empty(),
-                    "kill {round}: {changed:?}: {restored:?}"
-                );
+                let restored = onbeat(&machine.state()).arg("restore").output();
+                let are_back = ids.iter().all(|task| is_ordinary(*task));
+                assert!(are_back, "kill {round}: {ids:?}: {restored:?}");
             }
         }
         is_over.store(true, Ordering::Relaxed);
@@ -86,11 +70,11 @@ fn whenever_the_service_is_killed_its_reservations_go_back() {
     });
     machine.start();
     for task in &ids {
-        eventually("its former scheduling", || is_ordinary(*task).then_some(()));
+        until("its former scheduling", || is_ordinary(*task));
     }
     let mut alice = machine.client(ALICE);
     for task in &ids {
-        alice.done(&format!("reserve {task} {TENTH}"));
+        alice.reserve(*task);
     }
     assert_eq!(machine.end(libc::SIGTERM), Some(0), "{}", machine.log());
     assert!(ids.iter().all(|task| is_ordinary(*task)));

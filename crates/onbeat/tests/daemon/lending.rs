@@ -1,41 +1,24 @@
 //! Who has something from the service cannot lend it to others.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
 
-use crate::common::{Mortal, eventually, needs_root};
-use crate::machine::{
-    ALICE, BOB, Client, Machine, ROOT, as_itself, is_ordinary, is_reserved, tids,
-};
+use crate::prelude::*;
 
-/// Compiles lending.c to where users may read it.
 fn lending(machine: &Machine) -> PathBuf {
-    let program = machine.path("lending");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/daemon/lending.c");
-    let mut compiler = Command::new("cc");
-    let compiled = compiler
-        .args(["-O1", "-pthread", source, "-o"])
-        .arg(&program)
-        .status();
-    assert!(compiled.expect("cc is there").success());
-    program
+    compile(machine, "lending.c", "lending")
 }
 
 /// Alice's, which computes.
 fn computing(machine: &Machine, program: &Path) -> Mortal {
-    as_itself(
-        Mortal::spawn(machine.command(ALICE, program).arg("spin")),
-        "lending",
-    )
+    let mut spins = machine.command(ALICE, program);
+    as_itself(Mortal::spawn(spins.arg("spin")), "lending")
 }
 
 /// A program of Alice's with a reservation of a ten-thousandth, which waits for what it is told.
 fn reserved(machine: &Machine, alice: &mut Client, (program, how): (&Path, &str)) -> Client {
     let waits = machine.speaker(machine.command(ALICE, program).arg(how));
     alice.done(&reserve(waits.id()));
-    eventually("a reservation", || is_reserved(waits.id()).then_some(()));
+    until("a reservation", || is_reserved(waits.id()));
     waits
 }
 
@@ -44,21 +27,16 @@ fn reserve(pid: u32) -> String {
 }
 
 fn has_lost_it(waits: u32) {
-    eventually("the end of the reservation", || {
-        (!is_reserved(waits)).then_some(())
-    });
+    until("the end of the reservation", || !is_reserved(waits));
 }
 
 #[test]
 fn a_program_that_computes_with_the_reservation_of_one_that_waits_for_it_ends_that() {
     needs_root!();
-    computes_with_it("wait");
-}
-
-#[test]
-fn a_program_at_the_end_of_a_chain_of_locks_ends_the_reservation_at_its_beginning() {
-    needs_root!();
-    computes_with_it("chain");
+    // Also at the end of a chain of locks.
+    for how in ["wait", "chain"] {
+        computes_with_it(how);
+    }
 }
 
 fn computes_with_it(how: &str) {
@@ -69,17 +47,12 @@ fn computes_with_it(how: &str) {
     let mut computes = computing(&machine, &program);
     waits.say(&computes.id().to_string());
     has_lost_it(waits.id());
-    let has_ended = computes.0.try_wait().expect("it is our child").is_some();
+    let has_ended = computes.0.try_wait().unwrap().is_some();
     assert!(!has_ended, "it computed for as long as it wanted");
     assert!(is_ordinary(computes.id()));
-    eventually("a word about it", || {
-        machine.log().contains("is no longer served").then_some(())
-    });
+    machine.says("is no longer served");
     let answer = alice.refused(&reserve(waits.id()));
-    assert!(
-        ["NotPermitted", "TakenOver"].contains(&&*answer),
-        "{answer}"
-    );
+    assert!(matches!(&*answer, "NotPermitted" | "TakenOver"), "{answer}");
     drop(computes);
 }
 
@@ -121,10 +94,8 @@ fn lent_by_another(works: &str, period: &str) -> (u64, bool) {
     let program = lending(&machine);
     let [mut alice, mut bob] = [ALICE, BOB].map(|uid| machine.client(uid));
     let mut served = machine.speaker(machine.command(BOB, &program).args(["late", works]));
-    bob.done(&format!(
-        "reserve {} 12000000 40000000 40000000",
-        served.id()
-    ));
+    let third = "12000000 40000000 40000000";
+    bob.done(&format!("reserve {} {third}", served.id()));
     served.say("");
     let lends = |_| {
         let waits = machine.speaker(machine.command(ALICE, &program).arg("wait"));
@@ -141,16 +112,14 @@ fn lent_by_another(works: &str, period: &str) -> (u64, bool) {
     // Whatever is to be paid is due with the next jobs.
     thread::sleep(Duration::from_millis(300));
     served.say("");
-    let most = served.answer().parse().expect("a number");
+    let most = served.answer().parse().unwrap();
     (most, is_reserved(served.id()))
 }
 
 #[test]
 fn programs_that_lend_a_little_each_get_no_more_together_than_their_user_may_use() {
     needs_root!();
-    let mut machine = Machine::bus();
-    machine.configure("[quota]\nbandwidth = \"1%\"\n");
-    machine.start();
+    let machine = Machine::with("[quota]\nbandwidth = \"1%\"\n");
     let program = lending(&machine);
     let mut alice = machine.client(ALICE);
     let began = Instant::now();
@@ -169,24 +138,18 @@ fn programs_that_lend_a_little_each_get_no_more_together_than_their_user_may_use
         has_lost_it(waits.id());
     }
     // Each has lent 5 ms or more, and a second gives 10 ms.
-    assert!(
-        began.elapsed() > Duration::from_secs(4),
-        "{:?}",
-        began.elapsed()
-    );
+    let took = began.elapsed();
+    assert!(took > Duration::from_secs(4), "{took:?}");
 }
 
 #[test]
 fn clients_of_realtimekit_that_lend_lose_it_and_get_nothing_new_of_what_their_user_has_used_up() {
     needs_root!();
-    let mut machine = Machine::bus();
-    machine.configure("[quota]\nbandwidth = \"1%\"\n");
-    machine.start();
+    let machine = Machine::with("[quota]\nbandwidth = \"1%\"\n");
     let program = lending(&machine);
     let mut alice = machine.client(ALICE);
     let waiting = || {
-        let mut command = machine.command(ALICE, Path::new("prlimit"));
-        command.arg("--rttime=150000:150000").arg(&program);
+        let mut command = machine.limited(ALICE, &program);
         machine.speaker(command.arg("wait"))
     };
     let realtime = |waits: &Client, priority| format!("realtime {0} {0} {priority}", waits.id());
@@ -201,14 +164,11 @@ fn clients_of_realtimekit_that_lend_lose_it_and_get_nothing_new_of_what_their_us
         }
         let computes = computing(&machine, &program);
         waits.say(&computes.id().to_string());
-        eventually("the end of its priority", || {
-            is_ordinary(waits.id()).then_some(())
-        });
+        until("the end of its priority", || is_ordinary(waits.id()));
         None
     });
-    let refused = refused.expect("a refusal");
     let why = ["org.freedesktop.DBus.Error.Failed", "has used up"];
-    assert!(why.iter().all(|why| refused.contains(why)), "{refused}");
+    has(refused.expect("a refusal"), &why);
     // What has a priority may have another one.
     alice.done(&realtime(&honest, 9));
 }

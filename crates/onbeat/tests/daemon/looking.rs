@@ -1,23 +1,12 @@
 //! The live view is seen by its user, and by no other.
 
-use std::path::Path;
-use std::process::Command;
-
-use serde_json::Value;
-
-use crate::common::{eventually, needs_root};
-use crate::copied::copy_program;
 use crate::documented::{documented, written};
-use crate::machine::{ALICE, BOB, Machine};
+use crate::prelude::*;
 use crate::terminal::Terminal;
 
-/// `onbeat top` as this user runs it.
-fn top(machine: &Machine, uid: u32) -> Command {
-    let program = machine.path("onbeat");
-    if !program.exists() {
-        copy_program(env!("CARGO_BIN_EXE_onbeat"), &program);
-    }
-    let mut command = machine.command(uid, Path::new(&program));
+/// `onbeat top` as Alice runs it.
+fn top(machine: &Machine) -> Command {
+    let mut command = machine.onbeat(ALICE);
     command.arg("top");
     command
 }
@@ -27,17 +16,14 @@ fn a_lock_is_seen_on_its_owners_screen_and_on_nobody_elses() {
     needs_root!();
     let machine = Machine::new();
     let workload = machine.workload(ALICE, &["beat:20000/1000"]);
-    let mut screen = Terminal::start(&mut top(&machine, ALICE));
+    let mut screen = Terminal::start(&mut top(&machine));
     screen.shows("No thread is tracked yet");
     let mut alice = machine.client(ALICE);
-    alice.done(&format!("track {}", workload.id()));
-    eventually("the period", || {
+    alice.track(&workload);
+    until("the period", || {
         let line = screen.line_with("workload", "kept");
         let nearly = ["20 ms", "20.0", "19.9"];
-        nearly
-            .iter()
-            .any(|period| line.contains(period))
-            .then_some(())
+        nearly.iter().any(|period| line.contains(period))
     });
 
     screen.press("\r");
@@ -56,7 +42,7 @@ fn a_stranger_sees_neither_threads_nor_jobs_nor_decisions() {
     let workload = machine.workload(ALICE, &["beat:20000/1000"]);
     let mut alice = machine.client(ALICE);
     let mut bob = machine.client(BOB);
-    alice.done(&format!("track {}", workload.id()));
+    alice.track(&workload);
     let question = format!("progress {} 0", workload.id());
     let lists = ["applications", "threads", "jobs", "decisions"];
     eventually("threads with jobs and decisions", || {
@@ -70,16 +56,12 @@ fn a_stranger_sees_neither_threads_nor_jobs_nor_decisions() {
     for question in [&question, "progress 0 0"] {
         let seen = bob.told(question);
         for list in lists {
-            assert_eq!(seen[list].as_array().map(Vec::len), Some(0), "{seen}");
+            assert_eq!(seen[list], json!([]), "{seen}");
         }
     }
     // No job ended after the end of time.
     let later = alice.told(&format!("progress 0 {}", u64::MAX));
-    assert_eq!(
-        later["jobs"][0][1].as_array().map(Vec::len),
-        Some(0),
-        "{later}"
-    );
+    assert_eq!(later["jobs"][0][1], json!([]), "{later}");
 }
 
 #[test]
@@ -88,24 +70,21 @@ fn an_application_has_the_sums_over_its_threads_for_its_user_and_for_root() {
     let machine = Machine::new();
     let workload = machine.workload(ALICE, &["beat:20000/1000", "beat:40000/1000"]);
     let [mut alice, mut bob, mut root] = [ALICE, BOB, 0].map(|uid| machine.client(uid));
-    alice.done(&format!("track {}", workload.id()));
+    alice.track(&workload);
     let application = eventually("two reservations", || {
         let told = alice.told("applications");
         let one = told.as_array()?.first()?;
         (one["by-reservation"] == 2 && one["jobs"].as_u64()? > 0).then(|| one.clone())
     });
     assert_eq!(application["pid"], workload.id());
-    let threads = alice.told("list");
-    let threads = threads.as_array().expect("a list");
-    let of_it = threads
-        .iter()
-        .filter(|thread| thread["application"] == workload.id());
-    assert_eq!(Some(of_it.count() as u64), application["living"].as_u64());
+    let list = alice.list();
+    let of_it = list.iter().filter(|it| it["application"] == workload.id());
+    assert_eq!(application["living"], of_it.count());
     let documented = documented("What `--report` writes");
     for field in written(&application) {
         assert!(documented.contains(&field.replace('-', "_")), "{field}");
     }
-    assert_eq!(bob.told("applications").as_array().map(Vec::len), Some(0));
+    assert_eq!(bob.told("applications"), json!([]));
     assert_eq!(root.told("applications")[0]["pid"], workload.id());
 }
 
@@ -113,13 +92,13 @@ fn an_application_has_the_sums_over_its_threads_for_its_user_and_for_root() {
 fn a_service_that_goes_away_and_comes_back_is_told_on_the_screen() {
     needs_root!();
     let mut machine = Machine::new();
-    let mut screen = Terminal::start(&mut top(&machine, ALICE));
+    let mut screen = Terminal::start(&mut top(&machine));
     screen.shows("No thread is tracked yet");
     machine.end(libc::SIGTERM);
     screen.shows("the service does not run");
     machine.start();
-    eventually("the service on the screen", || {
-        (!screen.text().contains("the service does not run")).then_some(())
+    until("the service on the screen", || {
+        !screen.text().contains("the service does not run")
     });
     screen.signal(libc::SIGTERM);
     assert!(screen.ends().success());
@@ -131,13 +110,11 @@ fn what_is_printed_once_has_the_fields_that_are_documented() {
     let machine = Machine::new();
     let workload = machine.workload(ALICE, &["beat:20000/1000"]);
     let mut alice = machine.client(ALICE);
-    alice.done(&format!("track {}", workload.id()));
+    alice.track(&workload);
     let line = eventually("a reservation", || {
-        let output = top(&machine, ALICE).arg("--json").output();
-        let output = output.expect("it can be run");
+        let output = top(&machine).arg("--json").output().unwrap();
         assert!(output.status.success());
-        let text = String::from_utf8(output.stdout).expect("it is text");
-        let mut lines = text.lines().map(serde_json::from_str::<Value>);
+        let mut lines = stdout(&output).lines().map(serde_json::from_str::<Value>);
         lines.find_map(|line| line.ok().filter(|line| line["reservation"].is_object()))
     });
     let mut fields = written(&line);
@@ -148,10 +125,6 @@ fn what_is_printed_once_has_the_fields_that_are_documented() {
         expected.insert(inner.to_owned());
     }
     assert_eq!(fields, expected);
-    let table = top(&machine, ALICE).arg("--once").output();
-    let table = String::from_utf8(table.expect("it can be run").stdout).expect("it is text");
-    assert!(
-        table.starts_with("application, thread") && table.contains("\n  workload"),
-        "{table}"
-    );
+    let table = top(&machine).arg("--once").output().unwrap();
+    has(stdout(&table), &["application, thread", "\n  workload"]);
 }

@@ -1,18 +1,14 @@
 //! A bus of its own with the service on it, users who ask, and tasks of theirs.
 
-use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::process::{ChildStdin, ChildStdout, ExitStatus};
 
-use onbeat_act::attributes::{Attributes, Policy};
-use serde_json::Value;
-
-use crate::common::{Mortal, eventually};
-use crate::copied::copy_program;
+use crate::prelude::*;
 pub(crate) use crate::tasks::{is_reserved, reserved_thread, tids};
+
+/// A tenth of a CPU.
+pub(crate) const TENTH: &str = "1000000 10000000 10000000";
 
 /// A user whom every Debian knows (the bus turns strangers away) and no process uses: `games`.
 pub(crate) const ALICE: u32 = 5;
@@ -53,26 +49,21 @@ pub(crate) struct Machine {
 impl Machine {
     /// A bus without a service yet.
     pub(crate) fn bus() -> Self {
-        let folder = tempfile::tempdir().expect("there is room for a folder");
-        let all = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(folder.path(), all).expect("it is our own");
-        let socket = folder.path().join("bus");
-        let configuration = folder.path().join("bus.conf");
-        let text = BUS.replace("@BUS@", &socket.to_string_lossy());
-        std::fs::write(&configuration, text).expect("there is room for a file");
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let all = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(folder.path(), all).unwrap();
+        let text = BUS.replace("@BUS@", &path("bus").to_string_lossy());
+        fs::write(path("bus.conf"), text).unwrap();
         // There is no polkit here to say who may have a priority, unless a test brings it.
-        std::fs::create_dir(folder.path().join("onbeat.d")).expect("there is room for a folder");
+        fs::create_dir(path("onbeat.d")).unwrap();
         let all = "[realtimekit]\nwithout-polkit = true\n";
-        std::fs::write(folder.path().join(WITHOUT_POLKIT), all).expect("there is room for a file");
+        fs::write(path(WITHOUT_POLKIT), all).unwrap();
         // Tests on a machine that may be idle look at what it does when it acts.
-        std::fs::write(
-            folder.path().join("onbeat.d/01-always.toml"),
-            "always = true\n",
-        )
-        .expect("there is room for a file");
+        fs::write(path("onbeat.d/01-always.toml"), "always = true\n").unwrap();
         // The programs of users must be where they may read them.
         for name in ["asking", "audio", "audio_thread", "hostile", "workload"] {
-            copy_program(example(name), folder.path().join(name));
+            copy_program(example(name), path(name));
         }
         Self {
             service: None,
@@ -84,9 +75,9 @@ impl Machine {
 
     /// Ends the bus, as a crash would.
     pub(crate) fn end_bus(&mut self) {
-        self.bus.0.kill().expect("it is our child");
-        self.bus.0.wait().expect("it is our child");
-        std::fs::remove_file(self.path("bus")).expect("nobody else removes it");
+        self.bus.0.kill().unwrap();
+        self.bus.0.wait().unwrap();
+        fs::remove_file(self.path("bus")).unwrap();
     }
 
     /// Sends the bus a signal.
@@ -101,15 +92,63 @@ impl Machine {
 
     /// A bus with the service on it.
     pub(crate) fn new() -> Self {
+        Self::with("")
+    }
+
+    /// The same, with this configuration.
+    pub(crate) fn with(configuration: &str) -> Self {
+        Self::with_flags(&[], |_| configuration.to_owned())
+    }
+
+    /// The same with a rule that names the machine's workloads.
+    pub(crate) fn with_rule(more: &str) -> Self {
+        Self::with_flags(&[], |machine| machine.rule(more))
+    }
+
+    pub(crate) fn with_flags(
+        flags: &[&'static str],
+        configuration: impl FnOnce(&Self) -> String,
+    ) -> Self {
         let mut machine = Self::bus();
-        machine.configure("");
+        machine.configure(&configuration(&machine));
+        machine.flags = flags.to_vec();
         machine.start();
         machine
     }
 
     /// Writes the service's configuration.
     pub(crate) fn configure(&self, text: &str) {
-        std::fs::write(self.path("onbeat.toml"), text).expect("there is room for a file");
+        self.write("onbeat.toml", text);
+    }
+
+    /// A configuration whose rule names the machine's workloads.
+    pub(crate) fn rule(&self, more: &str) -> String {
+        let program = self.path("workload");
+        let program = program.display();
+        format!("scan = \"50ms\"\n[[rule]]\nname = \"mine\"\nprogram = \"{program}\"\n{more}")
+    }
+
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        fs::write(self.path(name), text).unwrap();
+        self.path(name)
+    }
+
+    /// A new file, for what a program says.
+    pub(crate) fn file(&self, name: &str) -> fs::File {
+        fs::File::create(self.path(name)).unwrap()
+    }
+
+    /// A new folder.
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
+        fs::create_dir(self.path(name)).unwrap();
+        self.path(name)
+    }
+
+    /// A new folder of the user's, in which programs of a session have their files.
+    pub(crate) fn home(&self, uid: u32) -> PathBuf {
+        let home = self.folder("home");
+        std::os::unix::fs::chown(&home, Some(uid), Some(uid)).unwrap();
+        home
     }
 
     /// Sends the service a signal.
@@ -128,7 +167,7 @@ impl Machine {
     pub(crate) fn start_through(&mut self, command: &mut Command) -> bool {
         let mut service = self.spawn(command);
         let serves = eventually("the service", || {
-            let ended = service.0.try_wait().expect("it is our child").is_some();
+            let ended = service.0.try_wait().unwrap().is_some();
             (ended || self.log().contains("serving")).then_some(!ended)
         });
         self.service = serves.then_some(service);
@@ -147,7 +186,6 @@ impl Machine {
 
     /// A service, through a command that runs another one.
     pub(crate) fn spawn(&self, command: &mut Command) -> Mortal {
-        let log = std::fs::File::create(self.path("log")).expect("there is room for a file");
         command
             .arg(env!("CARGO_BIN_EXE_onbeat"))
             .arg("daemon")
@@ -156,7 +194,7 @@ impl Machine {
             .args(&self.flags)
             .env("ONBEAT_STATE_DIR", self.state())
             .env("DBUS_SYSTEM_BUS_ADDRESS", self.address())
-            .stderr(log);
+            .stderr(self.file("log"));
         Mortal::spawn(command)
     }
 
@@ -174,7 +212,31 @@ impl Machine {
 
     /// The service's log so far.
     pub(crate) fn log(&self) -> String {
-        std::fs::read_to_string(self.path("log")).unwrap_or_default()
+        fs::read_to_string(self.path("log")).unwrap_or_default()
+    }
+
+    /// How many lines of the log have this.
+    pub(crate) fn said(&self, part: &str) -> usize {
+        let log = self.log();
+        log.lines().filter(|line| line.contains(part)).count()
+    }
+
+    /// Waits until the log has this.
+    pub(crate) fn says(&self, part: &str) {
+        until(part, || self.said(part) > 0);
+    }
+
+    /// The value of a metric without labels, by the service's answer to Prometheus; it needs the
+    /// flags for that.
+    pub(crate) fn metric(&self, name: &str) -> Option<f64> {
+        let log = self.log();
+        let (_, place) = log.split_once("http://")?;
+        let mut stream = std::net::TcpStream::connect(place.split('/').next()?).ok()?;
+        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").ok()?;
+        let page = std::io::read_to_string(stream).ok()?;
+        let mut lines = page.lines();
+        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value?.parse().ok()
     }
 
     /// Ends the service by `signal` and waits for its end; its exit status, if it has one.
@@ -199,6 +261,39 @@ impl Machine {
         self.command_with(uid, &format!("--groups={group}"), program)
     }
 
+    /// The same with a home, in a session whose bus is the machine's.
+    pub(crate) fn in_session(&self, uid: u32, program: impl AsRef<Path>) -> Command {
+        let mut command = self.command(uid, program.as_ref());
+        for folder in ["HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME"] {
+            command.env(folder, self.path("home"));
+        }
+        command
+            .env("DBUS_SESSION_BUS_ADDRESS", self.address())
+            .env_remove("DISPLAY")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        command
+    }
+
+    /// The same under a limit of CPU time, without which RealtimeKit gives nothing.
+    pub(crate) fn limited(&self, uid: u32, program: impl AsRef<Path>) -> Command {
+        let mut command = self.command(uid, Path::new("prlimit"));
+        let limit = "--rttime=150000:150000";
+        command
+            .arg(limit)
+            .arg(program.as_ref())
+            .stdout(Stdio::null());
+        command
+    }
+
+    /// A task of `uid`'s under that limit, which does nothing.
+    pub(crate) fn limited_sleeper(&self, uid: u32) -> Mortal {
+        as_itself(
+            Mortal::spawn(self.limited(uid, "sleep").arg("1000")),
+            "sleep",
+        )
+    }
+
     fn command_with(&self, uid: u32, groups: &str, program: &Path) -> Command {
         let mut command = Command::new("setpriv");
         command
@@ -207,6 +302,15 @@ impl Machine {
             .arg(program)
             .env("DBUS_SYSTEM_BUS_ADDRESS", self.address());
         command
+    }
+
+    /// onbeat as the user runs it.
+    pub(crate) fn onbeat(&self, uid: u32) -> Command {
+        let program = self.path("onbeat");
+        if !program.exists() {
+            copy_program(env!("CARGO_BIN_EXE_onbeat"), &program);
+        }
+        self.command(uid, &program)
     }
 
     /// A process of the user's with a thread that works 1 ms every 20 ms, both under SCHED_FIFO 7,
@@ -223,10 +327,7 @@ impl Machine {
             .arg("beat:20000/1000")
             .stdout(Stdio::null());
         let process = as_itself(Mortal::spawn(&mut command), "workload");
-        let tid = eventually("its thread", || {
-            let mut threads = tids(process.id()).into_iter();
-            threads.find(|&tid| tid != process.id())
-        });
+        let tid = eventually("its thread", || tids(process.id()).get(1).copied());
         (process, tid)
     }
 
@@ -260,8 +361,8 @@ impl Machine {
         let mut command = self.command(uid, &self.path("workload"));
         let process = Mortal::spawn(command.args(threads).stdout(Stdio::null()));
         let process = as_itself(process, "workload");
-        eventually("the workload's threads", || {
-            (tids(process.id()).len() > threads.len()).then_some(())
+        until("the workload's threads", || {
+            tids(process.id()).len() > threads.len()
         });
         process
     }
@@ -283,16 +384,57 @@ fn bus_in(folder: &Path) -> Mortal {
 
 /// Waits until the process runs its own program, as its own user.
 pub(crate) fn as_itself(process: Mortal, name: &str) -> Mortal {
-    eventually("the program", || {
-        let comm = std::fs::read_to_string(format!("/proc/{}/comm", process.id())).ok()?;
-        (comm.trim() == name).then_some(())
-    });
+    until("the program", || comm(process.id()) == name);
     process
+}
+
+/// Compiles a C program of this folder to where users may read it.
+pub(crate) fn compile(machine: &Machine, source: &str, name: &str) -> PathBuf {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/daemon");
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-O1", "-pthread", "-o"])
+        .arg(machine.path(name));
+    let compiled = compiler.arg(format!("{folder}/{source}")).status();
+    assert!(compiled.expect("cc is there").success());
+    machine.path(name)
+}
+
+/// The CPU time of a thread, in nanoseconds.
+pub(crate) fn executed_ns(tid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{tid}/schedstat")).expect("it lives");
+    text.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// A figure in KiB of a process's status.
+pub(crate) fn in_kib(pid: u32, name: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    line.unwrap()
+        .split_whitespace()
+        .nth(1)
+        .unwrap()
+        .parse()
+        .unwrap()
+}
+
+/// Whether the task runs a set-user-ID program of root's that Alice executed.
+pub(crate) fn is_roots(tid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{tid}/status"));
+    status.is_ok_and(|status| status.contains(&format!("\nUid:\t{ALICE}\t0\t")))
+}
+
+/// A program that sleeps, root's, and with his rights: as passwd and su are.
+pub(crate) fn set_user_id(machine: &Machine) -> PathBuf {
+    let program = machine.path("set-user-id");
+    copy_program("/bin/sleep", &program);
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
+    program
 }
 
 /// An example that this package builds with its tests.
 fn example(name: &str) -> PathBuf {
-    let own = std::env::current_exe().expect("a test has a path");
+    let own = std::env::current_exe().unwrap();
     let target = own.parent().and_then(Path::parent);
     target
         .expect("target/PROFILE/deps")
@@ -314,9 +456,7 @@ impl Client {
 
     pub(crate) fn answer(&mut self) -> String {
         let mut line = String::new();
-        self.output
-            .read_line(&mut line)
-            .expect("the client answers");
+        self.output.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
     }
 
@@ -351,6 +491,50 @@ impl Client {
         assert_eq!(self.ask(line), "\"ok\"", "{line}");
     }
 
+    /// Gets a tenth of a CPU for the thread.
+    pub(crate) fn reserve(&mut self, tid: u32) {
+        self.done(&format!("reserve {tid} {TENTH}"));
+    }
+
+    pub(crate) fn track(&mut self, process: &Mortal) {
+        self.done(&format!("track {}", process.id()));
+    }
+
+    /// Gets this nice value for the process by RealtimeKit's protocol.
+    pub(crate) fn nice(&mut self, process: &Mortal, level: i32) {
+        self.done(&format!("nice {0} {0} {level}", process.id()));
+    }
+
+    /// One of the statistics.
+    pub(crate) fn figure(&mut self, name: &str) -> Value {
+        self.told("statistics")[name].clone()
+    }
+
+    pub(crate) fn is_about(&mut self, name: &str, value: f64) -> bool {
+        let told = self.figure(name).as_f64();
+        told.is_some_and(|told| (told - value).abs() < 1e-6)
+    }
+
+    /// The threads that the user is told of.
+    pub(crate) fn list(&mut self) -> Vec<Value> {
+        self.told("list").as_array().unwrap().clone()
+    }
+
+    /// The entry of the list for the thread.
+    pub(crate) fn listed(&mut self, tid: u32) -> Option<Value> {
+        self.list().into_iter().find(|one| one["thread"] == tid)
+    }
+
+    /// Whether the thread has a rhythm and a reservation that follows it.
+    pub(crate) fn is_kept(&mut self, tid: u32) -> bool {
+        is_reserved(tid) && self.listed(tid).is_some_and(|one| one["state"] == "kept")
+    }
+
+    /// Some thread of the process that is kept.
+    pub(crate) fn kept(&mut self, process: u32) -> Option<u32> {
+        tids(process).into_iter().find(|&tid| self.is_kept(tid))
+    }
+
     /// The number of the client's process, and of its first thread.
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
@@ -360,13 +544,13 @@ impl Client {
     pub(crate) fn end(self) -> ExitStatus {
         drop(self.input);
         let mut process = self.process;
-        process.0.wait().expect("it is our child")
+        process.0.wait().unwrap()
     }
 
     /// Ends the client's process, without a word to the bus.
     pub(crate) fn die(mut self) {
-        self.process.0.kill().expect("it is our child");
-        self.process.0.wait().expect("it is our child");
+        self.process.0.kill().unwrap();
+        self.process.0.wait().unwrap();
     }
 }
 
@@ -374,7 +558,32 @@ pub(crate) fn policy(tid: u32) -> Policy {
     Attributes::get(tid).expect("the thread lives").policy
 }
 
+/// Runtime, deadline and period of its reservation, in nanoseconds.
+pub(crate) fn times(tid: u32) -> (u64, u64, u64) {
+    match policy(tid) {
+        Policy::Deadline(now) => (now.runtime_ns, now.deadline_ns, now.period_ns),
+        other => panic!("no reservation: {other:?}"),
+    }
+}
+
+pub(crate) fn ordinary(nice: i32, reset_on_fork: bool) -> Attributes {
+    let policy = Policy::Other(Fair { nice, slice_ns: 0 });
+    Attributes {
+        policy,
+        reset_on_fork,
+    }
+}
+
+pub(crate) fn nice_of(tid: u32) -> Option<i32> {
+    Attributes::get(tid).expect("the thread lives").nice()
+}
+
 pub(crate) fn is_ordinary(tid: u32) -> bool {
     Attributes::get(tid)
         .is_ok_and(|now| matches!(now.policy, Policy::Other(_)) && !now.reset_on_fork)
+}
+
+/// Waits until the thread has back what it had.
+pub(crate) fn goes_back(tid: u32) {
+    until("the way back", || is_ordinary(tid));
 }

@@ -10,6 +10,8 @@ mod bounds;
 mod busy;
 mod capabilities;
 mod changes;
+#[path = "../common/child.rs"]
+mod child;
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../compiled/mod.rs"]
@@ -48,8 +50,30 @@ mod storms;
 mod tasks;
 #[path = "../terminal/mod.rs"]
 mod terminal;
+#[path = "../common/text.rs"]
+mod text;
 mod throttled;
 mod unit;
+
+/// What nearly every test uses.
+mod prelude {
+    pub(crate) use std::fs;
+    pub(crate) use std::io::{BufRead, BufReader, Write};
+    pub(crate) use std::path::{Path, PathBuf};
+    pub(crate) use std::process::{Command, Stdio};
+    pub(crate) use std::time::{Duration, Instant};
+
+    pub(crate) use onbeat_act::attributes::{Attributes, Fair, Policy};
+    pub(crate) use serde_json::{Value, json};
+
+    pub(crate) use crate::PATIENCE;
+    pub(crate) use crate::child::{child_of, comm};
+    pub(crate) use crate::common::{Mortal, eventually, needs_root, skip, until, within};
+    pub(crate) use crate::copied::copy_program;
+    pub(crate) use crate::machine::*;
+    pub(crate) use crate::own_state::{onbeat, state_files};
+    pub(crate) use crate::text::{has, stderr, stdout};
+}
 
 use std::time::Duration;
 

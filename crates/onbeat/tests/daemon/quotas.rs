@@ -1,17 +1,6 @@
 //! The limits of quotas for a user, beyond the sum of their requests.
 
-use std::process::Command;
-use std::time::Duration;
-
-use onbeat_act::attributes::{Attributes, Fair, Policy};
-
-use crate::common::{eventually, needs_root};
-use crate::machine::{
-    ALICE, BOB, Client, MALLORY, Machine, ROOT, is_reserved, policy, reserved_thread, tids,
-};
-
-/// A tenth of a CPU.
-const TENTH: &str = "1000000 10000000 10000000";
+use crate::prelude::*;
 
 #[test]
 fn reservations_that_would_stop_the_machine_are_refused() {
@@ -34,19 +23,9 @@ fn reservations_that_would_stop_the_machine_are_refused() {
     alice.done(&format!("reserve {} {urgent}", one.id()));
     let second = format!("reserve {} {urgent}", other.id());
     assert_eq!(alice.refused(&second), "OverQuota");
-    root.done(&format!(
-        "reserve {} 200000000 1000000000 1000000000",
-        roots.id()
-    ));
+    let long = "200000000 1000000000 1000000000";
+    root.done(&format!("reserve {} {long}", roots.id()));
 }
-
-const ORDINARY: Attributes = Attributes {
-    policy: Policy::Other(Fair {
-        nice: 0,
-        slice_ns: 0,
-    }),
-    reset_on_fork: true,
-};
 
 /// Has the kernel forget what leaked: it is of the test's own making.
 struct Recounted;
@@ -54,7 +33,7 @@ struct Recounted;
 impl Drop for Recounted {
     fn drop(&mut self) {
         let limit = "/proc/sys/kernel/sched_rt_runtime_us";
-        let _ = std::fs::read(limit).and_then(|text| std::fs::write(limit, text));
+        let _ = fs::read(limit).and_then(|text| fs::write(limit, text));
     }
 }
 
@@ -70,109 +49,85 @@ fn who_leaves_reservations_by_himself_can_leak_no_more_than_his_quota() {
         let sleeper = machine.sleeper(MALLORY);
         let answer = mallory.ask(&format!("reserve {} {TENTH}", sleeper.id()));
         if answer != "\"ok\"" {
-            assert!(answer.contains("OverQuota"), "{answer}");
+            has(&answer, &["OverQuota"]);
             break;
         }
         // Past the end of its period, asleep: the kernel counts it for good.
         std::thread::sleep(Duration::from_millis(20));
-        ORDINARY.set(sleeper.id()).expect("it lives");
+        ordinary(0, true).set(sleeper.id()).unwrap();
         mallory.ask(&format!("release {}", sleeper.id()));
         rounds += 1;
     }
     assert_eq!(rounds, 5);
-    let figures = mallory.told("statistics");
-    let charged = figures["own-bandwidth"].as_f64().unwrap_or_default();
-    assert!((charged - 0.5).abs() < 1e-6, "{figures}");
+    assert!(mallory.is_about("own-bandwidth", 0.5), "{}", machine.log());
     let bobs = machine.sleeper(BOB);
-    bob.done(&format!("reserve {} {TENTH}", bobs.id()));
+    bob.reserve(bobs.id());
 }
 
 #[test]
 fn who_leaves_a_reservation_and_ends_before_that_is_seen_is_charged_for_it() {
     needs_root!();
-    let mut machine = Machine::bus();
     // All that the kernel takes.
-    machine.configure("[limits]\ntotal = \"95%\"\n");
-    machine.start();
+    let machine = Machine::with("[limits]\ntotal = \"95%\"\n");
     let _recounted = Recounted;
     let mut mallory = machine.client(MALLORY);
-    let figure = |mallory: &mut Client, key: &str| mallory.told("statistics")[key].as_f64();
-    let total = figure(&mut mallory, "total-bandwidth").expect("a figure");
+    let total = mallory.figure("total-bandwidth").as_f64().unwrap();
     let mut expected = 0.0;
     for (is_tracked, leaves) in [(false, true), (true, true), (false, false), (true, false)] {
         let sleeper = machine.sleeper(MALLORY);
         if is_tracked {
-            mallory.done(&format!("track {}", sleeper.id()));
+            mallory.track(&sleeper);
         }
-        mallory.done(&format!("reserve {} {TENTH}", sleeper.id()));
+        mallory.reserve(sleeper.id());
         // Past the end of its period, asleep: the kernel counts it for good.
         std::thread::sleep(Duration::from_millis(20));
         if leaves {
-            ORDINARY.set(sleeper.id()).expect("it lives");
+            ordinary(0, true).set(sleeper.id()).unwrap();
             expected += 0.1;
         }
         drop(sleeper);
-        let is_about = |value: Option<f64>, wanted: f64| {
-            value.is_some_and(|value| (value - wanted).abs() < 1e-6)
-        };
-        eventually("its end", || {
-            (figure(&mut mallory, "own-tasks")? == 0.0).then_some(())
-        });
+        until("its end", || mallory.figure("own-tasks") == 0);
         let what = format!("what is charged (tracked: {is_tracked}, left: {leaves})");
-        eventually(&what, || {
-            is_about(figure(&mut mallory, "own-bandwidth"), expected).then_some(())
-        });
+        until(&what, || mallory.is_about("own-bandwidth", expected));
         // After its next look at the machine, too.
-        eventually("what others may have", || {
-            is_about(figure(&mut mallory, "total-bandwidth"), total - expected).then_some(())
+        let rest = total - expected;
+        until("what others may have", || {
+            mallory.is_about("total-bandwidth", rest)
         });
-        assert!(is_about(figure(&mut mallory, "own-bandwidth"), expected));
+        assert!(mallory.is_about("own-bandwidth", expected));
     }
-    let log = machine.log();
     let about = "threads of user 9 gave up reservations by themselves: the kernel may still count ";
-    let lines: Vec<&str> = log.lines().filter(|line| line.contains(about)).collect();
-    assert_eq!(lines.len(), 2, "{log}");
+    assert_eq!(machine.said(about), 2, "{}", machine.log());
 }
 
 #[test]
 fn who_asks_for_more_than_his_quota_has_nobody_make_room() {
     needs_root!();
-    let mut machine = Machine::bus();
-    let cpus = std::thread::available_parallelism().expect("there is one");
+    let cpus = std::thread::available_parallelism().unwrap().get();
     // The sum is 85% of one CPU.
-    machine.configure(&format!(
-        "[limits]\ntotal = \"{}%\"\n",
-        85.0 / cpus.get() as f64
-    ));
-    machine.start();
+    let total = 85.0 / cpus as f64;
+    let machine = Machine::with(&format!("[limits]\ntotal = \"{total}%\"\n"));
     let workload = machine.workload(ALICE, &["beat:20000/1000"]);
     let mallorys = machine.sleeper(MALLORY);
     let [mut alice, mut mallory] = [ALICE, MALLORY].map(|uid| machine.client(uid));
-    alice.done(&format!("track {}", workload.id()));
+    alice.track(&workload);
     let thread = reserved_thread(workload.id());
     for _ in 0..50 {
         // It fits if all others are given the minimum.
         let ask = format!("reserve {} 8300000 10000000 10000000", mallorys.id());
         assert_eq!(mallory.refused(&ask), "OverQuota");
     }
-    let log = machine.log();
-    let about = format!("({thread}): ");
-    let gave_way = log
-        .lines()
-        .filter(|line| line.contains(&about) && line.contains("to give way"));
-    assert_eq!(gave_way.count(), 0, "{log}");
+    assert_eq!(machine.said("to give way"), 0, "{}", machine.log());
     assert!(is_reserved(thread) && !is_reserved(mallorys.id()));
 }
 
 #[test]
 fn who_needs_more_than_his_quota_is_never_held_to_it_and_goes_without_now_and_then() {
     needs_root!();
-    let mut machine = Machine::bus();
-    machine.configure("[quota]\nbandwidth = \"20%\"\n");
-    machine.start();
+    let machine = Machine::with("[quota]\nbandwidth = \"20%\"\n");
     let workload = machine.workload(ALICE, &["beat:20000/8000"]);
     let mut alice = machine.client(ALICE);
-    alice.done(&format!("track {}", workload.id()));
+    alice.track(&workload);
     let mut thread = None;
     // It has its reservation, then goes without, and has it again.
     for is_to_have_one in [true, false, true, false] {
@@ -186,8 +141,7 @@ fn who_needs_more_than_his_quota_is_never_held_to_it_and_goes_without_now_and_th
             (matches!(policy, Policy::Deadline(_)) == is_to_have_one).then_some(())
         });
     }
-    let log = machine.log();
-    assert!(log.contains("its user has used up the quota"), "{log}");
+    has(machine.log(), &["its user has used up the quota"]);
 }
 
 /// A number that Debian gives to no user, as those of user namespaces are.
@@ -196,24 +150,15 @@ const NOBODYS: u32 = 4_000_000_000;
 #[test]
 fn programs_of_a_user_without_an_account_are_not_tracked_by_a_rule() {
     needs_root!();
-    let mut machine = Machine::bus();
-    machine.configure(&format!(
-        "scan = \"50ms\"\n[[rule]]\nname = \"sleepers\"\nprogram = \"{}\"\n",
-        machine.path("workload").display()
-    ));
-    machine.start();
+    let machine = Machine::with_rule("");
     let mut root = machine.client(ROOT);
     let start = |uid| machine.workload(uid, &["random:1000000/1"]);
     let nobodys = start(NOBODYS);
-    let mut is_tracked = |pid: u32| {
-        let threads = root.told("list");
-        let mut threads = threads.as_array().expect("a list").iter();
-        threads.any(|one| one["process"] == pid)
-    };
+    let mut is_tracked = |pid: u32| root.listed(pid).is_some();
     // These are found in scans after the one that found that.
     for _ in 0..2 {
         let hers = start(ALICE);
-        eventually("her program", || is_tracked(hers.id()).then_some(()));
+        until("her program", || is_tracked(hers.id()));
     }
     assert!(!is_tracked(nobodys.id()), "{}", machine.log());
 }
@@ -229,8 +174,7 @@ fn eight_users_keep_no_ninth_from_being_told_of_changes() {
     for crowd in &mut crowds {
         assert_eq!(crowd.ask("crowd 34"), "32", "each may have 32");
     }
-    let mut alice = machine.client(ALICE);
-    alice.done("subscribe");
+    machine.client(ALICE).done("subscribe");
 }
 
 /// Runs a command where systemd-logind seems to keep its files in the folder of its first argument.
@@ -245,12 +189,11 @@ fn who_sits_at_the_machine_has_a_share_of_all_of_it_until_another_one_does() {
     needs_root!();
     let mut machine = Machine::bus();
     machine.configure("scan = \"50ms\"\n[quota]\nseat = \"80%\"\n");
-    let seats = machine.path("seats");
-    std::fs::create_dir(&seats).expect("there is room for a folder");
+    let seats = machine.folder("seats");
     let sits_down = |uid: u32| {
         let text = format!("ACTIVE=1\nACTIVE_UID={uid}\nUIDS={ALICE} {BOB}\n");
-        std::fs::write(seats.join(".new"), text).expect("there is room for a file");
-        std::fs::rename(seats.join(".new"), seats.join("seat0")).expect("it is our own");
+        fs::write(seats.join(".new"), text).unwrap();
+        fs::rename(seats.join(".new"), seats.join("seat0")).unwrap();
     };
     let mut namespace = Command::new("unshare");
     namespace.args(["--mount", "sh", "-ec", WITH_SEATS, "sh"]);
@@ -261,10 +204,7 @@ fn who_sits_at_the_machine_has_a_share_of_all_of_it_until_another_one_does() {
     );
     let [mut alice, mut bob] = [ALICE, BOB].map(|uid| machine.client(uid));
     let has = |client: &mut Client, quota: f64| {
-        eventually("the quota", || {
-            let told = client.told("statistics")["quota-bandwidth"].as_f64()?;
-            ((told - quota).abs() < 1e-6).then_some(())
-        });
+        until("the quota", || client.is_about("quota-bandwidth", quota));
     };
     let cpus = onbeat_kernel::cpus::online().expect("there is one");
     let share = 0.8 * cpus.len() as f64;
@@ -275,7 +215,7 @@ fn who_sits_at_the_machine_has_a_share_of_all_of_it_until_another_one_does() {
     let sleepers = [(); 8].map(|()| machine.sleeper(ALICE));
     let [first, rest @ ..] = &sleepers;
     for sleeper in &sleepers[..7] {
-        alice.done(&format!("reserve {} {TENTH}", sleeper.id()));
+        alice.reserve(sleeper.id());
     }
     sits_down(BOB);
     has(&mut alice, 0.5);

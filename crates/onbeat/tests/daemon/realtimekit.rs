@@ -1,19 +1,9 @@
 //! Clients of RealtimeKit, as they are: they get what it gives, and a reservation where they have a
 //! rhythm.
 
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use onbeat_act::attributes::RealTime;
 
-use onbeat_act::attributes::{Attributes, Policy, RealTime};
-use serde_json::json;
-
-use crate::common::{Mortal, eventually, needs_root, skip};
-use crate::machine::{
-    ALICE, BOB, Client, Machine, ROOT, WITHOUT_POLKIT, as_itself, is_ordinary, is_reserved, policy,
-    tids,
-};
-use crate::own_state::{onbeat, state_files};
+use crate::prelude::*;
 
 const DENIED: &str = "org.freedesktop.DBus.Error.AccessDenied";
 const FAILED: &str = "org.freedesktop.DBus.Error.Failed";
@@ -28,27 +18,16 @@ pub(crate) fn audio(machine: &Machine, how: &str) -> (Mortal, u32) {
 pub(crate) fn that_asks(machine: &Machine, command: &mut Command) -> (Mortal, u32) {
     let mut process = Mortal::spawn(command.stdout(Stdio::piped()));
     let mut line = String::new();
-    let output = process.0.stdout.take().expect("it is piped");
-    BufReader::new(output)
-        .read_line(&mut line)
-        .expect("it is text");
-    let tid = line
-        .trim()
-        .parse()
-        .unwrap_or_else(|_| panic!("{line}: {}", machine.log()));
+    let mut output = BufReader::new(process.0.stdout.take().unwrap());
+    output.read_line(&mut line).unwrap();
+    let tid = line.trim().parse();
+    let tid = tid.unwrap_or_else(|_| panic!("{line}: {}", machine.log()));
     (process, tid)
-}
-
-/// The entry of the list for the thread.
-pub(crate) fn listed(client: &mut Client, tid: u32) -> Option<serde_json::Value> {
-    let threads = client.told("list");
-    let threads = threads.as_array().expect("a list").clone();
-    threads.into_iter().find(|one| one["thread"] == tid)
 }
 
 fn is_watched(client: &mut Client, tid: u32) {
     eventually("a thread without a reservation", || {
-        let one = listed(client, tid)?;
+        let one = client.listed(tid)?;
         (one["state"] == "watched" && one["runtime-ns"] == 0).then_some(())
     });
 }
@@ -77,47 +56,30 @@ fn a_thread_that_browsers_library_promotes_gets_a_reservation_that_follows_its_r
     follows_its_rhythm_and_gets_back_what_it_had(machine, tid);
 }
 
-/// Alice's thread that asks by onbeat-client for that budget in each 10 ms, until it has done so
-/// many jobs, if these are told.
-fn with_budget(machine: &Machine, us: &[&str]) -> (Mortal, u32) {
-    let mut command = machine.command(ALICE, &machine.path("audio_thread"));
-    command.args(us);
-    that_asks(machine, &mut command)
-}
-
 #[test]
-fn a_thread_that_says_its_period_and_budget_has_a_reservation_of_these_until_it_ends() {
+fn a_thread_that_says_its_budget_has_a_reservation_of_it_or_realtimekits_priority() {
     needs_root!();
     let machine = Machine::new();
-    let (_process, tid) = with_budget(&machine, &["2500"]);
-    let Policy::Deadline(reserved) = policy(tid) else {
-        panic!("{:?}", policy(tid));
+    // Microseconds in each 10 ms, and the jobs until it no longer wants them.
+    let with = |us: &[&str]| {
+        let mut command = machine.command(ALICE, &machine.path("audio_thread"));
+        that_asks(&machine, command.args(us))
     };
-    assert_eq!(
-        (reserved.runtime_ns, reserved.period_ns),
-        (2_500_000, 10_000_000)
-    );
-}
-
-#[test]
-fn a_thread_that_asks_for_more_than_its_quota_has_realtimekits_priority() {
-    needs_root!();
-    let machine = Machine::new();
-    let (_process, tid) = with_budget(&machine, &["8000"]);
+    let (_process, tid) = with(&["2500"]);
+    assert_eq!(times(tid), (2_500_000, 10_000_000, 10_000_000));
+    // More than her quota.
+    let (_process, tid) = with(&["8000"]);
     assert!(has_priority(tid, 10), "{:?}", policy(tid));
-    let (_process, tid) = with_budget(&machine, &["8000", "9"]);
-    let is_ended = || matches!(policy(tid), Policy::Other(_));
-    eventually("its end", || is_ended().then_some(()));
+    let (_process, tid) = with(&["8000", "9"]);
+    until("its end", || matches!(policy(tid), Policy::Other(_)));
 }
 
 /// Alice's thread that works every 10 ms.
 fn follows_its_rhythm_and_gets_back_what_it_had(mut machine: Machine, tid: u32) {
     let mut alice = machine.client(ALICE);
     eventually("the loop's reservation", || {
-        let one = listed(&mut alice, tid)?;
-        let period = one["period-ns"].as_f64()?;
-        let follows = one["state"] == "kept" && (period / 10e6 - 1.0).abs() < 0.2;
-        (follows && is_reserved(tid)).then_some(())
+        let period = alice.listed(tid)?["period-ns"].as_f64()?;
+        ((period / 10e6 - 1.0).abs() < 0.2 && alice.is_kept(tid)).then_some(())
     });
     assert_eq!(machine.end(libc::SIGTERM), Some(0));
     assert!(is_ordinary(tid), "{:?}", policy(tid));
@@ -130,33 +92,17 @@ struct WithoutRealTime(PathBuf);
 impl WithoutRealTime {
     fn make() -> Option<Self> {
         let group = Path::new("/sys/fs/cgroup/cpu").join(format!("onbeat-{}", std::process::id()));
-        std::fs::create_dir(&group).ok()?;
+        fs::create_dir(&group).ok()?;
         let group = Self(group);
-        let runtime = std::fs::read_to_string(group.0.join("cpu.rt_runtime_us")).ok()?;
+        let runtime = fs::read_to_string(group.0.join("cpu.rt_runtime_us")).ok()?;
         (runtime.trim() == "0").then_some(group)
-    }
-
-    /// The program, started in the group.
-    fn command(&self, program: &Command) -> Command {
-        let mut command = Command::new("sh");
-        command
-            .args(["-c", "echo $$ >\"$0\" && exec \"$@\""])
-            .arg(self.0.join("cgroup.procs"))
-            .arg(program.get_program())
-            .args(program.get_args());
-        for (name, value) in program.get_envs() {
-            if let Some(value) = value {
-                command.env(name, value);
-            }
-        }
-        command
     }
 }
 
 impl Drop for WithoutRealTime {
     fn drop(&mut self) {
-        eventually("the end of the group's tasks", || {
-            std::fs::remove_dir(&self.0).ok()
+        until("the end of the group's tasks", || {
+            fs::remove_dir(&self.0).is_ok()
         });
     }
 }
@@ -168,67 +114,31 @@ fn where_the_kernel_refuses_round_robin_a_client_gets_a_reservation_that_follows
         return skip("the kernel refuses no group a real-time priority");
     };
     let mut machine = Machine::new();
-    let mut command = machine.command(ALICE, &machine.path("audio"));
-    let mut command = group.command(command.arg("beat"));
+    let program = machine.command(ALICE, &machine.path("audio"));
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "echo $$ >\"$0\" && exec \"$@\" beat"])
+        .arg(group.0.join("cgroup.procs"))
+        .arg(program.get_program())
+        .args(program.get_args())
+        .env("DBUS_SYSTEM_BUS_ADDRESS", machine.address());
     let (process, tid) = that_asks(&machine, &mut command);
     let refused = Attributes {
         policy: Policy::RoundRobin(RealTime { priority: 1 }),
         reset_on_fork: true,
     };
-    let error = refused.set(process.id()).err();
-    assert_eq!(
-        error.and_then(|error| error.raw_os_error()),
-        Some(libc::EPERM)
-    );
+    let error = refused.set(process.id()).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::EPERM));
     let mut alice = machine.client(ALICE);
-    eventually("a reservation", || is_reserved(tid).then_some(()));
+    until("a reservation", || is_reserved(tid));
     // A client asks once: the next service keeps it, too.
     machine.end(libc::SIGKILL);
     machine.start();
-    eventually("a lock again", || {
-        let one = listed(&mut alice, tid)?;
-        (one["state"] == "kept" && is_reserved(tid)).then_some(())
-    });
-    assert!(
-        machine
-            .log()
-            .contains("keeps the priority that an earlier onbeat gave it"),
-        "{}",
-        machine.log()
-    );
+    until("a lock again", || alice.is_kept(tid));
+    let kept = "keeps the priority that an earlier onbeat gave it";
+    assert!(machine.said(kept) > 0, "{}", machine.log());
     follows_its_rhythm_and_gets_back_what_it_had(machine, tid);
     drop(process);
-}
-
-#[test]
-fn a_thread_that_shows_no_rhythm_gets_what_realtimekit_would_have_given_it() {
-    needs_root!();
-    let mut machine = Machine::new();
-    let (_process, tid) = audio(&machine, "idle");
-    eventually("its priority", || has_priority(tid, 10).then_some(()));
-    assert_eq!(machine.end(libc::SIGTERM), Some(0));
-    assert!(is_ordinary(tid), "{:?}", policy(tid));
-}
-
-/// The service that follows one that ended by `signal` looks after the thread, which never asks
-/// again.
-fn is_looked_after_across(machine: &mut Machine, tid: u32, signal: i32) {
-    let mut alice = machine.client(ALICE);
-    eventually("a lock", || {
-        (listed(&mut alice, tid)?["state"] == "kept").then_some(())
-    });
-    machine.end(signal);
-    assert!(
-        has_priority(tid, 10) || is_reserved(tid),
-        "{:?}",
-        policy(tid)
-    );
-    machine.start();
-    assert!(!is_ordinary(tid), "{}", machine.log());
-    eventually("a lock again", || {
-        let one = listed(&mut alice, tid)?;
-        (one["state"] == "kept" && is_reserved(tid)).then_some(())
-    });
 }
 
 #[test]
@@ -241,10 +151,20 @@ fn clients_keep_what_they_have_across_a_crash_and_a_restart_of_the_service() {
     let (_process, tid) = audio(&machine, "beat");
     let other = machine.sleeper(ALICE);
     let mut alice = machine.client(ALICE);
-    alice.done(&format!("nice {0} {0} -5", other.id()));
+    alice.nice(&other, -5);
     for signal in [libc::SIGKILL, libc::SIGTERM, libc::SIGKILL] {
-        is_looked_after_across(&mut machine, tid, signal);
-        assert_eq!(Attributes::get(other.id()).unwrap().nice(), Some(-5));
+        until("a lock", || alice.is_kept(tid));
+        machine.end(signal);
+        assert!(
+            has_priority(tid, 10) || is_reserved(tid),
+            "{:?}",
+            policy(tid)
+        );
+        // It never asks again.
+        machine.start();
+        assert!(!is_ordinary(tid), "{}", machine.log());
+        until("a lock again", || alice.is_kept(tid));
+        assert_eq!(nice_of(other.id()), Some(-5));
         // There is one file for the reservations of the service that runs, and one for priorities.
         assert_eq!(state_files(&machine.state()), 2, "{}", machine.log());
     }
@@ -252,7 +172,7 @@ fn clients_keep_what_they_have_across_a_crash_and_a_restart_of_the_service() {
     assert_eq!(machine.end(libc::SIGTERM), Some(0), "{}", machine.log());
     assert!(has_priority(tid, 10), "{:?}", policy(tid));
     let restored = onbeat(&machine.state()).arg("restore").output();
-    assert!(restored.expect("it starts").status.success());
+    assert!(restored.unwrap().status.success());
     assert!(is_ordinary(tid) && is_ordinary(other.id()));
     assert_eq!(state_files(&machine.state()), 0);
 }
@@ -261,12 +181,10 @@ fn clients_keep_what_they_have_across_a_crash_and_a_restart_of_the_service() {
 fn a_thread_that_asked_while_it_was_reserved_has_its_priority_after_a_crash() {
     needs_root!();
     let mut machine = Machine::new();
-    let mut command = machine.command(ALICE, Path::new("prlimit"));
-    command.args(["--rttime=150000:150000", "sleep", "1000"]);
-    let sleeper = as_itself(Mortal::spawn(&mut command), "sleep");
+    let sleeper = machine.limited_sleeper(ALICE);
     let tid = sleeper.id();
     let mut alice = machine.client(ALICE);
-    alice.done(&format!("reserve {tid} 1000000 10000000 10000000"));
+    alice.reserve(tid);
     alice.done(&format!("realtime {tid} {tid} 7"));
     assert!(is_reserved(tid));
     machine.end(libc::SIGKILL);
@@ -283,16 +201,15 @@ fn what_may_no_longer_have_a_priority_loses_it_after_a_crash() {
     let mut machine = Machine::new();
     let sleepers = [ALICE, ALICE, BOB].map(|uid| machine.sleeper(uid));
     for (uid, sleeper) in [ALICE, ALICE, BOB].into_iter().zip(&sleepers) {
-        let mut client = machine.client(uid);
-        client.done(&format!("nice {0} {0} -5", sleeper.id()));
+        machine.client(uid).nice(sleeper, -5);
     }
     // Another user's program runs where Bob's did, and Alice may have one task less.
     machine.end(libc::SIGKILL);
-    let files = std::fs::read_dir(machine.state()).expect("it is there");
-    for file in files.map(|file| file.expect("it is readable").path()) {
-        let text = std::fs::read_to_string(&file).expect("it is text");
+    for file in fs::read_dir(machine.state()).unwrap() {
+        let file = file.unwrap().path();
+        let text = fs::read_to_string(&file).unwrap();
         let text = text.replace(&format!("\"owner\":{BOB}"), "\"owner\":0");
-        std::fs::write(&file, text).expect("it is our own");
+        fs::write(&file, text).unwrap();
     }
     machine.configure("[quota]\ntasks = 1\n");
     machine.start();
@@ -309,27 +226,6 @@ fn what_may_no_longer_have_a_priority_loses_it_after_a_crash() {
 }
 
 #[test]
-fn a_thread_whose_owner_has_no_quota_left_gets_what_realtimekit_would_have_given_it() {
-    needs_root!();
-    let mut machine = Machine::bus();
-    machine.configure("[quota]\nbandwidth = \"5%\"\n");
-    machine.start();
-    let sleeper = machine.sleeper(ALICE);
-    let mut alice = machine.client(ALICE);
-    alice.done(&format!(
-        "reserve {} 500000 10000000 10000000",
-        sleeper.id()
-    ));
-    let (_process, tid) = audio(&machine, "beat");
-    assert!(has_priority(tid, 10), "{:?}", policy(tid));
-    eventually("the refusal", || {
-        let log = machine.log();
-        log.contains("its quota has no room").then_some(())
-    });
-    assert!(has_priority(tid, 10), "{:?}", policy(tid));
-}
-
-#[test]
 fn limits_and_errors_are_realtimekits() {
     needs_root!();
     let machine = Machine::new();
@@ -338,10 +234,7 @@ fn limits_and_errors_are_realtimekits() {
         alice.told("properties"),
         json!({"MaxRealtimePriority": 20, "MinNiceLevel": -15, "RTTimeUSecMax": 200_000})
     );
-    let unlimited = machine.sleeper(ALICE);
-    let mut command = machine.command(ALICE, Path::new("prlimit"));
-    let limited = command.args(["--rttime=150000:150000", "sleep", "1000"]);
-    let limited = as_itself(Mortal::spawn(limited), "sleep");
+    let (unlimited, limited) = (machine.sleeper(ALICE), machine.limited_sleeper(ALICE));
     let other = machine.sleeper(BOB);
     let (u, l, b) = (unlimited.id(), limited.id(), other.id());
     for (line, error) in [
@@ -360,73 +253,60 @@ fn limits_and_errors_are_realtimekits() {
     }
     assert!(is_ordinary(u) && is_ordinary(l) && is_ordinary(b));
 
-    alice.done(&format!("nice {u} {u} -15"));
+    alice.nice(&unlimited, -15);
     let now = Attributes::get(u).unwrap();
     assert_eq!((now.nice(), now.reset_on_fork), (Some(-15), true));
-    alice.done(&format!("nice {u} {u} -3"));
-    assert_eq!(Attributes::get(u).unwrap().nice(), Some(-3));
+    alice.nice(&unlimited, -3);
+    assert_eq!(nice_of(u), Some(-3));
     alice.done(&format!("realtime {l} {l} 20"));
     is_watched(&mut alice, l);
     assert!(has_priority(l, 20), "{:?}", policy(l));
     root.done("reset");
     assert!(is_ordinary(u) && is_ordinary(l), "{}", machine.log());
-    assert_eq!(root.told("statistics")["threads"], 0);
+    assert_eq!(root.figure("threads"), 0);
 }
 
 #[test]
 fn without_polkit_nobody_but_root_gets_a_priority_unless_the_configuration_says_so() {
     needs_root!();
     let mut machine = Machine::bus();
-    std::fs::remove_file(machine.path(WITHOUT_POLKIT)).expect("it was written");
+    fs::remove_file(machine.path(WITHOUT_POLKIT)).unwrap();
     machine.configure("");
     machine.start();
     let (hers, roots) = (machine.sleeper(ALICE), machine.sleeper(ROOT));
     let [mut alice, mut root] = [ALICE, ROOT].map(|uid| machine.client(uid));
     let refused = alice.ask(&format!("nice {0} {0} -5", hers.id()));
-    assert!(
-        refused.contains("AccessDenied") && refused.contains("without-polkit"),
-        "{refused}"
-    );
+    let why = ["AccessDenied", "without-polkit"];
+    assert!(why.iter().all(|why| refused.contains(why)), "{refused}");
     assert!(is_ordinary(hers.id()));
-    root.done(&format!("nice {0} {0} -5", roots.id()));
+    root.nice(&roots, -5);
     machine.configure("[realtimekit]\nwithout-polkit = true\n");
     machine.end(libc::SIGTERM);
     machine.start();
-    alice.done(&format!("nice {0} {0} -5", hers.id()));
-    assert_eq!(Attributes::get(hers.id()).unwrap().nice(), Some(-5));
+    alice.nice(&hers, -5);
+    assert_eq!(nice_of(hers.id()), Some(-5));
 }
 
 #[test]
 fn a_thread_that_is_kept_already_has_the_priority_that_it_asks_for_below_its_reservation() {
     needs_root!();
     let mut machine = Machine::new();
-    let mut command = machine.command(ALICE, Path::new("prlimit"));
     // It makes up for the jobs that it misses while it is stopped, with the priority and without a
     // pause: those of 15 s take as long as the limit lets it.
-    command
-        .arg("--rttime=150000:150000")
-        .arg(machine.path("workload"))
-        .arg("beat:20000/200")
-        .stdout(Stdio::null());
-    let process = as_itself(Mortal::spawn(&mut command), "workload");
+    let mut command = machine.limited(ALICE, machine.path("workload"));
+    let process = as_itself(Mortal::spawn(command.arg("beat:20000/200")), "workload");
     let mut alice = machine.client(ALICE);
-    alice.done(&format!("track {}", process.id()));
-    let keeps = |alice: &mut Client| {
-        let threads = tids(process.id()).into_iter();
-        let mut kept = threads.filter(|&tid| is_reserved(tid));
-        let tid = kept.next()?;
-        (listed(alice, tid)?["state"] == "kept").then_some(tid)
-    };
-    let tid = eventually("a reservation", || keeps(&mut alice));
+    alice.track(&process);
+    let tid = eventually("a reservation", || alice.kept(process.id()));
     for priority in [5, 7] {
         alice.done(&format!("realtime {} {tid} {priority}", process.id()));
-        eventually("its reservation", || is_reserved(tid).then_some(()));
+        until("its reservation", || is_reserved(tid));
     }
     // It has none any more once it has nothing to do.
     process.signal(libc::SIGSTOP);
-    eventually("the priority", || has_priority(tid, 7).then_some(()));
+    until("the priority", || has_priority(tid, 7));
     process.signal(libc::SIGCONT);
-    eventually("a reservation again", || is_reserved(tid).then_some(()));
+    until("a reservation again", || is_reserved(tid));
     alice.done(&format!("untrack {}", process.id()));
     assert_eq!(machine.end(libc::SIGTERM), Some(0));
     assert!(is_ordinary(tid), "{:?}", policy(tid));
@@ -437,17 +317,12 @@ fn what_clients_get_is_what_the_configuration_says_once_it_was_read_anew() {
     needs_root!();
     let machine = Machine::new();
     let mut root = machine.client(ROOT);
-    let first = |machine: &Machine| match policy(machine.service_pid()) {
-        Policy::Fifo(own) => own.priority,
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(first(&machine), 21);
     machine.configure(
         "pipelines = false\n[realtimekit]\npriority = 27\nnice = -4\nrttime = \"9ms\"\n",
     );
     assert_eq!(root.told("reload"), json!(["pipelines"]));
     assert!(
-        machine.log().contains("pipelines stays as it was"),
+        machine.said("pipelines stays as it was") > 0,
         "{}",
         machine.log()
     );
@@ -455,21 +330,21 @@ fn what_clients_get_is_what_the_configuration_says_once_it_was_read_anew() {
         root.told("properties"),
         json!({"MaxRealtimePriority": 27, "MinNiceLevel": -4, "RTTimeUSecMax": 9_000})
     );
-    assert_eq!(first(&machine), 28);
+    // Before its clients.
+    let own = policy(machine.service_pid());
+    assert!(
+        matches!(own, Policy::Fifo(own) if own.priority == 28),
+        "{own:?}"
+    );
     // Its name is given up, and taken again.
-    machine.configure("[realtimekit]\nserve = false\n");
-    root.done("reload");
-    eventually("nobody by that name", || {
-        root.ask("properties").starts_with("error").then_some(())
-    });
-    machine.configure("");
-    root.done("reload");
-    let usual = eventually("somebody by that name", || {
-        let answer = root.ask("properties");
-        (!answer.starts_with("error")).then_some(answer)
-    });
-    assert!(usual.contains("20"), "{usual}");
-    assert_eq!(first(&machine), 28, "somebody may have 27 yet");
+    for (text, is_there) in [("[realtimekit]\nserve = false\n", false), ("", true)] {
+        machine.configure(text);
+        root.done("reload");
+        until("the name", || {
+            root.ask("properties").starts_with("error") != is_there
+        });
+    }
+    assert_eq!(root.told("properties")["MaxRealtimePriority"], 20);
 }
 
 #[test]
@@ -477,16 +352,12 @@ fn rtkitctl_finds_its_service_and_resets_what_was_given() {
     needs_root!();
     let machine = Machine::new();
     let (_process, tid) = audio(&machine, "idle");
+    assert!(has_priority(tid, 10), "{:?}", policy(tid));
     let ctl = |option: &str| {
         let mut command = machine.command(ROOT, Path::new("rtkitctl"));
-        command
-            .arg(option)
-            .stderr(Stdio::null())
-            .status()
-            .expect("it is there")
-            .success()
+        command.arg(option).stderr(Stdio::null()).status().unwrap()
     };
-    assert!(ctl("--reset-known"), "{}", machine.log());
+    assert!(ctl("--reset-known").success(), "{}", machine.log());
     assert!(is_ordinary(tid), "{:?}", policy(tid));
-    assert!(!ctl("--exit"), "the service goes on");
+    assert!(!ctl("--exit").success(), "the service goes on");
 }

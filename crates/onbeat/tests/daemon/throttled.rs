@@ -1,21 +1,14 @@
 //! The service ends while the kernel holds threads up that have used up what is reserved for them:
 //! they have back what they had, and go on.
 
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
-
 use onbeat_act::task;
 
-use crate::common::{Mortal, eventually, needs_root};
 use crate::library::reserving;
-use crate::machine::{ALICE, Client, Machine, is_ordinary, is_reserved, policy};
-use crate::own_state::{onbeat, state_files};
+use crate::prelude::*;
 use crate::realtimekit::audio;
 
 /// Little enough that a thread that computes is held up most of the time.
 const LITTLE: &str = "[quota]\nbandwidth = \"6%\"\n";
-/// There is one at a time of those who compute with real-time priority.
-static ONE: Mutex<()> = Mutex::new(());
 
 /// A thread that RealtimeKit's protocol has given something, and one that has reserved by
 /// libonbeat.
@@ -47,25 +40,16 @@ impl Two {
         let mut alice = machine.client(ALICE);
         let tid = self.audio.1;
         alice.done(&format!("reserve {tid} 50000000 1000000000 1000000000"));
-        eventually("two threads that are held up", || {
-            is_held_up(self.tids()).then_some(())
-        });
+        until("two threads that are held up", || is_held_up(self.tids()));
     }
 
     fn go_on(&self) {
         for tid in self.tids() {
             assert!(is_ordinary(tid), "{tid}: {:?}", policy(tid));
             let before = executed_ns(tid);
-            eventually("its work", || (executed_ns(tid) > before).then_some(()));
+            until("its work", || executed_ns(tid) > before);
         }
     }
-}
-
-/// The CPU time that a thread has used.
-fn executed_ns(tid: u32) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{tid}/schedstat")).expect("it lives");
-    let executed = text.split_whitespace().next();
-    executed.and_then(|ns| ns.parse().ok()).expect("a number")
 }
 
 /// Whether all are reserved for, want to run, and do not.
@@ -81,37 +65,19 @@ fn is_held_up(tids: [u32; 2]) -> bool {
     before.iter().all(Option::is_some) && want_to() == before
 }
 
-fn held_up() -> (Machine, Two) {
-    let mut machine = Machine::bus();
-    machine.configure(LITTLE);
-    machine.start();
-    let two = Two::start(&machine);
-    two.are_held_up(&machine);
-    (machine, two)
-}
-
 #[test]
-fn threads_that_are_held_up_have_back_what_they_had_when_the_service_has_ended() {
+fn threads_that_are_held_up_have_back_what_they_had_after_an_end_or_a_kill_and_restore() {
     needs_root!();
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let (mut machine, two) = held_up();
-    assert_eq!(machine.end(libc::SIGTERM), Some(0));
-    two.go_on();
-    assert_eq!(state_files(&machine.state()), 0);
-    two.program.die();
-}
-
-#[test]
-fn threads_that_are_held_up_have_back_what_they_had_after_a_kill_and_restore() {
-    needs_root!();
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let (mut machine, two) = held_up();
-    assert_eq!(machine.end(libc::SIGKILL), None);
-    // The guard does the same at the same time.
-    let restored = onbeat(&machine.state()).arg("restore").output();
-    let restored = restored.expect("it starts");
-    assert!(restored.status.success(), "{restored:?}");
-    two.go_on();
-    assert_eq!(state_files(&machine.state()), 0);
-    two.program.die();
+    for (signal, code) in [(libc::SIGTERM, Some(0)), (libc::SIGKILL, None)] {
+        let mut machine = Machine::with(LITTLE);
+        let two = Two::start(&machine);
+        two.are_held_up(&machine);
+        assert_eq!(machine.end(signal), code);
+        // After a kill the guard does the same at the same time.
+        let restored = onbeat(&machine.state()).arg("restore").output().unwrap();
+        assert!(restored.status.success(), "{restored:?}");
+        two.go_on();
+        assert_eq!(state_files(&machine.state()), 0);
+        two.program.die();
+    }
 }

@@ -2,45 +2,13 @@
 //! `onbeat restore` does.
 
 use std::os::unix::process::CommandExt;
-use std::process::Stdio;
-use std::time::{Duration, Instant};
-
-use onbeat_act::attributes::Attributes;
+use std::time::Instant;
 
 use crate::guard::kill_with_guard;
-use crate::{
-    Folder, Mortal, PATIENCE, eventually, needs_root, scheduling, stderr, tids, working, workload,
-};
+use crate::*;
 
 /// How often onbeat is killed at some moment or other.
 const KILLS: u64 = 50;
-
-/// From before it is loaded to long after the lock, in no order.
-fn moment(kill: u64) -> Duration {
-    Duration::from_millis(kill * 37 % KILLS * 10)
-}
-
-fn restore(folder: &Folder) {
-    let output = folder.onbeat().arg("restore").output().expect("it starts");
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert_eq!(folder.state_files(), 0, "{}", stderr(&output));
-}
-
-#[test]
-fn after_a_kill_at_any_moment_the_guard_puts_everything_back() {
-    needs_root!();
-    let folder = Folder::new();
-    let program = working(&["beat:10000/500", "beat:15000/500", "beat:25000/500"]);
-    let before = scheduling(program.id());
-    for kill in 0..KILLS {
-        let onbeat = Mortal::spawn(folder.keep("attach").arg(program.id().to_string()));
-        std::thread::sleep(moment(kill));
-        drop(onbeat);
-        eventually(&format!("what was before kill {kill}"), || {
-            (scheduling(program.id()) == before && folder.state_files() == 0).then_some(())
-        });
-    }
-}
 
 #[test]
 fn a_kill_as_soon_as_there_is_a_state_file_leaves_none() {
@@ -48,7 +16,7 @@ fn a_kill_as_soon_as_there_is_a_state_file_leaves_none() {
     let folder = Folder::new();
     let program = working(&["beat:10000/500"]);
     for kill in 0..KILLS / 5 {
-        let onbeat = Mortal::spawn(folder.keep("attach").arg(program.id().to_string()));
+        let onbeat = folder.attach(program.id(), &[]);
         // Without a pause between two looks: a guard that is started after the file is not there
         // yet.
         let began = Instant::now();
@@ -56,8 +24,8 @@ fn a_kill_as_soon_as_there_is_a_state_file_leaves_none() {
             assert!(began.elapsed() < PATIENCE, "no state file {kill}");
         }
         drop(onbeat);
-        eventually(&format!("the end of state file {kill}"), || {
-            (folder.state_files() == 0).then_some(())
+        until(&format!("the end of state file {kill}"), || {
+            folder.state_files() == 0
         });
     }
 }
@@ -80,7 +48,7 @@ fn a_program_that_was_run_is_ordinary_after_a_kill() {
     needs_root!();
     let told = std::env::var("ONBEAT_KILLS").ok();
     let kills = told.and_then(|kills| kills.parse().ok()).unwrap_or(KILLS);
-    let own = Attributes::get(std::process::id()).expect("this thread lives");
+    let own = Attributes::get(std::process::id()).unwrap();
     let differ = |pid| family(pid).iter().filter(|(_, has)| *has != own).count();
     let (mut changed, mut longest) = (0, Duration::ZERO);
     let mut random: u64 = 1;
@@ -106,9 +74,9 @@ fn a_program_that_was_run_is_ordinary_after_a_kill() {
         drop(onbeat);
         let killed = Instant::now();
         changed += program.map_or(0, differ);
-        eventually(&format!("what is ordinary after kill {kill}"), || {
+        until(&format!("what is ordinary after kill {kill}"), || {
             let is_back = program.is_none_or(|pid| differ(pid) == 0);
-            (is_back && folder.state_files() == 0).then_some(())
+            is_back && folder.state_files() == 0
         });
         longest = longest.max(killed.elapsed());
         // SAFETY: a plain system call about a group of processes that this test started.
@@ -124,10 +92,13 @@ fn after_a_kill_of_the_guard_too_restore_leaves_no_thread_that_differs() {
     let program = working(&["beat:10000/500", "beat:15000/500", "beat:25000/500"]);
     let before = scheduling(program.id());
     for kill in 0..KILLS {
-        let onbeat = Mortal::spawn(folder.keep("attach").arg(program.id().to_string()));
-        std::thread::sleep(moment(kill));
+        let onbeat = folder.attach(program.id(), &[]);
+        // From before it is loaded to long after the lock, in no order.
+        std::thread::sleep(Duration::from_millis(kill * 37 % KILLS * 10));
         kill_with_guard(onbeat);
-        restore(&folder);
+        let restored = folder.onbeat().arg("restore").output().unwrap();
+        assert!(restored.status.success(), "{}", stderr(&restored));
+        assert_eq!(folder.state_files(), 0);
         assert_eq!(scheduling(program.id()), before, "kill {kill}");
     }
 }

@@ -3,7 +3,7 @@
 use std::process::ExitStatus;
 
 use crate::terminal::Terminal;
-use crate::{Folder, needs_root, scheduling, working, workload};
+use crate::*;
 
 #[test]
 fn a_program_is_kept_while_it_is_looked_at_and_ends_with_the_look() {

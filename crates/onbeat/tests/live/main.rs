@@ -34,17 +34,20 @@ mod tasks;
 mod telling;
 #[path = "../terminal/mod.rs"]
 mod terminal;
+#[path = "../common/text.rs"]
+mod text;
 mod tracers;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{Mortal, eventually, needs_root};
+use common::{Mortal, eventually, needs_root, until, within};
 use onbeat_act::attributes::Attributes;
 use own_state::{onbeat, state_files};
 use serde_json::Value;
 use tasks::{is_reserved, reserved_thread, tids};
+use text::{has, stderr, stdout};
 
 /// How long something that must come may take on a stalled machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -57,7 +60,7 @@ struct Folder(tempfile::TempDir);
 
 impl Folder {
     fn new() -> Self {
-        Self(tempfile::tempdir().expect("there is room for a folder"))
+        Self(tempfile::tempdir().unwrap())
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -87,41 +90,50 @@ impl Folder {
         onbeat(&self.state())
     }
 
+    /// `onbeat attach` to this process, with these options.
+    fn attach(&self, pid: u32, options: &[&str]) -> Mortal {
+        let mut attach = self.keep("attach");
+        Mortal::spawn(attach.args(options).arg(pid.to_string()))
+    }
+
+    /// The first entry of the log that is so.
+    fn entry(&self, is_so: impl Fn(&Value) -> bool) -> Option<Value> {
+        self.log().into_iter().find(is_so)
+    }
+
+    /// The first entry of the log that says this.
+    fn says(&self, what: &str) -> Value {
+        eventually(what, || self.entry(|entry| entry["what"] == what))
+    }
+
     /// The journal's complete lines so far.
     fn log(&self) -> Vec<Value> {
         let log = std::fs::read_to_string(self.path("log")).unwrap_or_default();
-        log.split_inclusive('\n')
-            .filter(|line| line.ends_with('\n'))
-            .map(|line| serde_json::from_str(line).expect("the log is JSON"))
+        let lines = log
+            .split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'));
+        lines
+            .map(|line| serde_json::from_str(line).unwrap())
             .collect()
     }
 
     fn report(&self) -> Value {
-        let report = std::fs::read_to_string(self.path("report")).expect("there is a report");
-        serde_json::from_str(&report).expect("the report is JSON")
+        serde_json::from_slice(&std::fs::read(self.path("report")).unwrap()).unwrap()
     }
 }
 
 /// The example that this package builds with its tests.
 fn workload() -> PathBuf {
-    let own = std::env::current_exe().expect("a test has a path");
+    let own = std::env::current_exe().unwrap();
     let target = own.parent().and_then(Path::parent);
-    let path = target
-        .expect("target/PROFILE/deps")
-        .join("examples/workload");
-    assert!(
-        path.exists(),
-        "cargo test -p onbeat builds {}",
-        path.display()
-    );
-    path
+    target.unwrap().join("examples/workload")
 }
 
 /// A running workload with these threads.
 fn working(threads: &[&str]) -> Mortal {
     let workload = Mortal::spawn(Command::new(workload()).args(threads).stdout(Stdio::null()));
-    eventually("the workload's threads", || {
-        (tids(workload.id()).len() > threads.len()).then_some(())
+    until("the workload's threads", || {
+        tids(workload.id()).len() > threads.len()
     });
     workload
 }
@@ -132,8 +144,4 @@ fn scheduling(pid: u32) -> Vec<(u32, Attributes)> {
         .into_iter()
         .map(|tid| (tid, Attributes::get(tid).expect("the thread lives")))
         .collect()
-}
-
-fn stderr(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).expect("messages are text")
 }

@@ -1,11 +1,8 @@
 //! Reservations without which a program waits no longer.
 
-use std::process::Command;
 use std::thread::available_parallelism;
-use std::time::Duration;
 
-use crate::common::within;
-use crate::{Folder, Mortal, eventually, needs_root};
+use crate::*;
 
 #[test]
 fn a_hard_reservation_that_a_cap_makes_too_small_for_each_job_is_released() {
@@ -13,7 +10,7 @@ fn a_hard_reservation_that_a_cap_makes_too_small_for_each_job_is_released() {
     let folder = Folder::new();
     // So that it waits little without a reservation, whatever else the machine does.
     let mut niced = Command::new("nice");
-    niced.args([
+    let program = [
         "-n",
         "-20",
         "python3",
@@ -21,26 +18,22 @@ fn a_hard_reservation_that_a_cap_makes_too_small_for_each_job_is_released() {
         include_str!("jobs.py"),
         "2",
         "2",
-    ]);
-    let program = Mortal::spawn(&mut niced);
+    ];
+    let program = Mortal::spawn(niced.args(program));
     let cpus = available_parallelism().map_or(1, usize::from) as f64;
-    let mut attach = folder.keep("attach");
-    attach
-        .args(["--quiet", "--hard", "--cap"])
-        .arg(format!("{:.3}", 10.0 / cpus))
-        .arg(program.id().to_string());
-    let mut onbeat = Mortal::spawn(&mut attach);
+    let cap = format!("{:.3}", 10.0 / cpus);
+    let options = ["--quiet", "--hard", "--cap", &cap];
+    let mut onbeat = folder.attach(program.id(), &options);
     let is_told = |what: &str, why: &str| {
         let log = folder.log();
         let mut of_it = log.iter().filter(|entry| entry["tid"] == program.id());
         of_it.any(|entry| entry["what"] == what && entry["why"].to_string().contains(why))
     };
-    eventually("a reservation", || is_told("reserved", "").then_some(()));
+    until("a reservation", || is_told("reserved", ""));
     // A comparison that the machine's other load decides is followed by another one.
     within(Duration::from_secs(180), "its release", || {
         is_told("released", "waited no longer without").then_some(())
     });
-    onbeat.signal(libc::SIGTERM);
-    assert_eq!(onbeat.status(), Some(0));
+    assert_eq!(onbeat.ends(libc::SIGTERM), Some(0));
     assert_eq!(folder.state_files(), 0);
 }

@@ -1,10 +1,6 @@
 //! What programs see of onbeat, and whom it leaves alone.
 
-use std::time::Duration;
-
-use serde_json::Value;
-
-use crate::{Folder, Mortal, eventually, needs_root, scheduling};
+use crate::*;
 
 #[test]
 fn init_and_the_kernels_threads_are_not_attached_to_and_the_reason_is_told() {
@@ -18,9 +14,9 @@ fn init_and_the_kernels_threads_are_not_attached_to_and_the_reason_is_told() {
             if args[0] == "run" {
                 onbeat.args(["--", "true"]);
             }
-            let output = onbeat.output().expect("onbeat was built by this test run");
-            let told = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(!output.status.success() && told.contains(reason), "{told}");
+            let output = onbeat.output().unwrap();
+            has(stderr(&output), &[reason]);
+            assert!(!output.status.success());
         }
         assert_eq!(scheduling(pid.parse().unwrap()), before);
     }
@@ -47,18 +43,10 @@ fn a_thread_that_yields_loses_its_reservation_for_good_and_the_reason_is_told() 
     // After that, nothing is said of another one.
     let after_release = || {
         let log = folder.log();
-        let tells = |entry: &Value| {
-            entry["why"]
-                .as_str()
-                .is_some_and(|why| why.contains("sched_yield()"))
-        };
+        let tells = |entry: &Value| entry["why"].to_string().contains("sched_yield()");
         let released = log.iter().position(tells)?;
-        Some(
-            log[released..]
-                .iter()
-                .map(|entry| entry["what"].clone())
-                .collect::<Vec<_>>(),
-        )
+        let after = log[released..].iter().map(|entry| entry["what"].clone());
+        Some(after.collect::<Vec<_>>())
     };
     eventually("its release", after_release);
     // Time enough for it to be reserved again.
@@ -66,6 +54,5 @@ fn a_thread_that_yields_loses_its_reservation_for_good_and_the_reason_is_told() 
     let after = after_release().unwrap();
     assert_eq!(after[0], "released");
     assert!(!after.iter().any(|what| what == "reserved"), "{after:?}");
-    onbeat.signal(libc::SIGTERM);
-    assert_eq!(onbeat.status(), Some(128 + libc::SIGTERM));
+    assert_eq!(onbeat.ends(libc::SIGTERM), Some(128 + libc::SIGTERM));
 }

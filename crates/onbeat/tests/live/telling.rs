@@ -1,11 +1,7 @@
 //! Programs that say where their jobs are, and when they were late.
 
-use std::process::Command;
-
-use serde_json::Value;
-
 use crate::compiled::compiled;
-use crate::{Folder, Mortal, RESERVES, eventually, needs_root};
+use crate::*;
 
 fn run(folder: &Folder, arguments: &[&str]) -> Command {
     let mut onbeat = folder.keep("run");
@@ -18,9 +14,8 @@ fn run(folder: &Folder, arguments: &[&str]) -> Command {
 }
 
 fn says(entry: &Value, why: &str) -> bool {
-    entry["why"]
-        .as_str()
-        .is_some_and(|said| said.starts_with(why))
+    let said = entry["why"].as_str();
+    said.is_some_and(|said| said.starts_with(why))
 }
 
 fn runtime(reservation: &Value) -> Option<u64> {
@@ -47,16 +42,10 @@ fn a_program_that_marks_its_jobs_is_reserved_for_what_it_says_alone() {
     needs_root!();
     let folder = Folder::new();
     let mut onbeat = Mortal::spawn(&mut run(&folder, &["1000000", "20000", "2000"]));
-    let first = eventually("a reservation", || {
-        folder
-            .log()
-            .into_iter()
-            .find(|entry| entry["what"] == "reserved")
-    });
+    let first = folder.says("reserved");
     assert!(says(&first, "it marks its jobs"), "{first}");
     assert_eq!(first["new"]["period_ns"], 20_000_000);
-    onbeat.signal(libc::SIGTERM);
-    assert_eq!(onbeat.status(), Some(128 + libc::SIGTERM));
+    assert_eq!(onbeat.ends(libc::SIGTERM), Some(128 + libc::SIGTERM));
     assert_eq!(folder.state_files(), 0);
 }
 
@@ -73,6 +62,5 @@ fn the_bandwidth_of_a_program_that_cries_wolf_returns() {
         let mut later = log[cry..].iter().filter_map(|entry| runtime(&entry["new"]));
         later.any(|now| now <= before).then_some(())
     });
-    onbeat.signal(libc::SIGTERM);
-    assert_eq!(onbeat.status(), Some(128 + libc::SIGTERM));
+    assert_eq!(onbeat.ends(libc::SIGTERM), Some(128 + libc::SIGTERM));
 }

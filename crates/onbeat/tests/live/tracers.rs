@@ -1,128 +1,63 @@
-//! The choice of `--tracer`: each hears all that a program does, and keeps it on the beat.
+//! The choice of `--tracer`: what an ordinary user hears; each keeps a program on the beat.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::{Command, Stdio};
-
-use serde_json::Value;
 
 use crate::copied::copy_program;
 use crate::in_time::in_time;
-use crate::{Folder, Mortal, eventually, needs_root, stderr, workload};
-
-const BEAT: [&str; 3] = ["--jobs", "80", "beat:20000/500"];
-const JOBS: usize = 80;
-const JOB_NS: u64 = 500_000;
-
-/// The words that begin `program` in time.
-fn begun_in_time(program: &Path) -> Vec<OsString> {
-    let first = in_time().iter().map(OsString::from);
-    first.chain([program.into()]).collect()
-}
-
-/// Records the workload, these `words`, by `record`, which lacks file and program. However the
-/// machine stalls, each job is a call to sleep, and takes its CPU time by its own clock. That the
-/// period is found is tested in virtual time (`every_tracer_hears_a_program`).
-fn hears_all(what: &str, folder: &Path, words: &[OsString], record: impl FnOnce() -> Command) {
-    let file = folder.join("beat.onbeat");
-    let output = record()
-        .arg("-o")
-        .arg(&file)
-        .arg("--")
-        .args(words)
-        .args(BEAT)
-        .stdin(Stdio::null())
-        .output()
-        .expect("onbeat starts");
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stderr(&output).contains(" 0 lost"), "{}", stderr(&output));
-    let recording = fs::read_to_string(&file).expect("there is a recording");
-    let events = recording
-        .lines()
-        .map(|line| -> Value { serde_json::from_str(line).expect("it is JSON") });
-    let bursts: Vec<Value> = events.filter(|event| event["event"] == "burst").collect();
-    let ns = |burst: &Value, field: &str| burst[field].as_u64().expect("a number");
-    let mut last = BTreeMap::new();
-    for burst in &bursts {
-        let ended = ns(burst, "blocked_ns");
-        let before = last.insert(ns(burst, "tid"), ended);
-        assert!(
-            before.is_none_or(|before| before < ended),
-            "{what}: {burst}"
-        );
-    }
-    let executed: u64 = bursts.iter().map(|burst| ns(burst, "executed_ns")).sum();
-    let hears_all = match what {
-        "bpf-syscalls" => bursts.len() >= JOBS,
-        _ => executed >= JOBS as u64 * JOB_NS,
-    };
-    assert!(
-        hears_all,
-        "{what}: {executed} ns in {} bursts",
-        bursts.len()
-    );
-}
-
-#[test]
-fn each_tracer_hears_all_that_a_program_does() {
-    needs_root!();
-    let folder = Folder::new();
-    let words = begun_in_time(&workload());
-    for tracer in ["bpf", "bpf-syscalls", "tracefs", "perf"] {
-        hears_all(tracer, folder.0.path(), &words, || {
-            let mut record = folder.onbeat();
-            record.args(["record", "--tracer", tracer]);
-            record
-        });
-    }
-}
+use crate::*;
 
 #[test]
 fn an_ordinary_user_hears_all_that_a_program_does_by_perf() {
     needs_root!();
     let folder = tempfile::tempdir().unwrap();
-    let copy = |program: &Path, name| {
-        let path = folder.path().join(name);
-        copy_program(program, &path);
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        path
-    };
+    let path = |name: &str| folder.path().join(name);
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    let onbeat = copy(Path::new(env!("CARGO_BIN_EXE_onbeat")), "onbeat");
-    let workload = copy(&workload(), "workload");
-    let begun = begun_in_time(Path::new("setpriv"));
-    let as_nobody = || {
-        let mut command = Command::new(&begun[0]);
+    let onbeat = Path::new(env!("CARGO_BIN_EXE_onbeat"));
+    for (program, name) in [(onbeat, "onbeat"), (&workload(), "workload")] {
+        copy_program(program, path(name));
+        fs::set_permissions(path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let record = |tracer: &str, program: &[&str]| {
+        let words = [in_time(), &["setpriv"]].concat();
+        let mut command = Command::new(words[0]);
         command
-            .args(&begun[1..])
+            .args(&words[1..])
             .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
-            .arg(&onbeat);
-        command
+            .arg(path("onbeat"))
+            .args(["record", "--tracer", tracer, "-o"])
+            .arg(path("beat.onbeat"))
+            .arg("--")
+            .args(program)
+            .stdin(Stdio::null());
+        command.output().unwrap()
     };
     let refused = |tracer: &str, remedy: &str| {
-        let output = as_nobody()
-            .args(["record", "--tracer", tracer, "-o", "/dev/null"])
-            .args(["--", "true"])
-            .output()
-            .expect("onbeat starts");
+        let output = record(tracer, &["true"]);
         assert_eq!(output.status.code(), Some(1), "{tracer}");
-        assert!(stderr(&output).contains(remedy), "{}", stderr(&output));
+        has(stderr(&output), &[remedy]);
     };
+    refused("tracefs", "run it with sudo");
     // He may do it exactly where the administrator lets him.
     let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
-    if level.trim().parse::<i32>().unwrap() <= 2 {
-        hears_all("perf", folder.path(), &[workload.clone().into()], || {
-            let mut record = as_nobody();
-            record.args(["record", "--tracer", "perf"]);
-            record
-        });
-    } else {
-        refused("perf", "perf_event_paranoid=2");
+    if level.trim().parse::<i32>().unwrap() > 2 {
+        return refused("perf", "perf_event_paranoid=2");
     }
-    refused("tracefs", "run it with sudo");
+    let workload = path("workload");
+    let beat = [workload.to_str().unwrap(), "--jobs", "80", "beat:20000/500"];
+    let output = record("perf", &beat);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    has(stderr(&output), &[" 0 lost"]);
+    // However the machine stalls, each job takes its CPU time by its own clock.
+    let recording = fs::read_to_string(path("beat.onbeat")).unwrap();
+    let events = recording
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let executed: u64 = events
+        .filter_map(|event| event["executed_ns"].as_u64())
+        .sum();
+    assert!(executed >= 80 * 500_000, "{executed} ns");
 }
 
 #[test]
@@ -132,15 +67,16 @@ fn a_program_is_kept_on_the_beat_by_each_tracer() {
         let folder = Folder::new();
         let mut run = folder.keep("run");
         run.args(["--tracer", tracer, "--"])
-            .args(begun_in_time(&workload()))
+            .args(in_time().iter().map(OsString::from))
+            .arg(workload())
             .arg("beat:50000/4000");
         let mut onbeat = Mortal::spawn(&mut run);
-        eventually("a reservation", || {
-            let log = folder.log();
-            log.into_iter().find(|entry| entry["what"] == "reserved")
-        });
-        onbeat.signal(libc::SIGTERM);
-        assert_eq!(onbeat.status(), Some(128 + libc::SIGTERM), "{tracer:?}");
+        folder.says("reserved");
+        assert_eq!(
+            onbeat.ends(libc::SIGTERM),
+            Some(128 + libc::SIGTERM),
+            "{tracer:?}"
+        );
         assert_eq!(folder.state_files(), 0, "{tracer:?}");
         assert_eq!(folder.report()["lost_events"], 0, "{tracer:?}");
     }

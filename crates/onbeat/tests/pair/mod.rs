@@ -28,7 +28,7 @@ impl Pair {
         BufReader::new(output)
             .read_line(&mut line)
             .expect("the player tells its server's number");
-        let server = line.trim().parse().expect("a number");
+        let server = line.trim().parse().unwrap();
         Self { player, server }
     }
 }

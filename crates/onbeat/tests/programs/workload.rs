@@ -4,7 +4,6 @@
 //! workload [--jobs N] THREAD...
 //!   beat:PERIOD_US/RUNTIME_US    wakes at absolute times, and counts the jobs that end too late
 //!   random:MEAN_US/RUNTIME_US    sleeps of no pattern
-//!   crowd:N                      N threads that end at once
 //! ```
 //!
 //! Without `--jobs` the threads go on for ever. At the end each says in one line of JSON how it
@@ -17,7 +16,6 @@ use std::str::FromStr;
 enum Thread {
     Beat { period_us: u64, runtime_us: u64 },
     Random { mean_us: u64, runtime_us: u64 },
-    Crowd { threads: u64 },
 }
 
 impl FromStr for Thread {
@@ -27,11 +25,6 @@ impl FromStr for Thread {
         let error = || format!("'{text}' is no thread, as in beat:20000/4000");
         let number = |text: &str| text.parse::<u64>().map_err(|_| error());
         let (kind, rest) = text.split_once(':').ok_or_else(error)?;
-        if kind == "crowd" {
-            return Ok(Self::Crowd {
-                threads: number(rest)?,
-            });
-        }
         let (time, runtime) = rest.split_once('/').ok_or_else(error)?;
         let (time_us, runtime_us) = (number(time)?, number(runtime)?);
         match kind {
@@ -59,15 +52,6 @@ impl Thread {
                 mean_us,
                 runtime_us,
             } => random(mean_us, runtime_us, jobs),
-            Self::Crowd { threads } => {
-                let crowd: Vec<_> = (0..threads)
-                    .map(|_| std::thread::spawn(|| work(50)))
-                    .collect();
-                for thread in crowd {
-                    // A thread that only spins cannot panic.
-                    let _ = thread.join();
-                }
-            }
         }
     }
 }

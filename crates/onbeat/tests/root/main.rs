@@ -3,6 +3,8 @@
 //! Nothing here depends on how long anything takes: programs run until they are told to end, and
 //! what must come is waited for.
 
+#[path = "../common/child.rs"]
+mod child;
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../documented/mod.rs"]
@@ -15,23 +17,31 @@ mod own_state;
 mod record;
 mod reserve;
 mod restore;
+#[path = "../common/text.rs"]
+mod text;
 mod tracefs;
 
-use std::process::Output;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use common::{Mortal, eventually, needs_root};
+use child::child_of;
+use common::{Mortal, eventually, needs_root, until};
 use own_state::{onbeat, state_files};
+use serde_json::Value;
+use text::{has, stderr, stdout};
 
 /// How long something that must come may take on a stalled machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn stdout(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).expect("results are text")
+/// onbeat to its end, with its state in this folder.
+fn ran(folder: &Path, words: &[&str]) -> Output {
+    onbeat(folder).args(words).output().unwrap()
 }
 
-fn stderr(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).expect("messages are text")
+fn started(folder: &Path, words: &[&str]) -> Mortal {
+    Mortal::spawn(onbeat(folder).args(words).stderr(Stdio::null()))
 }
 
 /// The kernel's number of the policy that `tid` has now: 0 SCHED_OTHER, 6 SCHED_DEADLINE.

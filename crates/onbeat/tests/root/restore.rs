@@ -1,14 +1,10 @@
 //! `onbeat restore` and `onbeat doctor`.
 
 use std::ffi::CString;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::{fs, io, ptr};
+use std::{io, ptr};
 
 use crate::guard::kill_with_guard;
-use crate::{
-    DEADLINE, Mortal, eventually, needs_root, onbeat, policy, state_files, stderr, stdout,
-};
+use crate::*;
 
 #[test]
 fn after_a_kill_the_program_gets_back_what_it_had_and_no_trace_buffer_is_left() {
@@ -16,50 +12,31 @@ fn after_a_kill_the_program_gets_back_what_it_had_and_no_trace_buffer_is_left() 
     let state = tempfile::tempdir().unwrap();
     let pid_file = state.path().join("pid.txt");
     let script = format!("echo $$ > {}; exec sleep 1000", pid_file.display());
-    let reserve = Mortal::spawn(
-        onbeat(state.path())
-            .args([
-                "reserve",
-                "--runtime",
-                "2ms",
-                "--period",
-                "50ms",
-                "--",
-                "sh",
-                "-c",
-            ])
-            .arg(script)
-            .stderr(Stdio::null()),
-    );
+    let times = ["reserve", "--runtime", "2ms", "--period", "50ms"];
+    let sleep = ["--", "sh", "-c", &script];
+    let reserve = started(state.path(), &[&times[..], &sleep].concat());
     let program: u32 = eventually("the program's number", || {
         fs::read_to_string(&pid_file).ok()?.trim().parse().ok()
     });
     let _cleanup = Killed(program);
     assert_eq!(policy(program), DEADLINE);
 
-    let mut record = Mortal::spawn(
-        onbeat(state.path())
-            .args(["record", "--tracer", "tracefs", "-q", "-o", "/dev/null"])
-            .args(["-p", &program.to_string()]),
-    );
+    let pid = program.to_string();
+    let words = "record --tracer tracefs -q -o /dev/null -p".split(' ');
+    let record = started(state.path(), &words.chain([&*pid]).collect::<Vec<_>>());
     let tracing = Tracing::mount();
     let buffer = eventually("a trace buffer", || tracing.buffer_of(record.id()));
 
-    let refused = onbeat(state.path()).arg("restore").output().unwrap();
+    let refused = ran(state.path(), &["restore"]);
     assert_eq!(refused.status.code(), Some(1), "{}", stdout(&refused));
-    assert!(
-        stderr(&refused).contains("still running"),
-        "{}",
-        stderr(&refused)
-    );
+    has(stderr(&refused), &["still running"]);
     assert_eq!(policy(program), DEADLINE);
 
     kill_with_guard(reserve);
-    record.0.kill().unwrap();
-    record.0.wait().unwrap();
+    drop(record);
     assert_eq!(policy(program), DEADLINE);
     assert!(buffer.exists());
-    let restored = onbeat(state.path()).arg("restore").output().unwrap();
+    let restored = ran(state.path(), &["restore"]);
     assert_eq!(restored.status.code(), Some(0), "{}", stderr(&restored));
     // Others that were killed on this machine may have left buffers, too.
     let told: Vec<&str> = stdout(&restored).lines().collect();
@@ -73,7 +50,7 @@ fn after_a_kill_the_program_gets_back_what_it_had_and_no_trace_buffer_is_left() 
     fs::remove_file(&pid_file).unwrap();
     assert_eq!(state_files(state.path()), 0);
 
-    let again = onbeat(state.path()).arg("restore").output().unwrap();
+    let again = ran(state.path(), &["restore"]);
     assert_eq!(again.status.code(), Some(0));
     assert_eq!(stdout(&again), "nothing to put back\n");
 }
@@ -95,12 +72,9 @@ impl Tracing {
     /// The trace buffer that the onbeat `pid` has made.
     fn buffer_of(&self, pid: u32) -> Option<PathBuf> {
         let folder = fs::read_dir(self.0.join("instances")).ok()?;
-        folder
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .find(|path| {
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                name.starts_with(&format!("onbeat-{pid}-"))
-            })
+        let name = format!("/onbeat-{pid}-");
+        let mut paths = folder.filter_map(|entry| Some(entry.ok()?.path()));
+        paths.find(|path| path.to_string_lossy().contains(&name))
     }
 }
 
@@ -128,13 +102,10 @@ impl Drop for Killed {
 fn the_doctor_finds_this_machine_fit_and_says_so_twice() {
     needs_root!();
     let state = tempfile::tempdir().unwrap();
-    let table = onbeat(state.path()).arg("doctor").output().unwrap();
+    let table = ran(state.path(), &["doctor"]);
     assert_eq!(table.status.code(), Some(0), "{}", stdout(&table));
-    assert!(stdout(&table).contains("onbeat can do its work here."));
-    let json = onbeat(state.path())
-        .args(["doctor", "--json"])
-        .output()
-        .unwrap();
+    has(stdout(&table), &["onbeat can do its work here."]);
+    let json = ran(state.path(), &["doctor", "--json"]);
     assert_eq!(json.status.code(), Some(0));
     let object: serde_json::Value = serde_json::from_str(stdout(&json)).unwrap();
     assert_eq!(object["ready"], true);
@@ -142,14 +113,9 @@ fn the_doctor_finds_this_machine_fit_and_says_so_twice() {
     let features = object["features"].as_array().unwrap();
     assert!(features.len() >= 2, "{object}");
     for feature in features {
-        assert!(
-            stdout(&table).contains(feature["name"].as_str().unwrap()),
-            "{feature}"
-        );
-        assert!(
-            feature["standing"] == "full" || feature["standing"] == "partial",
-            "{feature}"
-        );
+        has(stdout(&table), &[feature["name"].as_str().unwrap()]);
+        let standing = feature["standing"].as_str();
+        assert!(matches!(standing, Some("full" | "partial")), "{feature}");
     }
 }
 
@@ -170,6 +136,6 @@ fn in_a_container_with_process_numbers_of_its_own_the_doctor_and_run_say_so() {
     let [table, _] = inside(&["doctor"]);
     let [_, told] = inside(&["run", "--tracer", "bpf", "--", "true"]);
     for text in [table, told] {
-        assert!(text.contains("process numbers of its own"), "{text}");
+        has(&text, &["process numbers of its own"]);
     }
 }

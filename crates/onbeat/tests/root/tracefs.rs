@@ -1,8 +1,6 @@
 //! A machine that mounts tracefs nowhere.
 
-use std::process::Command;
-
-use crate::{needs_root, stderr};
+use crate::*;
 
 #[test]
 fn programs_are_heard_through_tracefs_where_it_is_mounted_nowhere() {
@@ -19,11 +17,8 @@ fn programs_are_heard_through_tracefs_where_it_is_mounted_nowhere() {
         .args(["record", "--tracer", "tracefs", "-o", "/dev/null"])
         .args(["--", "sh", "-c", "sleep 0.1; sleep 0.1; sleep 0.1"])
         .output()
-        .expect("it starts");
+        .unwrap();
     assert_eq!(record.status.code(), Some(0), "{}", stderr(&record));
-    assert!(
-        !stderr(&record).contains(" 0 bursts"),
-        "{}",
-        stderr(&record)
-    );
+    let said = stderr(&record);
+    assert!(!said.contains(" 0 bursts"), "{said}");
 }

@@ -7,7 +7,7 @@ use std::num::NonZero;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::{Command, ExitStatus};
 
-use crate::common::{Mortal, eventually};
+use crate::common::{Mortal, eventually, until};
 
 const ROWS: NonZero<u16> = NonZero::new(24).unwrap();
 const COLUMNS: NonZero<u16> = NonZero::new(80).unwrap();
@@ -64,7 +64,7 @@ impl Terminal {
 
     /// Waits until this is on the screen.
     pub(crate) fn shows(&mut self, part: &str) {
-        eventually(part, || self.text().contains(part).then_some(()));
+        until(part, || self.text().contains(part));
     }
 
     pub(crate) fn press(&mut self, keys: &str) {
@@ -85,14 +85,14 @@ impl Terminal {
             ..
         } = self;
         drop((ours, theirs));
-        eventually("the end", || process.0.try_wait().expect("it is our child"))
+        eventually("the end", || process.0.try_wait().unwrap())
     }
 
     /// Waits for the program's end; the terminal must then be as it was before.
     pub(crate) fn ends(&mut self) -> ExitStatus {
         let status = eventually("the end", || {
             self.text();
-            self.process.0.try_wait().expect("it is our child")
+            self.process.0.try_wait().unwrap()
         });
         self.text();
         let screen = self.screen.screen();

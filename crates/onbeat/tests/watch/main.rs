@@ -9,21 +9,24 @@ mod common;
 mod copied;
 #[path = "../in_time/mod.rs"]
 mod in_time;
+#[path = "../common/text.rs"]
+mod text;
 mod trust;
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use common::{Mortal, eventually, needs_root};
+use common::{Mortal, eventually, needs_root, skip, until};
 use copied::copy_program;
 use in_time::in_time;
 use serde_json::Value;
+use text::{has, stderr, stdout};
 
 /// How long something that must come may take on a stalled machine.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -38,7 +41,7 @@ impl Programs {
     fn get() -> &'static Self {
         static PROGRAMS: OnceLock<Programs> = OnceLock::new();
         PROGRAMS.get_or_init(|| {
-            let folder = tempfile::tempdir().expect("there is room for a folder");
+            let folder = tempfile::tempdir().unwrap();
             let open = |path: &Path| {
                 fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
             };
@@ -55,8 +58,9 @@ impl Programs {
     }
 
     fn compile(&self, name: &str, flags: &[&str]) {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/watch/sleeper.c");
-        let status = Command::new("cc")
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/watch/sleeper.c");
+        let mut compiler = Command::new("cc");
+        compiler
             .args([
                 "-std=gnu11",
                 "-O1",
@@ -66,12 +70,9 @@ impl Programs {
                 "-pthread",
             ])
             .args(flags)
-            .arg(source)
-            .arg("-o")
-            .arg(self.path(name))
-            .status()
-            .expect("there is a C compiler");
-        assert!(status.success());
+            .args([source, "-o"])
+            .arg(self.path(name));
+        assert!(compiler.status().unwrap().success());
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -88,14 +89,8 @@ fn watch(tracer: &str, options: &[&str]) -> Command {
 fn watch_behind(before: &[&str], tracer: &str, options: &[&str]) -> Command {
     // SAFETY: takes nothing and always succeeds.
     let is_root = unsafe { libc::geteuid() } == 0;
-    let nobody = [
-        "setpriv",
-        "--reuid",
-        "65534",
-        "--regid",
-        "65534",
-        "--clear-groups",
-    ];
+    let nobody = "setpriv --reuid 65534 --regid 65534 --clear-groups";
+    let nobody: Vec<&str> = nobody.split(' ').collect();
     let mut words: Vec<OsString> = before.iter().map(OsString::from).collect();
     words.extend(nobody.iter().filter(|_| is_root).map(OsString::from));
     words.push(Programs::get().path("onbeat").into());
@@ -114,17 +109,17 @@ fn sleeper() -> PathBuf {
 }
 
 fn output(command: &mut Command) -> Output {
-    let output = command.output().expect("onbeat starts");
-    let messages = String::from_utf8_lossy(&output.stderr);
+    let output = command.output().unwrap();
+    let messages = stderr(&output);
     assert!(!messages.contains("panicked"), "{messages}");
     output
 }
 
 /// The output of `--json` for each thread.
 fn threads(output: &Output) -> Vec<Value> {
-    let text = String::from_utf8_lossy(&output.stdout);
+    let text = stdout(output);
     let objects = text.lines().filter(|line| line.starts_with('{'));
-    let parsed = objects.map(|line| serde_json::from_str(line).expect("it is JSON"));
+    let parsed = objects.map(|line| serde_json::from_str(line).unwrap());
     parsed
         .filter(|line: &Value| line["comm"].is_string())
         .collect()
@@ -132,7 +127,7 @@ fn threads(output: &Output) -> Vec<Value> {
 
 /// How many bursts all threads had.
 fn bursts(output: &Output) -> u64 {
-    let messages = String::from_utf8_lossy(&output.stderr);
+    let messages = stderr(output);
     let told = messages
         .lines()
         .find_map(|line| line.split_once(" bursts in "));
@@ -164,19 +159,16 @@ fn state(pid: u32) -> Option<char> {
 #[test]
 fn the_exit_status_is_the_program_s() {
     for tracer in TRACERS {
-        let status = |program: &[&str]| {
+        for (program, status) in [
+            (&["true"][..], 0),
+            (&["sh", "-c", "exit 7"], 7),
+            (&["sh", "-c", "kill -KILL $$"], 128 + 9),
+            (&["/nowhere/at/all"], 127),
+            (&["/"], 126),
+        ] {
             let output = output(watch(tracer, &[]).args(program));
-            output.status.code()
-        };
-        assert_eq!(status(&["true"]), Some(0), "{tracer}");
-        assert_eq!(status(&["sh", "-c", "exit 7"]), Some(7), "{tracer}");
-        assert_eq!(
-            status(&["sh", "-c", "kill -KILL $$"]),
-            Some(128 + 9),
-            "{tracer}"
-        );
-        assert_eq!(status(&["/nowhere/at/all"]), Some(127), "{tracer}");
-        assert_eq!(status(&["/"]), Some(126), "{tracer}");
+            assert_eq!(output.status.code(), Some(status), "{tracer}");
+        }
     }
 }
 
@@ -188,14 +180,8 @@ fn blocked(report: &Value) -> Vec<(String, usize)> {
         own.map_or(0, |own| own["wakeups_ns"].as_array().unwrap().len())
     };
     let threads = report["threads"].as_array().unwrap().iter();
-    let mut heard: Vec<(String, usize)> = threads
-        .map(|thread| {
-            (
-                thread["comm"].as_str().unwrap().to_owned(),
-                of(&thread["tid"]),
-            )
-        })
-        .collect();
+    let heard = threads.map(|it| (it["comm"].as_str().unwrap().to_owned(), of(&it["tid"])));
+    let mut heard: Vec<(String, usize)> = heard.collect();
     heard.sort_unstable();
     heard
 }
@@ -209,7 +195,7 @@ fn threads_children_and_what_is_executed_are_heard_each_time_they_block() {
         let options = ["--children", "--report", report.to_str().unwrap()];
         // A sleep that is over before the thread has gone to sleep, because it lost the CPU on the
         // way, is none.
-        eventually("a run in which each sleep was one, and was heard", || {
+        until("a run in which each sleep was one, and was heard", || {
             let output = output(watch_behind(in_time(), tracer, &options).arg(sleeper()));
             assert_eq!(output.status.code(), Some(0), "{output:?}");
             let report: Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
@@ -221,7 +207,7 @@ fn threads_children_and_what_is_executed_are_heard_each_time_they_block() {
                 .iter()
                 .zip(least)
                 .all(|((_, times), least)| *times >= least);
-            (names == ["other", "sleeper", "sleeper"] && all).then_some(())
+            names == ["other", "sleeper", "sleeper"] && all
         });
     }
 }
@@ -232,15 +218,12 @@ fn an_ordinary_user_is_told_the_period_of_his_program() {
     for tracer in TRACERS.into_iter().chain(["auto"]) {
         eventually("the period of the workload", || {
             let program = ["--jobs", "80", "beat:20000/500"];
-            let output = output(
-                watch_behind(in_time(), tracer, &["--json"])
-                    .arg(&workload)
-                    .args(program),
-            );
+            let mut watch = watch_behind(in_time(), tracer, &["--json"]);
+            let output = output(watch.arg(&workload).args(program));
             assert_eq!(output.status.code(), Some(0), "{output:?}");
-            let messages = String::from_utf8_lossy(&output.stderr);
+            let messages = stderr(&output);
             let said = if tracer == "auto" { "tracer" } else { tracer };
-            assert!(messages.contains(said), "{messages}");
+            has(messages, &[said]);
             let threads = threads(&output);
             let found = threads.iter().any(|thread| {
                 let period = thread["period_ns"].as_f64().unwrap_or(0.0);
@@ -280,8 +263,7 @@ fn a_signal_to_onbeat_is_passed_on_to_the_program() {
         command.arg(sleeper()).arg("wait").stdout(Stdio::piped());
         let mut onbeat = Mortal::spawn(&mut command);
         assert_eq!(onbeat.first_line(), "ready");
-        onbeat.signal(libc::SIGUSR1);
-        assert_eq!(onbeat.status(), Some(5), "{tracer}");
+        assert_eq!(onbeat.ends(libc::SIGUSR1), Some(5), "{tracer}");
     }
 }
 
@@ -289,20 +271,16 @@ fn a_signal_to_onbeat_is_passed_on_to_the_program() {
 fn of_a_program_that_a_signal_has_ended_it_is_told_what_was_heard_up_to_then() {
     for tracer in TRACERS {
         let mut command = watch(tracer, &[]);
-        command
-            .arg(sleeper())
-            .arg("for-ever")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut onbeat = Mortal::spawn(&mut command);
+        command.arg(sleeper()).arg("for-ever");
+        let mut onbeat = Mortal::spawn(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
         onbeat.first_line();
-        onbeat.signal(libc::SIGTERM);
-        assert_eq!(onbeat.status(), Some(128 + libc::SIGTERM), "{tracer}");
-        let mut messages = String::new();
-        let told = onbeat.0.stderr.take().expect("it was asked for");
-        BufReader::new(told).read_to_string(&mut messages).unwrap();
-        let heard = format!("by the {tracer} tracer");
-        assert!(messages.contains(&heard), "{messages}");
+        assert_eq!(
+            onbeat.ends(libc::SIGTERM),
+            Some(128 + libc::SIGTERM),
+            "{tracer}"
+        );
+        let told = std::io::read_to_string(onbeat.0.stderr.take().unwrap()).unwrap();
+        has(told, &[format!("by the {tracer} tracer")]);
     }
 }
 
@@ -316,14 +294,13 @@ fn what_ptrace_holds_ends_with_onbeat_and_what_is_preloaded_goes_on() {
             .stdout(Stdio::piped());
         let mut onbeat = Mortal::spawn(&mut command);
         let pid: u32 = onbeat.first_line().parse().unwrap();
-        onbeat.signal(libc::SIGKILL);
-        assert_eq!(onbeat.status(), None);
+        assert_eq!(onbeat.ends(libc::SIGKILL), None);
         if goes_on {
             assert!(matches!(state(pid), Some('S' | 'R' | 'D')), "{tracer}");
             signal_to(pid, libc::SIGKILL);
         }
-        eventually("the end of the program", || {
-            state(pid).is_none_or(|state| state == 'Z').then_some(())
+        until("the end of the program", || {
+            state(pid).is_none_or(|state| state == 'Z')
         });
     }
 }
@@ -337,8 +314,8 @@ fn a_static_program_is_heard_by_ptrace_and_onbeat_says_that_it_is_not_by_preload
     assert!(threads(&stopped)[0]["executed_ns"].as_u64() > Some(0));
     let preloaded = run("preload");
     assert_eq!(preloaded.status.code(), Some(0));
-    let messages = String::from_utf8_lossy(&preloaded.stderr);
-    assert!(messages.contains("linked statically"), "{messages}");
+    let messages = stderr(&preloaded);
+    has(messages, &["linked statically"]);
     assert_eq!(threads(&preloaded)[0]["executed_ns"], 0);
 }
 
@@ -350,7 +327,7 @@ fn a_set_user_id_program_loses_its_privileges_and_onbeat_says_so() {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
     assert_eq!(fs::metadata(&program).unwrap().uid(), 0);
     let output = output(watch("ptrace", &["--quiet"]).arg(&program).arg("-u"));
-    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "65534");
-    let messages = String::from_utf8_lossy(&output.stderr);
-    assert!(messages.contains("privileges"), "{messages}");
+    assert_eq!(stdout(&output).trim(), "65534");
+    let messages = stderr(&output);
+    has(messages, &["privileges"]);
 }

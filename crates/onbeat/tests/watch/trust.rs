@@ -8,8 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::{eventually, needs_root, skip};
-use crate::{Programs, bursts, output, sleeper, watch};
+use crate::*;
 
 /// `command`, whose system calls `forbidden` fail, if they are made with this first argument (or
 /// any).
@@ -21,28 +20,34 @@ fn sandboxed(mut command: Command, forbidden: (libc::c_long, Option<u32>)) -> Co
         jf,
         k,
     };
-    let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
-    let is = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
-    let answer = libc::BPF_RET | libc::BPF_K;
+    let load = |field: usize| {
+        instruction(
+            libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
+            field as u32,
+            0,
+            0,
+        )
+    };
+    let skip_unless =
+        |k, jt, jf| instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, k, jt, jf);
+    let answer = |k| instruction(libc::BPF_RET | libc::BPF_K, k, 0, 0);
     let refuse = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
-    let number = std::mem::offset_of!(libc::seccomp_data, nr) as u32;
-    let argument = std::mem::offset_of!(libc::seccomp_data, args) as u32;
     let mut program = vec![
         // perf would be taken before, where it is for all users.
-        instruction(load, number, 0, 0),
-        instruction(is, libc::SYS_perf_event_open as u32, 0, 1),
-        instruction(answer, refuse, 0, 0),
-        instruction(is, call as u32, 1, 0),
-        instruction(answer, libc::SECCOMP_RET_ALLOW, 0, 0),
+        load(std::mem::offset_of!(libc::seccomp_data, nr)),
+        skip_unless(libc::SYS_perf_event_open as u32, 0, 1),
+        answer(refuse),
+        skip_unless(call as u32, 1, 0),
+        answer(libc::SECCOMP_RET_ALLOW),
     ];
     if let Some(first) = first {
         program.extend([
-            instruction(load, argument, 0, 0),
-            instruction(is, first, 1, 0),
-            instruction(answer, libc::SECCOMP_RET_ALLOW, 0, 0),
+            load(std::mem::offset_of!(libc::seccomp_data, args)),
+            skip_unless(first, 1, 0),
+            answer(libc::SECCOMP_RET_ALLOW),
         ]);
     }
-    program.push(instruction(answer, refuse, 0, 0));
+    program.push(answer(refuse));
     let install = move || {
         let filter = libc::sock_fprog {
             len: program.len() as u16,
@@ -79,23 +84,23 @@ fn where_a_sandbox_forbids_ptrace_or_its_filter_programs_are_heard_by_preload_an
         ),
     ];
     for (forbidden, remedy) in cases {
-        eventually("a burst of the program", || {
+        until("a burst of the program", || {
             let mut auto = watch("auto", &[]);
             auto.arg(sleeper()).arg("again");
             let heard = output(&mut sandboxed(auto, forbidden));
-            let messages = String::from_utf8_lossy(&heard.stderr);
+            let messages = stderr(&heard);
             assert_eq!(heard.status.code(), Some(0), "{messages}");
-            assert!(messages.contains("using the preload tracer"), "{messages}");
-            assert!(messages.contains(remedy), "{messages}");
-            (bursts(&heard) > 0).then_some(())
+            has(messages, &["using the preload tracer"]);
+            has(messages, &[remedy]);
+            bursts(&heard) > 0
         });
 
         let mut chosen = watch("ptrace", &[]);
         chosen.arg("true");
         let refused = output(&mut sandboxed(chosen, forbidden));
         assert_eq!(refused.status.code(), Some(125));
-        let messages = String::from_utf8_lossy(&refused.stderr);
-        assert!(messages.contains(remedy), "{messages}");
+        let messages = stderr(&refused);
+        has(messages, &[remedy]);
     }
 }
 
@@ -110,18 +115,14 @@ fn what_root_s_programs_are_preloaded_with_is_for_root_alone_to_change() {
                 .arg(sleeper()),
         );
         assert_eq!(heard.status.code(), Some(0), "{heard:?}");
-        let text = String::from_utf8_lossy(&heard.stdout);
+        let text = stdout(&heard);
         (bursts(&heard) > 0).then(|| PathBuf::from(text.trim()))
     });
     for path in library.ancestors() {
         let facts = fs::symlink_metadata(path).unwrap();
         assert!(!facts.is_symlink(), "{}", path.display());
-        assert_eq!(
-            (facts.uid(), facts.mode() & 0o022),
-            (0, 0),
-            "{}",
-            path.display()
-        );
+        let is_roots = facts.uid() == 0 && facts.mode() & 0o022 == 0;
+        assert!(is_roots, "{}", path.display());
     }
     assert!(library.is_file(), "it is there for what runs on");
 }
@@ -129,14 +130,9 @@ fn what_root_s_programs_are_preloaded_with_is_for_root_alone_to_change() {
 /// onbeat as root, after `script`, which sees and changes file systems of its own.
 fn among_other_mounts(script: &str) -> Command {
     let mut command = Command::new("unshare");
+    let script = format!("{script}\nexec \"$@\"");
     command
-        .args([
-            "--mount",
-            "sh",
-            "-ec",
-            &format!("{script}\nexec \"$@\""),
-            "sh",
-        ])
+        .args(["--mount", "sh", "-ec", &script, "sh"])
         .arg(Programs::get().path("onbeat"));
     command
 }
@@ -151,15 +147,15 @@ fn where_root_s_programs_could_not_load_the_library_that_is_said_with_what_to_do
     let is_chosen = Path::new("/usr/lib/onbeat").is_dir();
     let mut watch = among_other_mounts(script);
     let refused = output(watch.args(["watch", "--tracer", "preload", "--", "true"]));
-    let messages = String::from_utf8_lossy(&refused.stderr);
+    let messages = stderr(&refused);
     assert_eq!(refused.status.code(), Some(125), "{messages}");
-    assert!(messages.contains("mounted noexec"), "{messages}");
+    has(messages, &["mounted noexec"]);
     let offers_another = messages.contains("sudo mkdir /usr/lib/onbeat");
     assert_eq!(offers_another, !is_chosen, "{messages}");
 
     let doctor = output(among_other_mounts(script).arg("doctor"));
-    let table = String::from_utf8_lossy(&doctor.stdout);
-    assert!(table.contains("mounted noexec"), "{table}");
+    let table = stdout(&doctor);
+    has(table, &["mounted noexec"]);
 }
 
 #[test]
@@ -170,7 +166,7 @@ fn doctor_finds_out_whether_a_library_can_be_preloaded_and_stores_none() {
         ls -A /var/cache
         set -- true";
     let doctor = output(among_other_mounts(script).args(["doctor", "--json"]));
-    let said = String::from_utf8_lossy(&doctor.stdout);
+    let said = stdout(&doctor);
     let mut lines = said.lines();
     let examination: Value = serde_json::from_str(lines.next().unwrap()).unwrap();
     let mut tracers = examination["tracers"].as_array().unwrap().iter();
@@ -192,7 +188,7 @@ fn root_of_a_user_namespace_hears_his_programs_as_an_ordinary_user_does() {
     if !output(as_root_of_his_own().arg("true")).status.success() {
         return skip("no user namespaces");
     }
-    eventually("a burst of the program", || {
+    until("a burst of the program", || {
         let mut command = as_root_of_his_own();
         command
             .arg(Programs::get().path("onbeat"))
@@ -201,8 +197,8 @@ fn root_of_a_user_namespace_hears_his_programs_as_an_ordinary_user_does() {
             .arg(sleeper());
         let heard = output(&mut command);
         assert_eq!(heard.status.code(), Some(0), "{heard:?}");
-        let library = String::from_utf8_lossy(&heard.stdout);
+        let library = stdout(&heard);
         assert!(library.starts_with("/proc/"), "{library}");
-        (bursts(&heard) > 0).then_some(())
+        bursts(&heard) > 0
     });
 }

@@ -74,18 +74,19 @@ fn call() -> Message {
     message.sender(":1.7").unwrap().build(&()).unwrap()
 }
 
+fn callers(connection: Connection, sender: RequestSender) -> (Callers, Arc<Clients>) {
+    let clients = Arc::<Clients>::default();
+    let limits = LimitsInForce::default();
+    let callers = Callers::new(connection, Arc::clone(&clients), sender, limits);
+    (callers, clients)
+}
+
 /// Two calls of one connection, looked at at the same time; whether what it holds is given back
 /// then, and whether its leaving is told later.
 async fn two_calls(then: Then) -> (bool, bool) {
     let (_server, connection) = connected(2, 5, then).await;
     let (sender, requests) = RequestSender::new(Waker::new().unwrap());
-    let clients = Arc::<Clients>::default();
-    let callers = Callers::new(
-        connection,
-        Arc::clone(&clients),
-        sender,
-        LimitsInForce::default(),
-    );
+    let (callers, clients) = callers(connection, sender);
     let message = call();
     let header = message.header();
     let of = || callers.of(&header);
@@ -102,13 +103,7 @@ fn a_caller_whose_number_has_no_account_is_turned_away() {
     let fault_of = async |uid| {
         let (_server, connection) = connected(1, uid, Then::Gone).await;
         let (sender, _requests) = RequestSender::new(Waker::new().unwrap());
-        let clients = Arc::<Clients>::default();
-        let callers = Callers::new(
-            connection,
-            Arc::clone(&clients),
-            sender,
-            LimitsInForce::default(),
-        );
+        let (callers, clients) = callers(connection, sender);
         let message = call();
         let answer = callers.of(&message.header()).await;
         assert_eq!(clients.enter(":1.7").account.is_some(), answer.is_ok());

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::{Mortal, eventually, needs_root};
+use crate::common::{Mortal, eventually, needs_root, until};
 use crate::{DEADLINE, lab, policy, stderr, stdout};
 
 /// A recording of 100 jobs of 2 ms, one each 50 ms, of the thread `tid`.
@@ -55,9 +55,9 @@ fn the_lines_for_chrt_reserve_what_was_planned() {
     };
 
     // There may be no room while another test's reservations settle.
-    eventually("the reservation by chrt", || {
+    until("the reservation by chrt", || {
         let done = Command::new("sh").args(["-c", thread]).output().unwrap();
-        done.status.success().then_some(())
+        done.status.success()
     });
     assert_eq!(policy(sleeper.id()), DEADLINE, "{thread}");
     let told = Command::new("chrt")
