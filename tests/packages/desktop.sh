@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Boots a fresh Debian 13 with its own kernel in an emulated machine, in virtual time. A user logs in on the console, plays a
-# film with mpv beside 8 CPU hogs, installs the onbeat package with apt, logs in again, plays the film again, and types
-# nothing else. Prints how many frames the display has shown each time.
+# Boots a fresh Debian 13 with its own kernel in an emulated machine, in virtual time. A user of group audio logs in on the
+# console, starts weston, mpv in it, and JACK with two clients, alone and beside 8 CPU hogs, installs the onbeat package with
+# apt, logs in again, does the same, and types nothing else. Prints the frames that weston has shown each time, JACK's xruns, and
+# the priorities of their threads.
 #
-# An instruction takes two to the power of SHIFT nanoseconds: with 1, mpv takes two thirds of the CPU, more than its user's
-# quota; with 0, one third.
+# An instruction takes two to the power of SHIFT nanoseconds.
 #
 # usage (as root): tests/packages/desktop.sh FOLDER    # with the packages
 set -euo pipefail
@@ -28,7 +28,6 @@ mkdir "$root"
 chmod 755 "$work" "$root"
 tar -C "$root" -xf "$tarball"
 find "$1" -maxdepth 1 -name 'onbeat_*.deb' -exec cp {} "$root/home/alice" \;
-cp "$here/desktop/frames.py" "$root/home/alice"
 cp "$here/desktop/profile.sh" "$root/home/alice/.bash_profile"
 ffmpeg -loglevel error -f lavfi -i testsrc2=size=640x360:rate=25:duration=20 -c:v libx264 -g 25 -pix_fmt yuv420p \
     "$root/home/alice/film.mkv"
@@ -37,10 +36,11 @@ printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 chmod 755 "$root/usr/sbin/policy-rc.d"
 # What the package depends on is fetched here; the machine has no network.
 chroot "$root" sh -c 'apt-get update -qq && export DEBIAN_FRONTEND=noninteractive &&
-    apt-get install -y -qq --no-install-recommends linux-image-cloud-amd64 libpam-systemd sudo procps mpv xvfb python3-xlib \
-        stress-ng &&
+    apt-get install -y -qq --no-install-recommends linux-image-cloud-amd64 libpam-systemd sudo procps mpv weston jackd2 \
+        jack-example-tools stress-ng &&
     apt-get install -y -qq --no-install-recommends --download-only /home/alice/onbeat_*.deb &&
-    usermod --shell /bin/bash --append --groups sudo,systemd-journal alice &&
+    mv /etc/security/limits.d/audio.conf.disabled /etc/security/limits.d/audio.conf &&
+    usermod --shell /bin/bash --append --groups sudo,systemd-journal,audio alice &&
     chown -R alice: /home/alice' >"$work/log" 2>&1 || {
     cat "$work/log"
     echo "the fresh Debian lacks what it needs"
@@ -60,7 +60,7 @@ rm -rf "${root:?}"/boot/*
 mke2fs -q -t ext4 -d "$root" "$work/disk" 4G
 status=0
 timeout --kill-after 10 "${SECONDS_AT_MOST:-1500}" qemu-system-x86_64 -machine q35 -accel tcg,thread=single -cpu max -m 2048 -smp 1 \
-    -icount "shift=${SHIFT:-1},sleep=off" -nodefaults -no-user-config -display none -no-reboot -serial "file:$work/serial" \
+    -icount "shift=${SHIFT:-0},sleep=off" -nodefaults -no-user-config -display none -no-reboot -serial "file:$work/serial" \
     -drive "file=$work/disk,format=raw,if=virtio,cache=unsafe" -kernel "$work/kernel" -initrd "$work/initrd" \
     -append 'root=/dev/vda rw console=ttyS0 quiet systemd.show_status=no cryptomgr.notests=1' || status=$?
 tr -d '\r' <"$work/serial" >"$work/said"
