@@ -41,6 +41,9 @@ pub fn drive<S: Sensor, A: Actuator>(
             && let Some(idle) = sensor.idle()
         {
             controller.idle(idle, now);
+            if let Some(at) = sensor.others_real_time() {
+                controller.others_real_time(at, now);
+            }
         }
         controller.turn(&events, now, sensor);
         for partner in controller.partners_to_track() {

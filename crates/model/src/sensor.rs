@@ -102,6 +102,12 @@ pub trait Sensor {
         None
     }
 
+    /// When a thread last got a CPU by a real-time priority that somebody else has given it; none
+    /// if the source does not tell, or none did.
+    fn others_real_time(&mut self) -> Option<Instant> {
+        None
+    }
+
     /// All time that each CPU has been idle up to now, one figure for each CPU that is in use; none
     /// if the source does not tell.
     fn idle(&mut self) -> Option<Vec<Span>> {

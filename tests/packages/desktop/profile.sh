@@ -5,7 +5,7 @@
 
 say() { echo "onbeat-desktop: $*"; }
 
-film="mpv --no-config --ao=null --vo=wlshm --really-quiet --loop=inf film.mkv"
+film=(mpv --no-config --ao=null --vo=wlshm --really-quiet --loop=inf film.mkv)
 
 # The times at which weston says that it has shown a frame of the film, in ms.
 shown() {
@@ -24,7 +24,7 @@ play() { # NAME [hogs]
     jack_simple_client b >/dev/null 2>&1 &
     sleep 2
     grep -ac XRun /tmp/jack >/tmp/before
-    WAYLAND_DEBUG=client timeout -s INT 12 $film >/tmp/film 2>&1 &
+    WAYLAND_DEBUG=client timeout -s INT 12 "${film[@]}" >/tmp/film 2>&1 &
     sleep 6
     ps -eLo cls=,rtprio=,comm= | awk '$1 != "TS" && /jack|weston|mpv/ { print $3, $1, $2 }' | sort | uniq -c |
         awk '{ printf "%s%d %s %s %s", NR == 1 ? "" : ", ", $1, $2, $3, $4 }' >/tmp/priorities
@@ -43,7 +43,7 @@ disown
 export WAYLAND_DISPLAY=wayland-7 JACK_NO_AUDIO_RESERVATION=1
 until [ -e "$XDG_RUNTIME_DIR/wayland-7" ]; do sleep 0.1; done
 # While the guest waits for its disk, its clock goes on and the host's time does not count: all is read before.
-timeout -s INT 3 $film
+timeout -s INT 3 "${film[@]}"
 stress-ng --quiet --cpu 1 --timeout 1
 play idle
 play hogs hogs
@@ -52,10 +52,11 @@ if [ -e ~/installed ]; then
     journalctl --unit=onbeat --no-pager --quiet -o short-monotonic | grep -v refused | cut -c 1-140 | tail -n 100
     say ended
     sudo systemctl poweroff
+fi
 # shellcheck disable=SC2024 # the file is hers
-elif ! sudo apt-get install -y ~/onbeat_*.deb >~/installed 2>&1; then
+sudo apt-get install -y ~/onbeat_*.deb >~/installed 2>&1 || {
     cat ~/installed
     say "the package cannot be installed"
     sudo systemctl poweroff
-fi
+}
 exit

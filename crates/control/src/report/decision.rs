@@ -112,6 +112,7 @@ pub enum Why {
     },
     Waits,
     NoNeed,
+    RealTime,
     Compares,
     NoBetter,
     UsedUp,
@@ -196,6 +197,9 @@ impl fmt::Display for Why {
             ),
             Self::Demand { job } => write!(f, "its jobs take {job}"),
             Self::Waits => f.write_str("its application waits for CPUs that others use"),
+            Self::RealTime => {
+                f.write_str("threads with a real-time priority of their own need the CPUs it would have")
+            }
             Self::NoNeed => f.write_str("nobody else wants its CPUs"),
             Self::Compares => f.write_str(
                 "its application still waits for CPUs: it is an ordinary one for a moment, to see whether onbeat helps",

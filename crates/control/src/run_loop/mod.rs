@@ -43,6 +43,8 @@ pub struct Controller<A: Actuator> {
     governor: Option<SpeedGovernor>,
     pipelines: PipelineFinder,
     protector: Protector,
+    /// Until then threads may run to which somebody else has given a real-time priority.
+    others_real_time: Instant,
     records: RunRecords,
 }
 
@@ -65,6 +67,7 @@ impl<A: Actuator> Controller<A> {
             timers: TimerQueue::default(),
             pipelines,
             protector: Protector::default(),
+            others_real_time: Instant::ZERO,
             records: RunRecords::default(),
         }
     }
@@ -296,10 +299,32 @@ impl<A: Actuator> Controller<A> {
             thread.treatment(&self.settings);
         }
         if let Some((wanted, job)) = self.wanted(slot, Part::Whole)
+            && self.leaves_a_cpu(slot, wanted)
             && let Some(wanted) = self.arbiter.consider(slot, wanted)
         {
             self.request(slot, wanted, why.unwrap_or(Why::Demand { job }));
         }
+    }
+
+    /// A reserved thread goes before each with a real-time priority. While others have given one,
+    /// fewer threads are reserved by need than there are CPUs: those that want most. A new one has
+    /// to want half as much again, so that two of a kind do not take turns.
+    fn leaves_a_cpu(&self, slot: Slot, wanted: Reservation) -> bool {
+        let is_fixed = self.enforcer.server(slot).fixed.is_some();
+        if is_fixed || self.settings.means.always || self.others_real_time <= self.records.now {
+            return true;
+        }
+        let lead = if self.arbiter.has_request(slot) {
+            1.0
+        } else {
+            1.5
+        };
+        let wants_more = |(other, request): &(Slot, &Request)| {
+            *other != slot
+                && request.wanted.bandwidth().as_cpus() * lead >= wanted.bandwidth().as_cpus()
+        };
+        let wanting_more = self.arbiter.requests().filter(wants_more).count();
+        wanting_more + 1 < self.enforcer.capacity().cpus as usize
     }
 
     fn may_reserve(&self, slot: Slot) -> bool {

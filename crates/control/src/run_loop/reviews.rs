@@ -2,7 +2,7 @@
 //! speed of the CPUs.
 
 use onbeat_decide::supervisor::Request;
-use onbeat_model::{Actuator, Instant, Sensor, Span, TaskId};
+use onbeat_model::{Actuator, Instant, Reservation, Sensor, Span, TaskId};
 
 use super::Controller;
 use crate::Why;
@@ -15,6 +15,8 @@ use crate::timer::TimerEvent;
 /// The least time between two checks whether a thread still has its reservation, each a system
 /// call; and that between two of a requested one, which no event of its task needs.
 pub(super) const CHECKED_EVERY: Span = Span::from_ms(1000);
+/// How long one's turn counts for those to come: most have many in a second.
+const REAL_TIME_LASTS: Span = Span::from_secs(1);
 
 impl<A: Actuator> Controller<A> {
     pub(super) fn look(&mut self, event: TimerEvent, now: Instant, sensor: &mut impl Sensor) {
@@ -171,6 +173,21 @@ impl<A: Actuator> Controller<A> {
         let governor = self.governor.as_ref();
         governor.is_some_and(|governor| governor.wants_idle(now))
             || self.protector.wants_idle(self.settings.means.always, now)
+    }
+
+    /// Takes in when a thread last ran to which somebody else has given a real-time priority.
+    pub fn others_real_time(&mut self, at: Instant, now: Instant) {
+        self.others_real_time = at + REAL_TIME_LASTS;
+        let requests: Vec<(Slot, Reservation)> = self
+            .arbiter
+            .requests()
+            .map(|(slot, it)| (slot, it.wanted))
+            .collect();
+        for (slot, wanted) in requests {
+            if !self.leaves_a_cpu(slot, wanted) {
+                self.withdraw(slot, Why::RealTime, now);
+            }
+        }
     }
 
     /// Takes in how long each CPU has been idle up to `now`, and decides about the speed. The next

@@ -10,7 +10,7 @@ use onbeat_model::{Event, Instant, Refusal, Said, Span, TaskId};
 
 use crate::kernel::{Asked, Kernel};
 use crate::pipelines::burst;
-use crate::world::{HOG, Noise, Ran, Script, at_ms, ms, play, with};
+use crate::world::{HOG, Noise, Ran, Script, at_ms, ms, play, play_asking, with};
 
 const PLAYER: u32 = 7;
 const WORKER: u32 = 8;
@@ -283,4 +283,38 @@ fn of_many_raised_threads_each_is_looked_at_in_turn_and_not_all_at_once() {
     }
     assert!(looks.keys().copied().eq(threads), "{looks:?}");
     assert!(at_once.values().all(|&count| count <= 100), "{at_once:?}");
+}
+
+#[test]
+fn while_others_have_real_time_threads_a_cpu_is_left_to_these() {
+    const LARGE: u32 = 9;
+    for cpus in [1, 2] {
+        let mut script = film(20_000);
+        script.tracked(LARGE, "decoder", at_ms(0));
+        script.periodic(LARGE, ms(40), (at_ms(0), at_ms(20_000)), |_| ms(10));
+        waits(&mut script, WORKER, OTHERS, 6000..18_000);
+        let theirs = at_ms(10_000)..at_ms(14_000);
+        let ran = play_asking(script, Kernel::with_cpus(cpus), on_need(), |it, now| {
+            if theirs.contains(&now) {
+                it.others_real_time(now, now);
+            }
+        });
+        for (tid, is_left) in [(PLAYER, true), (LARGE, cpus == 1)] {
+            let mut reserves = ran.reserves(tid).into_iter();
+            let held = reserves.clone().find(|(at, _)| *at < theirs.start);
+            assert!(held.is_some(), "{tid} on {cpus}");
+            let release = ran.of(tid).into_iter().find(|it| it.why == Why::RealTime);
+            assert_eq!(release.is_some(), is_left, "{tid} on {cpus}");
+            if let Some(release) = release {
+                assert!(release.at < at_ms(10_020), "{release:?}");
+                let meanwhile = at_ms(10_020)..at_ms(15_000);
+                assert!(!reserves.any(|(at, _)| meanwhile.contains(&at)), "{tid}");
+                assert!(
+                    raised(&ran, tid)
+                        .iter()
+                        .any(|(since, _)| meanwhile.contains(since))
+                );
+            }
+        }
+    }
 }

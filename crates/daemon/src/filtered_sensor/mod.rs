@@ -295,6 +295,10 @@ impl<S: Sensor> Sensor for FilteredSensor<S> {
         self.inner.take_begun()
     }
 
+    fn others_real_time(&mut self) -> Option<Instant> {
+        self.inner.others_real_time()
+    }
+
     fn idle(&mut self) -> Option<Vec<Span>> {
         self.inner.idle()
     }

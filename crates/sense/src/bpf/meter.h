@@ -153,6 +153,16 @@ static __always_inline void settle(struct meter_slot *slot, u64 now)
 		lend(slot, ns, now);
 }
 
+/*
+ * Whether somebody has given `task`, which runs at `prio`, a real-time priority: all that is given
+ * from here ends with a fork, and so does what RealtimeKit gives.
+ */
+static __always_inline bool is_others(struct task_struct *task, int prio)
+{
+	return prio >= DEADLINE && prio < ABOVE_ORDINARY &&
+	       !BPF_CORE_READ_BITFIELD_PROBED(task, sched_reset_on_fork);
+}
+
 /* Opens an interval of `task`, which runs at `prio`. Its deadlines are those that `from` has. */
 static __always_inline void open(struct meter_slot *slot, struct task_struct *task,
 				 struct task_struct *from, int prio, bool is_tracked, u64 now)
@@ -176,6 +186,8 @@ static __always_inline void open(struct meter_slot *slot, struct task_struct *ta
 	slot->place = member ? member->place : 0;
 	slot->is_above = prio < ABOVE_ORDINARY || (is_tracked && member);
 	keep_apart(payer, task, member, id);
+	if (!slot->is_lent && is_others(task, prio))
+		slot->real_time_ns = now;
 }
 
 /* A switch: an ordinary task that is not tracked costs a load and a test, before and after. */

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBuffer, RingBufferBuilder, libbpf_sys};
 use memmap2::{MmapOptions, MmapRaw};
-use onbeat_model::{Span, TaskId};
+use onbeat_model::{Instant, Span, TaskId};
 
 use super::skeleton::types::{lender, member, meter_slot, spender as kinds, spender_key};
 use super::{BpfError, wire};
@@ -169,6 +169,20 @@ impl Meter {
             let since = self.0.slots.u64_of(cpu, offset_of!(meter_slot, since_ns));
             now.saturating_sub(since.load(Relaxed)) >= SETTLED_AFTER.as_ns()
         });
+    }
+
+    /// When a thread last ran whose real-time priority is not from here.
+    #[must_use]
+    pub fn others_real_time(&self) -> Option<Instant> {
+        let of = |cpu| {
+            self.0
+                .slots
+                .u64_of(cpu, offset_of!(meter_slot, real_time_ns))
+        };
+        let last = (0..self.0.slots.len)
+            .map(|cpu| of(cpu).load(Relaxed))
+            .max()?;
+        (last != 0).then(|| Instant::from_ns(last))
     }
 
     fn look_where(&self, wanted: impl Fn(u32) -> bool) {

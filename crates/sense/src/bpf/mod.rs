@@ -332,6 +332,10 @@ impl Sensor for BpfSensor {
         Some(self.meter.spent(Spender::Application(application)))
     }
 
+    fn others_real_time(&mut self) -> Option<Instant> {
+        self.meter.others_real_time()
+    }
+
     fn tell_programs(&mut self, names: &BTreeSet<String>) -> Result<(), BpfError> {
         self.attached.programs.tell(names)
     }

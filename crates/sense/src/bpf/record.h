@@ -168,7 +168,8 @@ struct meter_slot {
 	u32 place;
 	u32 is_above; /* ordinary priority, and charged */
 	u32 is_lent;
-	u32 unused[6]; /* a cache line */
+	u64 real_time_ns; /* when somebody else's real-time task began to run */
+	u32 unused[4];    /* a cache line */
 };
 
 /* The number of tasks that one reading of the iterator dismisses. */

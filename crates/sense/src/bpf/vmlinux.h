@@ -153,6 +153,7 @@ struct task_struct {
 	int exit_state;
 	unsigned in_execve : 1;
 	unsigned in_iowait : 1;
+	unsigned sched_reset_on_fork : 1;
 	pid_t pid;
 	pid_t tgid;
 	u64 start_boottime;

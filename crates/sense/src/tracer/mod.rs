@@ -156,6 +156,10 @@ impl Sensor for Tracer {
         each!(self, sensor => sensor.spent(application))
     }
 
+    fn others_real_time(&mut self) -> Option<Instant> {
+        each!(self, sensor => sensor.others_real_time())
+    }
+
     fn idle(&mut self) -> Option<Vec<Span>> {
         each!(self, sensor => sensor.idle())
     }

@@ -9,7 +9,7 @@ use onbeat_kernel::{clock, proc::started_ticks};
 use onbeat_model::{Follow, Sensor, Span, TaskId};
 use onbeat_sense::bpf::{BpfOptions, Spender};
 
-use crate::role::{Role, eventually, sensors, set_round_robin};
+use crate::role::{Role, eventually, sensors, set_real_time, set_round_robin};
 
 /// A lock whose owner inherits the priority of who waits for it.
 struct Lock(UnsafeCell<MaybeUninit<libc::pthread_mutex_t>>);
@@ -186,5 +186,28 @@ fn a_thread_that_is_raised_while_it_runs_is_charged_from_then_on_and_not_after_i
         meter.look();
         assert_eq!(meter.spent(Spender::Application(5)), before.0, "{hooks:?}");
         drop(role);
+    }
+}
+
+#[test]
+fn a_priority_that_somebody_else_has_given_is_told_and_one_that_ends_with_a_fork_is_not() {
+    for (_, mut sensor) in sensors(BpfOptions::default()) {
+        for (policy, is_told) in [
+            (libc::SCHED_FIFO, true),
+            (libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, false),
+        ] {
+            // Others on this machine may have one, too.
+            eventually("what is told of this thread", || {
+                let before = clock::now();
+                let beats = thread::spawn(move || {
+                    set_real_time(0, policy);
+                    for _ in 0..10 {
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                });
+                beats.join().unwrap();
+                sensor.others_real_time().is_some_and(|at| at > before) == is_told
+            });
+        }
     }
 }

@@ -25,8 +25,11 @@ pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
 
 /// Lets the thread go before all ordinary ones, and nothing that it starts.
 pub(crate) fn set_round_robin(tid: u32) {
+    set_real_time(tid, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK);
+}
+
+pub(crate) fn set_real_time(tid: u32, policy: i32) {
     let parameters = libc::sched_param { sched_priority: 1 };
-    let policy = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
     let tid = i32::try_from(tid).unwrap();
     // SAFETY: the parameters outlive the call.
     let set = unsafe { libc::sched_setscheduler(tid, policy, &raw const parameters) };
