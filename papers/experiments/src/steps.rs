@@ -75,7 +75,7 @@ pub(crate) const STEPS: &[Step] = &[
     step("mdn-deadlines", 2, Here(mdn::deadlines::run), "Missed deadlines with and without notifications (MDN, the tables of section 4); simulated"),
     step("mdn-progress", 1, Here(mdn::progress::run), "How far programs get with and without notifications (MDN, Fig. 5, 6, 8, 9 and 10); simulated"),
     step("mdn-cheaters", 1, Here(mdn::cheaters::run), "The gain of a program that notifies without reason (MDN, Fig. 7); simulated"),
-    step("grace-os", 1, Here(grace_os::run), "GRACE-OS, its schemes and those beyond, on measured demands (GRACE-OS, section 4); simulated"),
+    step("grace-os", 1, Here(grace_os::run), "GRACE-OS and the schemes beside it on measured demands (GRACE-OS, section 4); simulated"),
     step("rate-monotonic", 1, Here(rate_monotonic::run), "The tasks of reservations-vs-rr by rate-monotonic priorities, alone, and with a peak (AQuoSA, experiment 1); simulated"),
     step("predictors", 1, Here(predictors::run), "Which predictor gives which misses at which bandwidth, on recorded demands"),
     step("demands", 1, Here(demands::run), "How stable the recorded demands of five codecs are (GRACE-OS, Fig. 10 and 11)"),

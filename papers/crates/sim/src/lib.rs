@@ -26,7 +26,6 @@ pub mod least_budget;
 pub mod loop_adapter;
 pub mod machine;
 pub mod observe;
-pub mod optimum;
 pub mod policy;
 pub mod scenario;
 pub mod stochastic;

@@ -1,3 +1,5 @@
+pub(crate) mod optimum;
+
 use proptest::test_runner::{Config, RngSeed};
 
 /// The same cases in each run of a property.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use onbeat_model::{Instant, Ladder, Span, Speed, TaskId};
 use onbeat_sim::machine::CpuAccount;
 use onbeat_sim::observe::Completion;
-use onbeat_sim::optimum::{self, Hull};
 use onbeat_sim::policy::grace::{Grace, GraceClass, GraceSettings};
 use onbeat_sim::scenario::Power;
 use onbeat_sim::workload::{Arrival, Demand, Workload};
@@ -58,9 +57,6 @@ pub(super) struct CaseOutcome {
     pub(super) energy: f64,
     /// Eq. 13 as the paper's tables have it: idle time takes what its speed does.
     pub(super) energy_with_idle: f64,
-    /// The least energy with which each job ends by its end in this run or its deadline, if that is
-    /// later; none if even the highest speed is not enough.
-    pub(super) least_as_late: Option<f64>,
 }
 
 impl CaseOutcome {
@@ -155,10 +151,6 @@ impl<'a> SimulatedCase<'a> {
             outcome.account(&before, &after, duration);
         }
         outcome.changes_per_job /= jobs.len().max(1) as f64;
-        let late: Vec<optimum::KnownJob> = jobs.iter().map(optimum::KnownJob::as_late).collect();
-        let hull = Hull::of(&athlon(), self.continuous, &Power::default());
-        let least = hull.energy(&optimum::schedule(&late), duration);
-        outcome.least_as_late = least.map(|energy| energy / duration.as_secs_f64());
         outcome
     }
 }

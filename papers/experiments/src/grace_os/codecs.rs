@@ -6,7 +6,6 @@ use std::sync::Arc;
 use onbeat_model::Span;
 use onbeat_sim::Work;
 
-use super::Half;
 use crate::demands::Kept;
 use crate::statistics::quantile;
 
@@ -32,19 +31,9 @@ const CYCLES: [(&str, f64); 5] = [
 ];
 
 impl Codec {
-    /// All of them, in the order of the paper's Table 2; each by this half of its jobs, if there is
-    /// one.
-    pub(super) fn all(half: Option<Half>) -> anyhow::Result<Vec<Self>> {
-        let mut all: Vec<Self> = Kept::all()?.iter().map(Self::of).collect();
-        for codec in &mut all {
-            let (first, second) = codec.jobs.split_at(codec.jobs.len() / 2);
-            codec.jobs = match half {
-                Some(Half::First) => first.into(),
-                Some(Half::Second) => second.into(),
-                None => continue,
-            };
-        }
-        Ok(all)
+    /// All of them, in the order of the paper's Table 2.
+    pub(super) fn all() -> anyhow::Result<Vec<Self>> {
+        Ok(Kept::all()?.iter().map(Self::of).collect())
     }
 
     fn of(kept: &Kept) -> Self {

@@ -1,5 +1,5 @@
 //! GRACE-OS: the paper's section 4 on the simulated machine, with the measured demands of real
-//! codecs, and what is beyond it.
+//! codecs.
 
 mod case;
 mod codecs;
@@ -12,43 +12,26 @@ use crate::machine::Machine;
 use crate::results::{Ran, Table};
 use codecs::Codec;
 
-/// A part of each recording: constants of schemes are chosen on the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Half {
-    First,
-    Second,
-}
-
 /// Codecs that run together, and the name of that.
 type Set<'a> = (&'static str, Vec<&'a Codec>);
 
 const TOGETHER: &str = "concurrent";
-const HALVES: [&str; 2] = ["concurrent, first halves", "concurrent, second halves"];
-
-fn together(codecs: &[Codec]) -> Vec<&Codec> {
-    codecs.iter().filter(|codec| codec.name != "tmn").collect()
-}
 
 fn sets(codecs: &[Codec]) -> Vec<Set<'_>> {
     let alone = codecs.iter().map(|codec| (codec.name, vec![codec]));
-    alone.chain([(TOGETHER, together(codecs))]).collect()
+    let together = codecs.iter().filter(|codec| codec.name != "tmn");
+    alone.chain([(TOGETHER, together.collect())]).collect()
 }
 
 pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
-    let codecs = Codec::all(None)?;
-    let halves = [
-        Codec::all(Some(Half::First))?,
-        Codec::all(Some(Half::Second))?,
-    ];
-    let mut played = sets(&codecs);
-    let names: Vec<&str> = played.iter().map(|(name, _)| *name).collect();
-    let of_halves = HALVES.into_iter().zip(&halves);
-    played.extend(of_halves.map(|(name, codecs)| (name, together(codecs))));
-    let runs = schemes::all(&played);
+    let codecs = Codec::all()?;
+    let sets = sets(&codecs);
+    let names: Vec<&str> = sets.iter().map(|(name, _)| *name).collect();
+    let runs = schemes::all(&sets);
     schemes::draw(machine.out(), &names, &runs)?;
     publish_runs(machine, &codecs, &names, &runs);
 
-    let swept: Vec<Set> = sets(&codecs)
+    let swept: Vec<Set> = sets
         .into_iter()
         .filter(|(name, _)| ["mpgplay", TOGETHER].contains(name))
         .collect();
@@ -70,7 +53,6 @@ fn publish_runs(machine: &Machine, codecs: &[Codec], sets: &[&str], runs: &[sche
     let publish = |name: &str, table: Table| publish(machine, name, &table);
     publish("grace-os", tables::energy(runs, TOGETHER));
     publish("grace-os-mpgplay", tables::energy(runs, "mpgplay"));
-    publish("grace-os-halves", tables::halves(runs));
     publish("grace-os-changes", tables::changes(runs, sets));
     publish("grace-os-as-played", tables::as_played(runs));
     publish("grace-os-codecs", Table::of(codecs, Codec::row));
@@ -78,7 +60,7 @@ fn publish_runs(machine: &Machine, codecs: &[Codec], sets: &[&str], runs: &[sche
 
 /// Fig. 8 and 9: what is timed on this machine.
 pub(crate) fn costs(machine: &Machine) -> anyhow::Result<()> {
-    let codecs = Codec::all(None)?;
+    let codecs = Codec::all()?;
     let (estimation, scheduling) = (cost::estimation(&codecs), cost::scheduling(&codecs));
     cost::draw(machine.out(), &estimation, &scheduling)?;
     let table = cost::table(&estimation, &scheduling);

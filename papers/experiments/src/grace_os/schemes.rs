@@ -14,8 +14,6 @@ pub(super) struct SchemeRun<'a> {
     pub(super) codecs: &'a str,
     pub(super) scheme: &'static str,
     pub(super) outcome: CaseOutcome,
-    /// The energy over that of a clairvoyant who is late only where the highest speed is.
-    pub(super) over_optimum: Option<f64>,
 }
 
 pub(super) const UPDATE_EVERY: Option<usize> = Some(10);
@@ -37,15 +35,10 @@ fn variants() -> Vec<(&'static str, GraceSettings, bool)> {
         scheme: Scheme::GraceOsAsWritten,
         ..first.clone()
     };
-    let margin = GraceSettings {
-        margin: true,
-        ..product(Rounding::Up)
-    };
     let timer = GraceSettings {
         tick: onbeat_model::Span::from_us(500),
         ..product(Rounding::Up)
     };
-    let forecast = settings(Scheme::JointForecast, Rounding::Exact);
     let as_they_are = Scheme::ALL.into_iter();
     let as_they_are = as_they_are.map(|of| (of.name(), settings(of, Rounding::Up), false));
     let others = [
@@ -55,24 +48,21 @@ fn variants() -> Vec<(&'static str, GraceSettings, bool)> {
             first_as_written,
             false,
         ),
-        ("grace-os, margin", margin, false),
         ("grace-os, 500 us timer", timer, false),
         ("grace-os, two speeds", product(Rounding::Two), false),
         ("grace-os, continuous", product(Rounding::Exact), true),
-        ("joint-forecast, continuous", forecast, true),
     ];
     as_they_are.chain(others).collect()
 }
 
-/// All runs, those of a set together; the clairvoyant of each set first.
+/// All runs, those of a set together.
 pub(super) fn all<'a>(sets: &'a [(&'a str, Vec<&'a Codec>)]) -> Vec<SchemeRun<'a>> {
     let variants = variants();
     let each: Vec<_> = sets
         .iter()
         .flat_map(|set| variants.iter().map(move |variant| (set, variant)))
         .collect();
-    let mut runs: Vec<SchemeRun> = each
-        .par_iter()
+    each.par_iter()
         .map(|((name, codecs), (scheme, settings, continuous))| {
             let mut case = SimulatedCase::new(codecs, settings.clone());
             case.continuous = *continuous;
@@ -85,39 +75,19 @@ pub(super) fn all<'a>(sets: &'a [(&'a str, Vec<&'a Codec>)]) -> Vec<SchemeRun<'a
                 codecs: name,
                 scheme,
                 outcome,
-                over_optimum: None,
             }
         })
-        .collect();
-    let optima: Vec<(&str, Option<f64>)> = sets
-        .iter()
-        .map(|(name, _)| (*name, optimum(&runs, name)))
-        .collect();
-    for run in &mut runs {
-        let least = optima.iter().find(|(name, _)| *name == run.codecs);
-        let least = least.and_then(|(_, least)| *least);
-        run.over_optimum = least.map(|least| run.outcome.energy / least - 1.0);
-    }
-    runs
-}
-
-/// The energy of a clairvoyant that is late only where the highest speed is, too.
-fn optimum(runs: &[SchemeRun], codecs: &str) -> Option<f64> {
-    let race = runs
-        .iter()
-        .find(|run| run.codecs == codecs && run.scheme == Scheme::Race.name());
-    race.and_then(|race| race.outcome.least_as_late)
+        .collect()
 }
 
 /// Fig. 12: each scheme's energy, one set of codecs beside the other.
 pub(super) fn draw(out: &Path, sets: &[&str], runs: &[SchemeRun]) -> anyhow::Result<()> {
-    // As many as there are colours: the paper's six, what kernels do today, and the best.
+    // As many as there are colours: the paper's six, and what kernels do today.
     let drawn = Scheme::ALL.into_iter();
     let left_out = |scheme: &Scheme| {
         matches!(
             scheme,
             Scheme::Race
-                | Scheme::Joint
                 | Scheme::WrsStoAsWritten
                 | Scheme::GraceOsAsWritten
                 | Scheme::GraceOsOwnSpeeds

@@ -12,11 +12,7 @@ use crate::plot::{Axis, Corner, Figure, Line, Look};
 
 const RHO: [f64; 11] = [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0];
 const BEST_EFFORT_MHZ: [f64; 6] = [0.0, 5.0, 50.0, 100.0, 150.0, 200.0];
-pub(super) const SCHEMES: [Scheme; 3] = [
-    Scheme::GraceOsAsWritten,
-    Scheme::GraceOs,
-    Scheme::JointForecast,
-];
+pub(super) const SCHEMES: [Scheme; 2] = [Scheme::GraceOsAsWritten, Scheme::GraceOs];
 
 pub(super) struct SweepPoint {
     pub(super) codecs: &'static str,

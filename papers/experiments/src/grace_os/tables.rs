@@ -2,10 +2,10 @@
 
 use onbeat_sim::policy::grace::Scheme;
 
+use super::TOGETHER;
 use super::case::MHZ;
 use super::schemes::SchemeRun;
 use super::sweeps::{SCHEMES, SweepPoint};
-use super::{HALVES, TOGETHER};
 use crate::results::{Table, or_dash, percent};
 
 fn in_percent(share: f64) -> String {
@@ -30,36 +30,10 @@ pub(super) fn energy(runs: &[SchemeRun], codecs: &str) -> Table {
                 "of worst-uniform",
                 percent(outcome.energy_with_idle / most, 0),
             ),
-            ("over the optimum", or_dash(run.over_optimum, in_percent)),
             ("missed", in_percent(outcome.miss_ratio())),
             ("worst codec", in_percent(outcome.worst_codec_missed)),
             ("idle", in_percent(outcome.idle)),
             ("at 300 MHz", or_dash(outcome.share_at(MHZ[0]), in_percent)),
-        ]
-    })
-}
-
-/// Whether constants that were chosen on the first halves of the recordings fit the second, too.
-pub(super) fn halves(runs: &[SchemeRun]) -> Table {
-    let [first, second] = HALVES;
-    let fitted = |run: &&SchemeRun| ["joint", "joint-forecast"].contains(&run.scheme);
-    let runs_together = of(runs, TOGETHER).filter(fitted);
-    Table::of(runs_together, |run| {
-        let cell = |codecs: &str, figure: fn(&SchemeRun) -> Option<f64>| {
-            let run = of(runs, codecs).find(|other| other.scheme == run.scheme);
-            or_dash(run.and_then(figure), in_percent)
-        };
-        let sets = [TOGETHER, first, second];
-        let [a, b, c] = sets.map(|codecs| cell(codecs, |run| run.over_optimum));
-        let [d, e, f] = sets.map(|codecs| cell(codecs, |r| Some(r.outcome.worst_codec_missed)));
-        [
-            ("scheme", run.scheme.to_owned()),
-            ("over the optimum", a),
-            ("first halves", b),
-            ("second halves", c),
-            ("worst codec missed", d),
-            ("first halves", e),
-            ("second halves", f),
         ]
     })
 }

@@ -120,8 +120,8 @@ fn a_recorded_player_is_compared_under_every_policy_and_machine() {
     let runs = compare(&["--cpus", "1,2", "--speed", "100%,40%", "--hogs", "3"]);
     let seen = &runs[0];
     assert_eq!(seen["policy"], "recorded");
-    // The two schemes are at full speed only.
-    assert_eq!(runs.len(), 1 + 2 * (13 + 11));
+    // GRACE-OS is at full speed only.
+    assert_eq!(runs.len(), 1 + 2 * (12 + 11));
     for run in &runs {
         let player = &run["threads"][0];
         assert_eq!(player["comm"], "mplayer");

@@ -7,7 +7,7 @@ use onbeat_model::{Bandwidth, Demand, Ladder, Name, Reservation, Span, Speed};
 use super::{ComparedThread, Threads};
 use crate::least_budget::least_budget;
 use crate::machine::{Costs, Cpus};
-use crate::policy::grace::{GraceSettings, Scheme};
+use crate::policy::grace::GraceSettings;
 use crate::policy::linux::{Class, Config, DeadlineClass, Fair, Fixed, Order, Overrun};
 use crate::scenario::{LoopSettings, Power, Scenario, ScenarioScheduler, TaskGroup};
 use crate::workload::{Arrival, Demand as Demands};
@@ -35,8 +35,6 @@ pub enum ComparedPolicy {
     /// GRACE-OS: budgets from the distribution of demands, and a speed that grows inside each job;
     /// at the full speed only
     Grace,
-    /// One speed for all waiting jobs, from a forecast of each; at the full speed only
-    JointForecast,
     /// The scheduler of Linux 2.4 (`onbeat-lab scheduler linux24`)
     Linux24,
     /// BEST (`onbeat-lab scheduler best`)
@@ -49,7 +47,7 @@ impl ComparedPolicy {
     /// Whether it is right on a machine of that share of the recorded one's speed: a scheme takes
     /// the recorded speed for the highest.
     pub fn suits(self, speed: f64) -> bool {
-        speed == 1.0 || !matches!(self, Self::Grace | Self::JointForecast)
+        speed == 1.0 || self != Self::Grace
     }
 
     pub const fn reserves(self) -> bool {
@@ -216,19 +214,13 @@ pub fn scenario(
 }
 
 fn scheduler(policy: ComparedPolicy, rules: &BudgetRules) -> ScenarioScheduler {
-    let grace = |scheme| {
-        ScenarioScheduler::Grace(GraceSettings {
-            scheme,
+    match policy {
+        ComparedPolicy::Grace => ScenarioScheduler::Grace(GraceSettings {
             rho: rules.rho,
             profile: NEW_BUDGET_EVERY,
             update_every: Some(NEW_BUDGET_EVERY),
-            margin: true,
             ..GraceSettings::default()
-        })
-    };
-    match policy {
-        ComparedPolicy::Grace => grace(Scheme::GraceOs),
-        ComparedPolicy::JointForecast => grace(Scheme::JointForecast),
+        }),
         ComparedPolicy::Linux24 => ScenarioScheduler::Linux24,
         ComparedPolicy::Best => ScenarioScheduler::Best,
         ComparedPolicy::Berate => ScenarioScheduler::Berate,

@@ -78,8 +78,7 @@ fn checked(settings: &GraceSettings) -> Result<(), String> {
         return Err(format!("{what} = 0: write a number above zero"));
     }
     share("rho", settings.rho)?;
-    share("best_effort", settings.best_effort)?;
-    share("lower_until", settings.lower_until)
+    share("best_effort", settings.best_effort)
 }
 
 pub(super) fn share(what: &str, number: f64) -> Result<(), String> {

@@ -66,14 +66,6 @@ impl Histogram {
         }
     }
 
-    /// The same if every job had demanded `factor` times as much.
-    pub fn stretched(mut self, factor: f64) -> Self {
-        for bound in &mut self.bounds {
-            bound.demand = bound.demand.scale(factor);
-        }
-        self
-    }
-
     pub fn worst(&self) -> Budget {
         self.budget(1.0)
     }

@@ -8,25 +8,15 @@
 //!
 //! Demands are in time at the CPU's highest speed: cycles over the highest frequency.
 
-mod allowance;
-pub mod forecast;
 pub mod histogram;
-pub mod joint;
-mod margin;
 pub mod planner;
 pub mod schedule;
 
 use onbeat_model::Span;
 
-pub use allowance::Allowance;
 pub use histogram::{Budget, Histogram};
-pub use margin::Margin;
 pub use planner::Planner;
 pub use schedule::Schedule;
-
-/// The part of the allowed misses that is aimed at: the share is met on average, and rather not
-/// exceeded.
-const AIM: f64 = 0.9;
 
 /// The time that each task may take for its budget in every period, if all together take the whole
 /// CPU: the budget over the sum of all budgets over periods (GRACE-OS, eq. 4). For a task without a

@@ -11,17 +11,13 @@
 //! is, all on its CPU run at full speed: a job that runs slower than that takes time that the other
 //! may need.
 
-mod joint;
 mod plans;
 mod scheme;
 mod settings;
 mod task;
 
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use crate::stochastic::Margin;
-use crate::stochastic::joint::Outlook;
 use onbeat_model::{Instant, Ladder, Span, Speed};
 use onbeat_policies::grace as rules;
 
@@ -44,18 +40,11 @@ pub struct Grace {
     cpus: Vec<GraceCpu>,
 }
 
-/// The key of the rules, and among equal ones the uncertainty, the greatest first.
-type GraceKey = (u64, Reverse<Span>);
-
 #[derive(Debug, Default)]
 struct GraceCpu {
-    queue: BTreeSet<(GraceKey, TaskIndex)>,
+    queue: BTreeSet<(u64, TaskIndex)>,
     running: Option<TaskIndex>,
-    picked_at: Instant,
     shares: u64,
-    /// The speed at which all budgets fit.
-    uniform_khz: u64,
-    joint_khz: u64,
     /// The demand of a task is not known yet: no other job takes the time that it may need.
     hurries: bool,
 }
@@ -99,20 +88,17 @@ impl Grace {
 
     fn enqueue(&mut self, task: TaskIndex) {
         let entity = &mut self.tasks[task];
-        // Among equal deadlines the least certain job is first: what it leaves serves the others.
-        let outlook = entity.promise.outlook.as_ref();
-        let uncertainty = outlook.map_or(Span::ZERO, Outlook::uncertainty);
-        let place = (entity.rules.key(), Reverse(uncertainty));
-        entity.queued = Some(place);
-        self.cpus[entity.cpu].queue.insert((place, task));
+        let key = entity.rules.key();
+        entity.queued = Some(key);
+        self.cpus[entity.cpu].queue.insert((key, task));
     }
 
     /// Changes what its place in line depends on.
     fn moved(&mut self, task: TaskIndex, change: impl FnOnce(&mut rules::Task)) {
         let entity = &mut self.tasks[task];
         change(&mut entity.rules);
-        if let Some(place) = entity.queued {
-            self.cpus[entity.cpu].queue.remove(&(place, task));
+        if let Some(key) = entity.queued {
+            self.cpus[entity.cpu].queue.remove(&(key, task));
             self.enqueue(task);
         }
     }
@@ -137,8 +123,7 @@ impl Grace {
             .filter_map(|(number, task)| match task.class {
                 GraceClass::RealTime { period, rho } => {
                     let rho = rho.unwrap_or(settings.rho);
-                    let stretched = task.promise.margin.as_ref().map_or(1.0, Margin::factor);
-                    KnownDemand::of(number, (&task.demand, stretched), period, rho, settings)
+                    KnownDemand::of(number, &task.demand, period, rho, settings)
                 }
                 GraceClass::BestEffort => None,
             })
@@ -147,18 +132,10 @@ impl Grace {
             let real_time = task.class != GraceClass::BestEffort;
             task.cpu == cpu && !task.gone && real_time && task.jobs < settings.profile
         });
-        self.cpus[cpu].uniform_khz = plans::uniform_khz(&known, settings, &self.speeds);
         self.cpus[cpu].hurries = unknown;
         for (task, plan) in plans::of(&known, settings, &self.speeds) {
             self.tasks[task].rules.set_plan(&plan);
             self.claims(task, calendar.now());
-        }
-        if self.settings.scheme.speeds() == SchemeSpeeds::Joint {
-            for (task, budget) in known.iter().map(KnownDemand::budget) {
-                let sorted = self.tasks[task].demand.sorted();
-                self.tasks[task].promise.outlook = Some(Outlook::new(sorted, 1.0, budget));
-                self.tasks[task].promise.lasting = budget;
-            }
         }
         calendar.reschedule(cpu);
     }
@@ -200,8 +177,7 @@ impl Policy for Grace {
         self.enqueue(task);
     }
 
-    fn pick(&mut self, cpu: CpuIndex, calendar: &mut Calendar) -> Option<TaskIndex> {
-        self.cpus[cpu].picked_at = calendar.now();
+    fn pick(&mut self, cpu: CpuIndex, _calendar: &mut Calendar) -> Option<TaskIndex> {
         let (_, task) = self.cpus[cpu].queue.pop_first()?;
         self.tasks[task].queued = None;
         self.cpus[cpu].running = Some(task);
@@ -271,11 +247,7 @@ impl Policy for Grace {
         let before = entity.rules.period_end_ns();
         entity.rules.job_begins(release.as_ns());
         entity.job.under_way = true;
-        entity.job.released = release;
         let period_end_ns = entity.rules.period_end_ns();
-        if period_end_ns > before {
-            entity.job.held = Span::from_ns(entity.rules.left());
-        }
         if entity.class != GraceClass::BestEffort && (period_end_ns > before || before == 0) {
             calendar.set_timer(Instant::from_ns(period_end_ns), task as u64);
         }
@@ -297,19 +269,9 @@ impl Policy for Grace {
         {
             calendar.set_timer(entity.claim.zero_lag, task as u64 | ZERO_LAG);
         }
-        let caught_up = entity.learns_margin(demand.as_span());
         self.claims(task, calendar.now());
-        if self.plan_is_due(task) || caught_up {
+        if self.plan_is_due(task) {
             self.replan(cpu, calendar);
-        }
-        if self.settings.scheme == Scheme::JointForecast {
-            let others = self
-                .tasks
-                .iter()
-                .enumerate()
-                .filter(|&(n, other)| n != task && other.cpu == cpu);
-            let others = others.map(|(_, other)| other.promised()).sum();
-            self.tasks[task].predict(demand.as_span(), calendar.now(), others, &self.settings);
         }
     }
 
@@ -330,11 +292,6 @@ impl Policy for Grace {
             .then_some(self.speeds.highest().as_khz());
         let (khz, until) = match hurries.or_else(|| rules.speed()) {
             Some(khz) => (khz, rules.until()),
-            None if self.settings.scheme.speeds() == SchemeSpeeds::Joint => {
-                let pace = self.joint_pace(task);
-                self.cpus[cpu].joint_khz = pace.0;
-                pace
-            }
             None => {
                 let kept = (self.settings.best_effort * rules::WHOLE as f64).ceil() as u64;
                 let shares = self.cpus[cpu].shares + kept;

@@ -18,21 +18,16 @@ pub(super) struct KnownDemand {
 }
 
 impl KnownDemand {
-    pub(super) const fn budget(&self) -> (TaskIndex, Span) {
-        (self.task, self.budget.demand)
-    }
-
-    /// As its last jobs demanded, `stretched` by this factor; none without a job.
+    /// As its last jobs demanded; none without a job.
     pub(super) fn of(
         task: TaskIndex,
-        (demand, stretched): (&Demand, f64),
+        demand: &Demand,
         period: Span,
         rho: f64,
         settings: &GraceSettings,
     ) -> Option<Self> {
         // Each group is a point of the schedule.
         let histogram = Histogram::of(demand, settings.groups.min(POINTS - 1))?;
-        let histogram = histogram.stretched(stretched);
         let budget = if settings.scheme.allocates_worst() {
             histogram.worst()
         } else {
@@ -56,7 +51,7 @@ fn budgets(known: &[KnownDemand], settings: &GraceSettings) -> Vec<(Span, Span)>
     tasks.chain([kept]).collect()
 }
 
-pub(super) fn uniform_khz(known: &[KnownDemand], settings: &GraceSettings, speeds: &Ladder) -> u64 {
+fn uniform_khz(known: &[KnownDemand], settings: &GraceSettings, speeds: &Ladder) -> u64 {
     let ratio = uniform_speed(&budgets(known, settings)).min(1.0);
     // A hundredth of a kHz above a speed that there is must not cost the next one.
     let khz = (ratio * speeds.highest().as_khz() as f64 - 0.01).ceil() as u64;
@@ -79,7 +74,7 @@ pub(super) fn of(
             let points = match settings.scheme.speeds() {
                 SchemeSpeeds::Highest => always(highest),
                 SchemeSpeeds::Uniform => always(uniform),
-                SchemeSpeeds::Reclaiming | SchemeSpeeds::InUse | SchemeSpeeds::Joint => Vec::new(),
+                SchemeSpeeds::Reclaiming | SchemeSpeeds::InUse => Vec::new(),
                 SchemeSpeeds::Stochastic => points(&Schedule::stochastic(
                     &known.histogram,
                     &known.budget,

@@ -35,12 +35,6 @@ pub enum Scheme {
     /// use, which a budget is from a release until its zero-lag time: GRUB-PA (Scordino and Lipari,
     /// IEEE TC 2006), what schedutil does for SCHED_DEADLINE.
     GrubPa,
-    /// The demand that the share rho of jobs stays within; a speed for all jobs that wait, from all
-    /// distributions: beyond the paper ([`crate::stochastic::joint`]).
-    Joint,
-    /// The same with the distribution of what each job demands beside a forecast
-    /// ([`crate::stochastic::forecast`]), not that of all jobs; also beyond the paper.
-    JointForecast,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,11 +45,10 @@ pub(super) enum SchemeSpeeds {
     Stochastic,
     AsWritten(Differences),
     InUse,
-    Joint,
 }
 
 impl Scheme {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 12] = [
         Self::WrsUni,
         Self::WrsRec,
         Self::WrsSto,
@@ -68,8 +61,6 @@ impl Scheme {
         Self::GraceOsBounded,
         Self::Race,
         Self::GrubPa,
-        Self::Joint,
-        Self::JointForecast,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -86,8 +77,6 @@ impl Scheme {
             Self::GraceOsBounded => "grace-os-bounded",
             Self::Race => "race-to-idle",
             Self::GrubPa => "grub-pa",
-            Self::Joint => "joint",
-            Self::JointForecast => "joint-forecast",
         }
     }
 
@@ -119,7 +108,6 @@ impl Scheme {
             }),
             Self::Race => SchemeSpeeds::Highest,
             Self::GrubPa => SchemeSpeeds::InUse,
-            Self::Joint | Self::JointForecast => SchemeSpeeds::Joint,
         }
     }
 }

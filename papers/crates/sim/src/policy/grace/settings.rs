@@ -22,10 +22,6 @@ pub struct GraceSettings {
     pub profile: usize,
     /// The number of jobs after which it gets a new one; none: the first stays.
     pub update_every: Option<usize>,
-    /// Demands are taken to be larger than the last jobs say, as overruns taught
-    /// ([`crate::stochastic::Margin`]), and an overrun brings a new plan at once; beyond
-    /// the paper.
-    pub margin: bool,
     /// The share of the CPU at its highest speed that is kept for best effort.
     pub best_effort: f64,
     /// How a wanted speed becomes one that there is.
@@ -33,12 +29,6 @@ pub struct GraceSettings {
     /// The interval at which budgets and speeds are looked at, as by a timer; zero: exactly.
     #[serde(deserialize_with = "span")]
     pub tick: Span,
-    /// [`Scheme::Joint`] keeps this much time free for changes of speed and switches.
-    #[serde(deserialize_with = "span")]
-    pub reserve: Span,
-    /// [`Scheme::Joint`] runs at the lower of two speeds up to this share of the way to the higher
-    /// one.
-    pub lower_until: f64,
 }
 
 impl Default for GraceSettings {
@@ -51,12 +41,9 @@ impl Default for GraceSettings {
             window: 100,
             profile: 100,
             update_every: None,
-            margin: false,
             best_effort: 0.0,
             rounding: Rounding::Up,
             tick: Span::ZERO,
-            reserve: Span::ZERO,
-            lower_until: 0.5,
         }
     }
 }

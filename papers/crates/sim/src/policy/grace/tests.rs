@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::machine::{Costs, Cpus};
 use crate::observe::{Completion, Stretch};
-use crate::optimum::{self, Hull};
 use crate::scenario::Power;
+use crate::tests::optimum::{self, Hull};
 use crate::workload::{Demand as Demands, Workload};
 use crate::{Machine, Observer};
 
@@ -128,9 +128,7 @@ fn a_task_that_overruns_is_late_alone() {
         let mut machine = machine(settings(scheme, 10), &tasks, true);
         machine.run_until(Instant::ZERO + us(2_000_000));
         let (policy, seen) = machine.finish();
-        if scheme != Scheme::JointForecast {
-            assert_eq!(policy.budget(0), Some(us(5_000)));
-        }
+        assert_eq!(policy.budget(0), Some(us(5_000)));
         let missed = |task| {
             let jobs = seen.jobs.iter().filter(move |job| job.task == task);
             jobs.filter(|job| job.release > Instant::ZERO + us(400_000) && job.missed())
@@ -194,58 +192,6 @@ fn a_timer_looks_at_budgets_and_speeds_at_its_beats_only() {
     );
 }
 
-/// Scenes of sixty jobs, each with its own level; what a job demands is around it.
-fn scenes(levels: &[u64]) -> Vec<u64> {
-    let noise = |n: u64| 80 + (n * 7919 + n * n * 31) % 41;
-    let jobs = levels
-        .iter()
-        .flat_map(|&level| (0..60).map(move |n| (n, level)));
-    jobs.map(|(n, level)| level * noise(n + level) / 100)
-        .collect()
-}
-
-#[test]
-fn a_forecast_keeps_misses_within_what_is_allowed_where_scenes_change_and_saves_energy() {
-    let tasks = [
-        (
-            30_000,
-            scenes(&[4_000, 9_000, 5_000, 12_000, 3_000, 7_000, 10_000]),
-        ),
-        (30_000, scenes(&[6_000, 3_000, 8_000, 5_000, 9_000])),
-        (25_000, scenes(&[200, 300])),
-    ];
-    let [grace, forecast] = [Scheme::GraceOs, Scheme::JointForecast].map(|scheme| {
-        let settings = GraceSettings {
-            update_every: Some(10),
-            ..settings(scheme, 100)
-        };
-        let mut machine = machine(settings, &tasks, true);
-        machine.run_until(Instant::ZERO + us(60_000_000));
-        let account = machine.accounts().next().unwrap().clone();
-        let (_, seen) = machine.finish();
-        let missed = [0, 1, 2].map(|task| {
-            let jobs = seen
-                .jobs
-                .iter()
-                .filter(|job| job.task == task && job.number >= 100);
-            let late = jobs.clone().filter(|job| job.missed()).count();
-            late as f64 / jobs.count() as f64
-        });
-        let full = athlon().highest();
-        let busy = account.busy.iter();
-        let energy: f64 = busy
-            .map(|(s, t)| t.as_secs_f64() * s.ratio(full).powi(3))
-            .sum();
-        (missed, energy)
-    });
-    assert!(
-        forecast.0.iter().all(|&missed| missed <= 0.05),
-        "{:?}",
-        forecast.0
-    );
-    assert!(forecast.1 < 0.8 * grace.1, "{} of {}", forecast.1, grace.1);
-}
-
 /// Tasks that fit with their worst demands; each has some jobs, which repeat.
 fn task_sets() -> impl Strategy<Value = Vec<Drawn>> {
     let period = prop::sample::select(vec![5_000_u64, 10_000, 15_000, 20_000, 40_000]);
@@ -272,7 +218,7 @@ const RHO: [f64; 3] = [0.5, 0.8, 1.0];
 proptest! {
     #![proptest_config(ProptestConfig { cases: 20, ..crate::tests::same_cases() })]
 
-    /// The guarantee of all schemes with lasting budgets (section 2.3): a job within its budget is
+    /// The guarantee of all schemes (section 2.3): a job within its budget is
     /// in time, whatever others do, but not where the speed schedule is as the paper's text has it.
     /// With a budget for the worst case no job is late; and however late jobs are, no clairvoyant
     /// scheduler would have needed more energy.
@@ -297,8 +243,7 @@ proptest! {
                 let mut behind = vec![false; tasks.len()];
                 let promises = !matches!(
                     scheme,
-                    Scheme::JointForecast
-                        | Scheme::WrsStoAsWritten
+                    Scheme::WrsStoAsWritten
                         | Scheme::GraceOsAsWritten
                         | Scheme::GraceOsOwnSpeeds
                         | Scheme::GraceOsBounded

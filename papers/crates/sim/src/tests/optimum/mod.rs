@@ -18,14 +18,14 @@ use crate::observe::Completion;
 use crate::scenario::Power;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KnownJob {
-    pub release: Instant,
-    pub deadline: Instant,
-    pub work: Work,
+pub(crate) struct KnownJob {
+    pub(crate) release: Instant,
+    pub(crate) deadline: Instant,
+    pub(crate) work: Work,
 }
 
 impl KnownJob {
-    pub const fn in_time(job: &Completion) -> Self {
+    pub(crate) const fn in_time(job: &Completion) -> Self {
         Self {
             release: job.release,
             deadline: job.deadline,
@@ -35,7 +35,7 @@ impl KnownJob {
 
     /// A job that need not end earlier than it did: with these the optimum is a bound for that very
     /// run, whatever it missed.
-    pub fn as_late(job: &Completion) -> Self {
+    pub(crate) fn as_late(job: &Completion) -> Self {
         Self {
             deadline: job.deadline.max(job.ended),
             ..Self::in_time(job)
@@ -45,13 +45,13 @@ impl KnownJob {
 
 /// A speed, as a share of the highest, and for how long. The rest of the time is idle.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Piece {
-    pub time: Span,
+pub(crate) struct Piece {
+    pub(crate) time: Span,
     /// How fast: more than 1 where the jobs cannot all be in time.
-    pub speed: f64,
+    pub(crate) speed: f64,
 }
 
-pub fn schedule(jobs: &[KnownJob]) -> Vec<Piece> {
+pub(crate) fn schedule(jobs: &[KnownJob]) -> Vec<Piece> {
     let mut sorted: Vec<KnownJob> = jobs.iter().copied().filter(|j| !j.work.is_zero()).collect();
     sorted.sort_by_key(|job| (job.release, job.deadline));
     let mut pieces = Vec::new();
@@ -123,7 +123,7 @@ fn critical(jobs: &mut [WorkInterval]) -> Option<(u64, u64, u64)> {
 /// The least power for each speed, if the time can be shared between the speeds that there are, and
 /// idling.
 #[derive(Clone, Debug)]
-pub struct Hull {
+pub(crate) struct Hull {
     /// Speed and power, from idle to the highest.
     corners: Vec<(f64, f64)>,
 }
@@ -132,7 +132,7 @@ pub struct Hull {
 const STEPS: u32 = 4096;
 
 impl Hull {
-    pub fn of(speeds: &Ladder, continuous: bool, power: &Power) -> Self {
+    pub(crate) fn of(speeds: &Ladder, continuous: bool, power: &Power) -> Self {
         let highest = speeds.highest();
         let lowest = speeds.lowest().ratio(highest);
         let ratios: Vec<f64> = if continuous {
@@ -159,7 +159,7 @@ impl Hull {
     }
 
     /// The least power at a mean speed; none above the highest.
-    pub fn power(&self, speed: f64) -> Option<f64> {
+    pub(crate) fn power(&self, speed: f64) -> Option<f64> {
         let next = self.corners.iter().position(|corner| corner.0 >= speed)?;
         let above = self.corners[next];
         let below = self.corners[next.saturating_sub(1)];
@@ -172,7 +172,7 @@ impl Hull {
 
     /// The energy of a schedule over `duration`, in seconds at full power; none if it needs more
     /// than the highest speed.
-    pub fn energy(&self, pieces: &[Piece], duration: Span) -> Option<f64> {
+    pub(crate) fn energy(&self, pieces: &[Piece], duration: Span) -> Option<f64> {
         let busy: Span = pieces.iter().map(|piece| piece.time).sum();
         let each = pieces.iter().map(|piece| {
             let power = self.power(piece.speed)?;
