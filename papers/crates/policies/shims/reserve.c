@@ -7,5 +7,4 @@
 #include "../../../schedulers/reserve/policy.h"
 
 const struct reserve_params reserve_default_params = RESERVE_PARAMS_DEFAULT;
-const u64 reserve_sizes[3] = { sizeof(struct reserve_params), sizeof(struct reserve_group),
-			       sizeof(struct reserve_rest) };
+const u64 reserve_sizes[2] = { sizeof(struct reserve_params), sizeof(struct reserve_group) };

@@ -15,7 +15,6 @@ pub mod best;
 pub mod boost;
 pub mod grace;
 pub mod linux24;
-pub mod reserve;
 mod shim;
 
 pub use berate::Berate;

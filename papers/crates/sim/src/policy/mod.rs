@@ -8,7 +8,6 @@
 
 pub mod grace;
 pub mod linux;
-pub mod reserve;
 pub mod ruled;
 
 use onbeat_model::{Instant, Span, Speed};

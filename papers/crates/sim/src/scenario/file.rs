@@ -55,7 +55,6 @@ pub enum PolicyKey {
     Linux24,
     Best,
     Berate,
-    Reserve,
 }
 
 #[derive(Clone, Debug, Deserialize)]

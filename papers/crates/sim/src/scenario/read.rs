@@ -232,7 +232,6 @@ impl ScenarioReader<'_> {
                 let problem = "rho is for the policies grace and linux: leave it out";
                 return Err(wrong(problem.into()));
             }
-            ScenarioScheduler::Reserve => task::for_reserve(&scheduling).map_err(wrong)?,
             _ if !matches!(scheduling, file::SchedulingKey::Nice(_)) => {
                 return Err(wrong(
                     "under this policy scheduling is a nice value, as in { nice = 0 }".into(),

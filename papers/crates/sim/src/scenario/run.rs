@@ -7,7 +7,6 @@ use onbeat_control::{
 };
 use onbeat_lfspp::reference::{self, ReferenceController};
 use onbeat_model::{Follow, Instant, Sensor, Span, Task, TaskId};
-use onbeat_policies::reserve::Params;
 use onbeat_policies::{Berate, Best, Linux24, Rules, Structures};
 
 use super::figures::{CpuFigures, ScenarioFigures, Tally};
@@ -18,7 +17,6 @@ use crate::loop_adapter::{FIRST_TID, SensedEvents, SimulatedSensor, seams};
 use crate::policy::Policy;
 use crate::policy::grace::Grace;
 use crate::policy::linux::Linux;
-use crate::policy::reserve::Reserve;
 use crate::policy::ruled::Ruled;
 use crate::{Machine, Observer};
 
@@ -100,7 +98,6 @@ impl<'a> ScenarioRun<'a> {
             (ScenarioScheduler::Berate, _) => {
                 self.alone(self.ruled(Berate::default()), details, progress)
             }
-            (ScenarioScheduler::Reserve, _) => self.alone(self.reserve(), details, progress),
             (ScenarioScheduler::Grace(settings), _) => {
                 let speeds = self.scenario.cpus.speeds.clone();
                 let tasks = self.each(scheduler::grace_class);
@@ -139,19 +136,6 @@ impl<'a> ScenarioRun<'a> {
             self.each(|group| group.nice),
         )
         .ticking(self.scenario.config.tick)
-    }
-
-    fn reserve(&self) -> Reserve {
-        let groups = &self.scenario.groups;
-        let (reservations, places) = scheduler::reserve_places(groups);
-        let tasks = groups.iter().zip(places);
-        let tasks = tasks.flat_map(|(group, place)| std::iter::repeat_n(place, group.count));
-        Reserve::new(
-            Params::default(),
-            self.scenario.cpus.count,
-            &reservations,
-            tasks,
-        )
     }
 
     fn machine<P: Policy, O: Observer>(&self, policy: P, observer: O) -> Machine<P, O> {

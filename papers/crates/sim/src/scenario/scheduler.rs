@@ -1,13 +1,9 @@
 //! The scheduler: the policy that a scenario names, with its knobs.
 
-use onbeat_model::Reservation;
-
 use super::TaskGroup;
 use super::file::{PolicyKey, ScenarioFile};
 use crate::CpuIndex;
 use crate::policy::grace::{GraceClass, GraceSettings};
-use crate::policy::linux;
-use crate::policy::reserve::ReservePlace;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ScenarioScheduler {
@@ -17,7 +13,6 @@ pub enum ScenarioScheduler {
     Linux24,
     Best,
     Berate,
-    Reserve,
 }
 
 impl ScenarioScheduler {
@@ -54,7 +49,6 @@ impl ScenarioScheduler {
             PolicyKey::Linux24 => Self::Linux24,
             PolicyKey::Best => Self::Best,
             PolicyKey::Berate => Self::Berate,
-            PolicyKey::Reserve => Self::Reserve,
         };
         if is_partitioned {
             return Err(
@@ -86,22 +80,6 @@ pub(super) fn share(what: &str, number: f64) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("{what} = {number}: write a number from 0 to 1"))
-}
-
-/// The reservations of the policy reserve, one for each group that has one, and what the tasks of
-/// each group are to it.
-pub(super) fn reserve_places(groups: &[TaskGroup]) -> (Vec<Reservation>, Vec<ReservePlace>) {
-    let mut reservations = Vec::new();
-    let place = |group: &TaskGroup| match group.class {
-        linux::Class::Deadline(deadline) => {
-            reservations.push(deadline.reservation);
-            ReservePlace::Member(reservations.len() - 1)
-        }
-        linux::Class::Fair(fair) => ReservePlace::Weight(u64::from(fair.weight) * 100 / 1024),
-        linux::Class::Fixed(_) => ReservePlace::Weight(100),
-    };
-    let places = groups.iter().map(place).collect();
-    (reservations, places)
 }
 
 /// The parameters of the tasks of `group` for the policy grace, and their CPU: real-time if they

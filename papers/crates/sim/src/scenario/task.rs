@@ -9,7 +9,7 @@ use onbeat_model::{Instant, Reservation, Span};
 use super::file;
 use super::recorded::{self, RecordedBursts};
 use crate::Work;
-use crate::policy::linux::{Class, DeadlineClass, Fair, Fixed, Order, Overrun};
+use crate::policy::linux::{Class, DeadlineClass, Fair, Fixed, Order};
 use crate::workload::{Arrival, Demand, Film, Frames, Notifies};
 
 pub(super) fn above_zero(what: &str, time: file::ScenarioTime) -> Result<Span, String> {
@@ -129,22 +129,7 @@ pub(super) fn trace_demand(trace: &RecordedBursts, repeat: bool) -> Demand {
     }
 }
 
-/// The parameters of a task for Linux. Whether the policy reserve has such a class: a hard
-/// reservation, or a nice value.
-pub(super) fn for_reserve(class: &file::SchedulingKey) -> Result<(), String> {
-    match class {
-        file::SchedulingKey::Nice(_)
-        | file::SchedulingKey::Deadline {
-            overrun: Overrun::Hard,
-            reclaim: false,
-            ..
-        } => Ok(()),
-        _ => Err("under this policy scheduling is a nice value or a hard reservation without reclaim, as in { deadline = \
-                  { runtime = \"5ms\", period = \"20ms\" } }, for all of its tasks together"
-            .into()),
-    }
-}
-
+/// The parameters of a task for Linux.
 pub(super) fn class(class: &file::SchedulingKey) -> Result<Class, String> {
     let fixed = |priority: u8, order| {
         if (1..=99).contains(&priority) {

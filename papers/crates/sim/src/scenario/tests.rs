@@ -269,39 +269,3 @@ scheduling = { deadline = { runtime = "10ms", period = "50ms" } }
     assert!(less.energy < 0.9 * proportional.energy, "{}", less.energy);
     assert!(less.tasks.iter().all(|task| task.missed == 0));
 }
-
-#[test]
-fn under_the_policy_reserve_all_tasks_of_an_entry_live_on_one_budget() {
-    let text = r#"
-duration = "2s"
-policy = "reserve"
-[[task]]
-name = "group"
-count = 3
-arrival = "always"
-demand = "endless"
-scheduling = { deadline = { runtime = "6ms", period = "20ms" } }
-[[task]]
-name = "rest"
-count = 2
-arrival = "always"
-demand = "endless"
-"#;
-    let figures = run(&scenario(text));
-    let executed = figures.tasks.iter().map(|task| task.executed_ns);
-    assert_eq!(
-        executed.collect::<Vec<_>>(),
-        [Span::from_ms(600), Span::from_ms(1400)]
-    );
-    let reclaims = r#"{ deadline = { runtime = "6ms", period = "20ms", reclaim = true } }"#;
-    for class in ["{ fifo = 5 }", reclaims] {
-        let reservation = r#"{ deadline = { runtime = "6ms", period = "20ms" } }"#;
-        let wrong = text.replace(reservation, class);
-        let error = parse(&wrong, Path::new("test.toml")).unwrap_err();
-        let said = error.to_string();
-        assert!(
-            said.contains("a nice value or a hard reservation"),
-            "{said}"
-        );
-    }
-}

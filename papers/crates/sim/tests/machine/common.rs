@@ -4,7 +4,7 @@ use onbeat_model::{Instant, Reservation, Span, TaskId};
 use onbeat_sim::observe::{Completion, Stretch};
 use onbeat_sim::policy::linux::{Class, Config, DeadlineClass, Fixed, Linux, Order};
 use onbeat_sim::workload::{Arrival, Demand};
-use onbeat_sim::{Cpus, Machine, Observer, Policy, TaskIndex, Work, Workload};
+use onbeat_sim::{Cpus, Machine, Observer, TaskIndex, Work, Workload};
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 
 /// Keeps everything that ran, every completion, and every time a budget ran out.
@@ -111,19 +111,4 @@ pub(crate) fn simulate(
         .collect();
     let (_, kept) = machine.finish();
     (kept, executed)
-}
-
-/// Runs the tasks for `duration` microseconds under a policy that knows them by their order.
-pub(crate) fn run<'a>(
-    policy: impl Policy,
-    count: usize,
-    tasks: impl IntoIterator<Item = &'a Task>,
-    duration: u64,
-) -> Kept {
-    let mut machine = Machine::new(&cpus(count), policy, Kept::default());
-    for (number, task) in (0..).zip(tasks) {
-        machine.add(TaskId::recorded(number), task.workload());
-    }
-    machine.run_until(Instant::ZERO + Span::from_us(duration));
-    machine.finish().1
 }
