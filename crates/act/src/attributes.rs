@@ -320,8 +320,8 @@ pub(crate) fn may_set_nice(tid: u32, nice: i32) -> bool {
 
 /// Whether the task's process may give its threads a real-time priority without a privilege. One
 /// that does not tell may.
-pub(crate) fn may_take_priority(tid: u32) -> bool {
-    !may_schedule(tid) && limit(tid, libc::RLIMIT_RTPRIO) != Some(0)
+pub(crate) fn has_priorities(tid: u32) -> bool {
+    limit(tid, libc::RLIMIT_RTPRIO) != Some(0)
 }
 
 /// The soft limit of the task's process on `resource`; none if it cannot be read. The system call

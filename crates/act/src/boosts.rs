@@ -32,6 +32,7 @@ use onbeat_kernel::clock;
 use onbeat_model::{Boost, Refusal, TaskId};
 
 use crate::attributes::{self, Attributes, Fair, Policy, RealTime, kept_nice, taken_over};
+use crate::limits::may_schedule;
 use crate::restore::{StateFile, StateRecord};
 use crate::task;
 
@@ -66,7 +67,8 @@ struct Boosted {
     set: Attributes,
     leader: Option<TaskId>,
     stays_ordinary: bool,
-    may_take_priority: bool,
+    /// See [`attributes::has_priorities`]. Not bound by it with more rights, which it may drop.
+    has_priorities: bool,
 }
 
 impl Boosts {
@@ -80,18 +82,19 @@ impl Boosts {
             return self.give_back(state_file, task);
         };
         let now = self.look(state_file, task)?;
-        let (before, refused_before, may_take_priority) = match self.0.get(&task) {
+        let (before, refused_before, has_priorities) = match self.0.get(&task) {
             Some(BoostState::TakenOver) => return Err(taken_over(now)),
             Some(BoostState::Boosted(held)) => {
-                (held.before, held.stays_ordinary, held.may_take_priority)
+                (held.before, held.stays_ordinary, held.has_priorities)
             }
             None => {
                 let before = urgent_or_default(now).ok_or_else(|| Refusal::NotOrdinary {
                     now: now.to_string(),
                 })?;
-                (before, false, attributes::may_take_priority(task.tid))
+                (before, false, attributes::has_priorities(task.tid))
             }
         };
+        let may_take_priority = has_priorities && !may_schedule(task.tid);
         let goes_first = boost.priority > 0
             && !refused_before
             && !may_take_priority
@@ -137,7 +140,7 @@ impl Boosts {
             set: wanted,
             leader,
             stays_ordinary: stays_ordinary || refused_before,
-            may_take_priority,
+            has_priorities,
         };
         self.0.insert(task, BoostState::Boosted(held));
         attributes::reached(task, &wanted).inspect_err(|_| self.ended(state_file, task))

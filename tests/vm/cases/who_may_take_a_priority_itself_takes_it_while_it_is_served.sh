@@ -1,23 +1,27 @@
 # A process that may take a real-time priority by itself, by RLIMIT_RTPRIO, has a short slice beside a hog, and then takes its priority.
+# It goes before the hog as root first, and keeps nothing of that when it drops root's rights.
 # needs: onbeat chrt prlimit setpriv
 chmod 755 /
 chmod 1777 /tmp
-# The hog begins when the program has the rights of its user.
-cat >/tmp/player <<'SH'
+cat >/tmp/beginning <<'SH'
 sh -c 'while :; do :; done' &
-hog=$!
+echo $! >/tmp/hog
 i=0
-while [ $i -lt 100000 ]; do i=$((i + 1)); done
+while [ $i -lt 5000 ]; do i=$((i + 1)); done
+exec /usr/bin/setpriv --reuid=1000 --regid=1000 --clear-groups --inh-caps=-all --bounding-set=-all sh /tmp/player
+SH
+cat >/tmp/player <<'SH'
+i=0
+while [ $i -lt 5000 ]; do i=$((i + 1)); done
 sed -n 's/^se.slice *: *//p' /proc/$$/sched >/tmp/slice
 sh -c "sleep 0.1; sed -n 's/^se.slice *: *//p' /proc/\$\$/sched" >/tmp/slice-of-child
 chrt --fifo -p 5 $$ 2>/tmp/refused
 sed 's/.*) //' /proc/$$/stat | cut -d ' ' -f 39 >/tmp/policy
-kill $hog
 SH
-onbeat run --quiet --log /results/log -- prlimit --rtprio=5 \
-    setpriv --reuid=1000 --regid=1000 --clear-groups --inh-caps=-all --bounding-set=-all sh /tmp/player
+onbeat run --quiet --log /results/log -- prlimit --rtprio=5 sh /tmp/beginning
+kill "$(cat /tmp/hog)"
 
-check "it was served" -n "$(grep '"what":"boosted"' /results/log)"
+check "it went first as root" -n "$(grep '"what":"boosted"' /results/log | head -n 1 | grep '"priority":1')"
 check "by a slice" "$(cat /tmp/slice)" = 100001
 check "which its child had, too" "$(cat /tmp/slice-of-child)" = 100001
 check "it is not refused its priority" ! -s /tmp/refused
