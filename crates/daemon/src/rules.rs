@@ -3,6 +3,7 @@
 //!
 //! Pure: what is known of a process arrives as data.
 
+use std::cell::LazyCell;
 use std::sync::Arc;
 
 use onbeat_control::Treatment;
@@ -98,7 +99,7 @@ impl Rule {
     }
 
     /// Whether it depends on a process's cgroups.
-    pub const fn names_groups(&self) -> bool {
+    const fn names_groups(&self) -> bool {
         self.unit.is_some() || self.cgroup.is_some() || self.container.is_some()
     }
 
@@ -124,6 +125,19 @@ fn is_unit(name: &str, wanted: &str) -> bool {
                 })
                 .is_some_and(|instance| !instance.is_empty())
         })
+}
+
+/// The first of `rules` that holds for a process with this program, of this user. Its groups are
+/// read only if it depends on them: whoever may make some can have a reader wait, before Linux 6.8.
+pub fn first_for<'a>(
+    (program, uid): (&str, u32),
+    groups: impl FnOnce() -> Groups,
+    rules: &'a [Rule],
+) -> Option<&'a Rule> {
+    let groups = LazyCell::new(groups);
+    rules.iter().find(|rule| {
+        rule.holds_for(program, uid) && (!rule.names_groups() || rule.holds_in(&groups))
+    })
 }
 
 impl Groups {
@@ -177,6 +191,21 @@ mod tests {
             ..groups()
         };
         assert!(wanted.holds_in(&pods));
+    }
+
+    #[test]
+    fn the_groups_of_a_process_are_read_only_if_a_rule_depends_on_them() {
+        let of = |program: &str, cgroup: Option<&str>| Rule {
+            program: Some(program.to_owned()),
+            cgroup: cgroup.map(str::to_owned),
+            ..rule()
+        };
+        let rules = [of("vlc", Some("/user.slice")), of("mplayer", None)];
+        let unread = || panic!("they are read");
+        let first = first_for((PROGRAM, 1000), unread, &rules);
+        assert_eq!(first, Some(&rules[1]));
+        let first = first_for(("/usr/bin/vlc", 1000), groups, &rules);
+        assert_eq!(first, Some(&rules[0]));
     }
 
     #[test]

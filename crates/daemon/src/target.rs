@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use onbeat_act::task;
 use onbeat_kernel::proc::open_process;
 use onbeat_kernel::wait::{self, PollFd, PollFlags};
-use onbeat_model::{Name, Span, Task, TaskId};
+use onbeat_model::{Name, RunningProgram, Span, Task, TaskId};
 
 use crate::fault::Fault;
 
@@ -85,6 +85,11 @@ impl Target {
         polled.is_ok_and(|polled| polled && process[0].revents().is_empty()) && belongs
     }
 
+    /// Whether it is of the process that was told, and of the same user.
+    pub fn is_of(&self, told: &RunningProgram) -> bool {
+        self.leader == told.process && self.uid == told.uid
+    }
+
     pub fn is_process(&self) -> bool {
         self.task.id == self.leader
     }
@@ -142,6 +147,23 @@ mod tests {
         for uids in ["1000\t0\t0\t0", "1000\t1000\t0\t1000", "1000"] {
             assert_eq!(of(uids), None, "{uids}");
         }
+    }
+
+    #[test]
+    fn a_number_that_has_gone_to_another_process_or_user_is_not_of_what_was_told() {
+        let target = Target::find(task::own().unwrap().tid, None).unwrap();
+        let told = |later, uid| RunningProgram {
+            process: TaskId {
+                started_ticks: target.leader.started_ticks + later,
+                ..target.leader
+            },
+            uid,
+            path: String::new(),
+            groups: 0,
+        };
+        assert!(target.is_of(&told(0, target.uid)));
+        assert!(!target.is_of(&told(1, target.uid)));
+        assert!(!target.is_of(&told(0, target.uid + 1)));
     }
 
     #[test]

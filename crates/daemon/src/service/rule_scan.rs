@@ -4,7 +4,6 @@
 //! A process is looked at again when it runs another program or is in another cgroup, and for 30 s
 //! if it cannot be tracked at once.
 
-use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -20,7 +19,7 @@ use crate::account::Account;
 use crate::config::Config;
 use crate::directory;
 use crate::registry::{Holder, SharedRegistry};
-use crate::rules::{Groups, Rule};
+use crate::rules::{self, Groups, Rule};
 use crate::target::{Status, Target};
 
 /// The processes that are looked at in one turn of the loop. One that a rule names takes some 100
@@ -191,14 +190,9 @@ impl RuleScan {
     fn rule_for(&self, program: &RunningProgram) -> Option<Rule> {
         let pid = program.process.tid;
         let pays = |rule: &Rule| rule.bandwidth.is_some();
-        // Whoever may make groups can have a reader wait, before Linux 6.8.
-        let groups = LazyCell::new(|| groups_of(pid, self.rules.iter().any(pays)));
-        let holds = |rule: &&Rule| {
-            pid != std::process::id()
-                && rule.holds_for(&program.path, program.uid)
-                && (!rule.names_groups() || rule.holds_in(&groups))
-        };
-        self.rules.iter().find(holds).cloned()
+        let groups = || groups_of(pid, self.rules.iter().any(pays));
+        let rule = rules::first_for((&program.path, program.uid), groups, &self.rules);
+        rule.filter(|_| pid != std::process::id()).cloned()
     }
 
     /// Whether it was not said before that the process cannot be tracked.
@@ -237,8 +231,7 @@ impl RuleScan {
             return true;
         }
         // Another one may have the number by now. What is read from here on is of what is held.
-        let is_told = target.leader == program.process && target.uid == program.uid;
-        let named = self.rule_for(program).filter(|_| is_told);
+        let named = self.rule_for(program).filter(|_| target.is_of(program));
         if named.is_none_or(|named| named.name != rule.name) {
             return false;
         }
