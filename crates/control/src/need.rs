@@ -17,6 +17,8 @@ pub(crate) struct Need {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sign {
     Waited(Span),
+    /// Behind many, each of which ran for a moment.
+    Crowded(Span),
     /// It says so: if it waited at all, that is need. Its account bounds what a liar gets.
     MissedDeadline,
 }
@@ -25,7 +27,10 @@ pub(crate) enum Sign {
 const WINDOW: Span = Span::from_ms(100);
 /// The sum that is need: a hog has a CPU for 3 ms or more at a time, the work of a system that is
 /// otherwise idle for less.
-pub(crate) const ENOUGH: Span = Span::from_ms(3);
+const ENOUGH: Span = Span::from_ms(3);
+/// A wait behind many short turns counts for this part: display servers and others that work for a
+/// program have such turns, too, but less than a tenth of the time.
+const CROWDED: u64 = 3;
 /// How long need outlasts its last sign: some reviews, so that a build between two compilers does
 /// not end it.
 const LASTS: Span = Span::from_secs(1);
@@ -44,14 +49,13 @@ impl Need {
             self.window = at;
             self.waited = Span::ZERO;
         }
-        let is_enough = match sign {
-            Sign::Waited(waited) => {
-                self.waited += waited;
-                self.waited >= ENOUGH
-            }
-            Sign::MissedDeadline => !self.waited.is_zero(),
+        let (waited, enough) = match sign {
+            Sign::Waited(waited) => (waited, ENOUGH),
+            Sign::Crowded(waited) => (waited / CROWDED, ENOUGH),
+            Sign::MissedDeadline => (Span::ZERO, Span::from_ns(1)),
         };
-        if !is_enough {
+        self.waited += waited;
+        if self.waited < enough {
             return false;
         }
         let begins = !self.is_there(at);
@@ -68,10 +72,9 @@ impl Need {
         self.until = self.until.max(other.until);
     }
 
-    /// Of all CPUs, these shares were idle and used by others lately, while a job was late because
-    /// it had waited, or none was. Many that each run for a moment are no hog, but keep jobs late.
-    pub(crate) fn contended(&mut self, idle: f64, others: f64, is_late: bool, now: Instant) {
-        if (is_late || self.is_there(now)) && idle < SHARE && others > SHARE {
+    /// Of all CPUs, these shares were idle and used by others lately.
+    pub(crate) fn contended(&mut self, idle: f64, others: f64, now: Instant) {
+        if self.is_there(now) && idle < SHARE && others > SHARE {
             self.until = now + LASTS;
         }
     }
@@ -100,20 +103,23 @@ mod tests {
         let mut need = Need::default();
         need.sign(Sign::Waited(Span::from_ms(4)), at(0));
         for ms in (250..5000).step_by(250) {
-            need.contended(0.0, 0.8, false, at(ms));
+            need.contended(0.0, 0.8, at(ms));
         }
         assert!(need.is_there(at(5000)));
-        need.contended(0.5, 0.3, true, at(5000));
-        need.contended(0.0, 0.02, true, at(5250));
+        need.contended(0.5, 0.3, at(5000));
+        need.contended(0.0, 0.02, at(5250));
         assert!(!need.is_there(at(5900)));
     }
 
     #[test]
-    fn a_job_that_waited_and_was_late_is_need_where_others_keep_the_cpus_busy() {
-        let mut need = Need::default();
-        need.contended(0.0, 0.8, false, at(250));
-        assert!(!need.is_there(at(250)));
-        need.contended(0.0, 0.8, true, at(500));
-        assert!(need.is_there(at(500)));
+    fn to_wait_for_a_tenth_of_the_time_behind_many_short_turns_is_need() {
+        for (waits, expected) in [(600, true), (300, false)] {
+            let mut need = Need::default();
+            let signs = (0..1000).step_by(5).map(|ms| {
+                let waited = Span::from_us(waits);
+                need.sign(Sign::Crowded(waited), at(ms))
+            });
+            assert_eq!(signs.filter(|begins| *begins).count() > 0, expected);
+        }
     }
 }

@@ -47,7 +47,7 @@ pub enum Event {
         /// For how long that thread ran meanwhile.
         #[serde(rename = "waited_ns")]
         waited: Span,
-        /// Its process.
+        /// Its process; zero for many threads, each of which had it for a moment.
         behind: u32,
     },
     /// A task became ready. Only when raw wakeups were asked for.

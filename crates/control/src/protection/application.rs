@@ -7,7 +7,7 @@ use onbeat_decide::guard::Guard;
 use onbeat_decide::ladder::{ApplicationFacts, Rung, RungWhy};
 use onbeat_model::{Burst, Instant, Sensor, Span};
 
-use crate::need::{ENOUGH, Need, SHARE};
+use crate::need::{Need, SHARE};
 use crate::timer::QUARTER;
 
 /// A process has a clock if it had this many clock wakeups in each of the last two quarters of a
@@ -237,8 +237,6 @@ struct RecentUse {
     used: Span,
     /// The same above ordinary priority, inherited by others, too.
     above: Span,
-    /// A job was late because it had waited.
-    is_late: bool,
 }
 
 impl ProtectedApplication {
@@ -331,11 +329,7 @@ impl ProtectedApplication {
 
     /// Finds out whether the application has a clock, and whether others want its CPUs.
     fn review(&mut self, now: Instant, over: Span, cpus: f64, idle: Option<f64>) {
-        let RecentUse {
-            used,
-            above,
-            is_late,
-        } = std::mem::take(&mut self.recent);
+        let RecentUse { used, above } = std::mem::take(&mut self.recent);
         let used = used.max(above).ratio(over);
         self.beat.period = self.beat.period.filter(|(_, until)| now < *until);
         // A periodic program shows its period in less. Build tools and copiers have a clock, too.
@@ -346,13 +340,12 @@ impl ProtectedApplication {
         self.grant.add(used);
         if let Some(idle) = idle {
             let others = 1.0 - idle - used / cpus;
-            self.need.contended(idle, others, is_late, now);
+            self.need.contended(idle, others, now);
         }
     }
 
     /// A job of a thread with a period ended, late after it had waited so long, or in time.
     pub(super) fn job(&mut self, late: Span) {
-        self.recent.is_late |= late >= ENOUGH;
         self.guard.woke(late);
     }
 

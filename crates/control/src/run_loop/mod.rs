@@ -348,7 +348,11 @@ impl<A: Actuator> Controller<A> {
         if of_its_own.map(|(_, thread)| thread.application()) == application {
             return;
         }
-        self.sign(slot, Sign::Waited(waited), at);
+        let sign = match behind {
+            0 => Sign::Crowded(waited),
+            _ => Sign::Waited(waited),
+        };
+        self.sign(slot, sign, at);
     }
 
     fn sign(&mut self, slot: Slot, sign: Sign, at: Instant) {

@@ -207,6 +207,61 @@ static __always_inline void meter_switch(struct task_struct *next, int prio, boo
 		open(slot, next, next, prio, is_tracked, now);
 }
 
+/* The application that the task of this id works for; 0 if user space has not said it. */
+static __always_inline u32 application_of(u64 id)
+{
+	struct member *member = bpf_map_lookup_elem(&members, &id);
+
+	return member ? member->application : 0;
+}
+
+/* The tracked task of this id ran here until now. */
+static __always_inline void left(u64 id, u64 now)
+{
+	struct meter_slot *slot = slot_of(bpf_get_smp_processor_id());
+
+	if (!slot)
+		return;
+	slot->left_id = id;
+	slot->left_ns = now;
+}
+
+/*
+ * The CPU begins to be idle, or ends. It counts as busy all the time if it is for nine tenths of
+ * it, so a moment of idleness takes nine times as long from that.
+ */
+static __always_inline void idles(bool begins)
+{
+	struct meter_slot *slot = slot_of(bpf_get_smp_processor_id());
+	u64 now = bpf_ktime_get_ns();
+	u64 since_ns;
+
+	if (!slot)
+		return;
+	if (begins) {
+		slot->left_ns = now;
+		if (slot->busy_since_ns < now - BUSY_MOST_NS)
+			slot->busy_since_ns = now - BUSY_MOST_NS;
+		return;
+	}
+	since_ns = slot->busy_since_ns + (now - slot->left_ns) * 10;
+	slot->busy_since_ns = since_ns < now ? since_ns : now;
+}
+
+/* For how long of its wait this CPU ran others than the task's, who keep it busy. */
+static __always_inline u64 crowded_ns(u64 id, u64 waited_ns, u64 now)
+{
+	struct meter_slot *slot = slot_of(bpf_get_smp_processor_id());
+	u64 others_ns;
+
+	if (!slot || waited_ns < CROWDED_NS || now - slot->busy_since_ns < BUSY_NS)
+		return 0;
+	others_ns = now - slot->left_ns;
+	if (others_ns < waited_ns && application_of(slot->left_id) == application_of(id))
+		return others_ns;
+	return waited_ns;
+}
+
 static __always_inline u32 cpu_of(struct task_struct *task)
 {
 	struct task_struct___before_5_16 *old = (void *)task;

@@ -39,7 +39,7 @@ enum record_kind {
 	RECORD_REALTIME_STARTED,
 	RECORD_REALTIME_EXITED,
 	RECORD_CALLED, /* the kernel: one of the system calls that are asked for */
-	RECORD_WAITED, /* was ready, but another process's thread (waker) had the CPU */
+	RECORD_WAITED, /* was ready, but another process's thread had the CPU: waker, or 0: many had */
 };
 
 /*
@@ -165,11 +165,13 @@ struct meter_slot {
 	u32 tid;         /* 0: nothing that counts */
 	u32 application; /* of the payer, as all below */
 	u32 account;
-	u32 place;
-	u32 is_above; /* ordinary priority, and charged */
-	u32 is_lent;
-	u64 real_time_ns; /* when somebody else's real-time task began to run */
-	u32 unused[4];    /* a cache line */
+	u16 place;
+	u8 is_above; /* ordinary priority, and charged */
+	u8 is_lent;
+	u64 real_time_ns;  /* when somebody else's real-time task began to run */
+	u64 left_id;       /* the tracked task that ran here last */
+	u64 left_ns;       /* when it left, or the CPU had nothing more to run */
+	u64 busy_since_ns; /* all the time, or nearly; with this, a cache line */
 };
 
 /* The number of tasks that one reading of the iterator dismisses. */

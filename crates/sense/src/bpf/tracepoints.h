@@ -215,6 +215,7 @@ static __always_inline void VARIANT(left_cpu)(bool preempt, struct task_struct *
 
 	if (!a || a->state & GONE)
 		return;
+	left(a->id, now);
 	if (!(a->state & ACTIVE))
 		begin_unseen(a, VARIANT(account_of)(task), now);
 	state = VARIANT(state_of)(task);
@@ -236,7 +237,8 @@ static __always_inline void VARIANT(left_cpu)(bool preempt, struct task_struct *
 /*
  * The task was ready, and waited for `prev`, which would run on. No longer than `prev` ran: before
  * that, it may have waited for its own process's threads. A thread that blocks now, as a display
- * server does once it has drawn, is no competitor, and neither are the kernel's.
+ * server does once it has drawn, is no competitor, and neither are the kernel's; but many that each
+ * run for a moment are, on a CPU that has been busy for longer than a display server draws.
  */
 static __always_inline void VARIANT(waited)(struct activity *a, struct task_struct *prev,
 					    struct task_struct *task, u64 now)
@@ -244,19 +246,30 @@ static __always_inline void VARIANT(waited)(struct activity *a, struct task_stru
 	u64 waited_ns = now - a->ready_ns;
 	struct record *record;
 	u64 ran_ns;
+	bool is_one;
 
-	if (!a->ready_ns || waited_ns < WAIT_NS || now - a->waited_told_ns < WAIT_TOLD_EVERY_NS)
+	if (!a->ready_ns || !READ(prev, pid) || READ(prev, tgid) == READ(task, tgid) ||
+	    READ(prev, flags) & PF_KTHREAD)
 		return;
 	ran_ns = READ(prev, se.sum_exec_runtime) - READ(prev, se.prev_sum_exec_runtime);
-	if (ran_ns < TURN_NS || !READ(prev, pid) || READ(prev, tgid) == READ(task, tgid) ||
-	    READ(prev, flags) & PF_KTHREAD || VARIANT(state_of)(prev))
+	is_one = ran_ns >= TURN_NS && !VARIANT(state_of)(prev);
+	if (!is_one)
+		a->crowded_ns += crowded_ns(a->id, waited_ns, now);
+	if ((is_one ? waited_ns : a->crowded_ns) < WAIT_NS ||
+	    now - a->waited_told_ns < WAIT_TOLD_EVERY_NS)
 		return;
 	record = reserve(RECORD_WAITED, a->id, now);
 	if (!record)
 		return;
 	a->waited_told_ns = now;
-	record->of.burst.executed_ns = waited_ns < ran_ns ? waited_ns : ran_ns;
-	record->waker = READ(prev, tgid);
+	record->waker = 0;
+	record->of.burst.executed_ns = a->crowded_ns;
+	if (is_one) {
+		record->waker = READ(prev, tgid);
+		record->of.burst.executed_ns = waited_ns < ran_ns ? waited_ns : ran_ns;
+	} else {
+		a->crowded_ns = 0;
+	}
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
 }
 
@@ -286,6 +299,8 @@ int PROGRAM(VARIANT(switched), bool preempt, struct task_struct *prev, struct ta
 {
 	u64 now;
 
+	if (!READ(prev, pid) || !READ(next, pid))
+		idles(!READ(next, pid));
 	meter_switch(next, READ(next, prio), !IS_UNKNOWN(next) && FIND(next));
 	if (IS_UNKNOWN(prev) && IS_UNKNOWN(next))
 		return 0;

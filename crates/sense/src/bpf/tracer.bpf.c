@@ -64,6 +64,7 @@ struct activity {
 	u64 merged_woke_ns; /* when the first burst woke that was not told yet */
 	u64 ready_ns;       /* since when it waits for a CPU */
 	u64 waited_told_ns; /* when a wait was last told */
+	u64 crowded_ns;     /* that it waited behind many since then */
 };
 
 struct {
@@ -103,6 +104,15 @@ struct {
 #define WAIT_NS 1000000
 #define TURN_NS 600000
 #define WAIT_TOLD_EVERY_NS 5000000
+
+/*
+ * A wait behind many short turns, of which several of this length make one that is told, if their
+ * CPU has been busy for so long: longer than a frame takes a display server to draw. That it was
+ * busy before idle moments counts up to a bound.
+ */
+#define CROWDED_NS 100000
+#define BUSY_NS 20000000
+#define BUSY_MOST_NS 200000000
 
 /* The same by a task's address, for raw tracepoints. */
 struct {

@@ -17,3 +17,4 @@ mod meter;
 mod partners;
 mod programs;
 mod role;
+mod waits;
