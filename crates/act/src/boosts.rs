@@ -21,8 +21,9 @@
 //! begins is a nice value, too.
 //!
 //! A process that may give its threads a real-time priority itself, by RLIMIT_RTPRIO, is refused
-//! that where a thread's children are to begin anew. So its boost is a slice alone, the shortest
-//! there is, and its children have it, too, until they are boosted themselves.
+//! that where a thread's children are to begin anew. A thread that takes one does so when it
+//! begins, so in its first two seconds its boost is a slice alone, the shortest there is, and its
+//! children have it, too, until they are boosted themselves.
 
 use std::collections::HashMap;
 use std::fs;
@@ -45,6 +46,10 @@ const fn is_first(attributes: &Attributes) -> bool {
 /// What a process that may take a priority itself is given. The kernel's shortest is 1 ns shorter,
 /// so this one tells that it comes from here.
 const SHORTEST_SLICE_NS: u64 = 100_001;
+
+/// In clock ticks of 10 ms: enough for a thread that begins among eight hogs on one CPU, where it
+/// has a turn each 24 ms.
+const TAKES_PRIORITY: u64 = 200;
 
 /// What it has after the watcher has ended that boost for a moment.
 pub(crate) const LOWERED: Attributes = Attributes {
@@ -94,7 +99,8 @@ impl Boosts {
                 (before, false, attributes::has_priorities(task.tid))
             }
         };
-        let may_take_priority = has_priorities && !may_schedule(task.tid);
+        let may_take_priority =
+            has_priorities && is_younger(task, TAKES_PRIORITY) && !may_schedule(task.tid);
         let goes_first = boost.priority > 0
             && !refused_before
             && !may_take_priority
@@ -259,9 +265,13 @@ fn may_be_moved(task: TaskId) -> bool {
     });
     /// In clock ticks of 10 ms: what moves a process does so at once, and sound is late meanwhile.
     const NEW: u64 = 30;
-    let begins = |it: TaskId| clock::ticks_at(clock::now()).saturating_sub(it.started_ticks) < NEW;
+    let begins = |it: TaskId| is_younger(it, NEW);
     // A process is as old as its oldest thread, and nothing is read for those that are not new.
     begins(task) && task::leader(task).is_none_or(begins) && *REAL_TIME_GROUPS
+}
+
+fn is_younger(task: TaskId, ticks: u64) -> bool {
+    clock::ticks_at(clock::now()).saturating_sub(task.started_ticks) < ticks
 }
 
 /// What a task that may be boosted has before: what it has now, without a slice of ours that it was
