@@ -25,9 +25,11 @@ pub(crate) enum Sign {
 
 /// Waits are added up for this time: a few periods of most programs.
 const WINDOW: Span = Span::from_ms(100);
-/// The sum that is need: a hog has a CPU for 3 ms or more at a time, the work of a system that is
-/// otherwise idle for less.
+/// The sum that is need: a quarter of the shortest period, but no less than 3 ms, for which a hog
+/// has a CPU at a time, and no more than a tenth of the time: a film and its display that share a
+/// CPU wait for each other that much, and no frame is late.
 const ENOUGH: Span = Span::from_ms(3);
+const MOST: Span = Span::from_ms(10);
 /// A wait behind many short turns counts for this part: display servers and others that work for a
 /// program have such turns, too, but less than a tenth of the time.
 const CROWDED: u64 = 3;
@@ -43,14 +45,16 @@ impl Need {
         now < self.until
     }
 
-    /// A member shows need. True if that begins with it.
-    pub(crate) fn sign(&mut self, sign: Sign, at: Instant) -> bool {
+    /// A member of an application with this shortest period shows need. True if that begins with
+    /// it.
+    pub(crate) fn sign(&mut self, sign: Sign, period: Option<Span>, at: Instant) -> bool {
         if at.since(self.window) > WINDOW {
             self.window = at;
             self.waited = Span::ZERO;
         }
+        let enough = period.map_or(ENOUGH, |period| (period / 4).clamp(ENOUGH, MOST));
         let (waited, enough) = match sign {
-            Sign::Waited(waited) => (waited, ENOUGH),
+            Sign::Waited(waited) => (waited, enough),
             Sign::Crowded(waited) => (waited / CROWDED, ENOUGH),
             Sign::MissedDeadline => (Span::ZERO, Span::from_ns(1)),
         };
@@ -91,17 +95,17 @@ mod tests {
     #[test]
     fn one_turn_of_a_hog_is_need_and_a_short_wait_now_and_then_is_not() {
         let mut need = Need::default();
-        assert!(need.sign(Sign::Waited(Span::from_ms(4)), at(10)));
+        assert!(need.sign(Sign::Waited(Span::from_ms(4)), None, at(10)));
         let mut need = Need::default();
         for ms in (0..10_000).step_by(60) {
-            assert!(!need.sign(Sign::Waited(Span::from_us(1400)), at(ms)));
+            assert!(!need.sign(Sign::Waited(Span::from_us(1400)), None, at(ms)));
         }
     }
 
     #[test]
     fn need_lasts_while_others_want_the_cpus() {
         let mut need = Need::default();
-        need.sign(Sign::Waited(Span::from_ms(4)), at(0));
+        need.sign(Sign::Waited(Span::from_ms(4)), None, at(0));
         for ms in (250..5000).step_by(250) {
             need.contended(0.0, 0.8, at(ms));
         }
@@ -117,7 +121,7 @@ mod tests {
             let mut need = Need::default();
             let signs = (0..1000).step_by(5).map(|ms| {
                 let waited = Span::from_us(waits);
-                need.sign(Sign::Crowded(waited), at(ms))
+                need.sign(Sign::Crowded(waited), None, at(ms))
             });
             assert_eq!(signs.filter(|begins| *begins).count() > 0, expected);
         }

@@ -299,7 +299,8 @@ impl<A: Actuator> Protecting<'_, A> {
     /// application if that is need, which begins.
     pub(crate) fn sign(&mut self, slot: Slot, sign: Sign) -> Option<u32> {
         let application = self.protector.application_mut(slot)?;
-        if !application.need().sign(sign, self.now) {
+        let period = application.period();
+        if !application.need().sign(sign, period, self.now) {
             return None;
         }
         self.protector.idle.0 = None;
