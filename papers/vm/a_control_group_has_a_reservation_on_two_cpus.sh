@@ -10,14 +10,10 @@ used() {
     awk '{ used += $4 } END { print used }' "$1"
 }
 
-in_force() {
-    [ "$(cat /sys/kernel/sched_ext/root/ops 2>/dev/null)" = reserve ]
-}
-
 mkdir -p $group
 onbeat-lab scheduler start reserve --json --interval 100ms --group $group=30ms/100ms >/results/told.jsonl &
 onbeat=$!
-wait_until "the scheduler is in force" 120 in_force
+wait_until "the scheduler is in force" 120 in_force reserve
 # Two processes in the group, each with two threads that want all they can get; and two that are not in it.
 sh -c "echo \$\$ >$group/cgroup.procs; crew 2 hog 2 /results/first & crew 2 hog 2 /results/second & wait" &
 inside=$!

@@ -1,5 +1,5 @@
 # A notification changes what a scheduler knows of the thread before it sleeps again; a killed scheduler is gone at once.
-# needs: onbeat onbeat-lab notifier.c srtgen.c
+# needs: onbeat onbeat-lab notifier.c
 # known FROM_NS TO_NS WHAT: what the rules kept of the thread in that time, at each look.
 known() {
     sed -n 's/.*"at_ns":\([0-9]*\),.*"comm":"notifier","knows":{\([^}]*\)}.*/\1 \2/p' /results/turns |
@@ -30,9 +30,5 @@ wait_until "it is in force" 20 in_force linux24
 check "it schedules all" "$(onbeat-lab scheduler status)" = "linux24 schedules all ordinary tasks"
 onbeat-lab scheduler start best 2>/tmp/refused && check "a second one" was = refused
 check "a second one is refused, and the first is named" "$(grep -c 'linux24 is loaded already' /tmp/refused)" = 1
-start_hogs 1
 kill -9 "$scheduler"
 wait_until "the kernel is back at its own" 5 in_force none
-srtgen period_us=40000 share=300 seconds=1 log=/tmp/jobs
-check "programs run on" "$(wc -l </tmp/jobs)" -gt 20
-end_hogs

@@ -15,14 +15,6 @@ used() {
     awk '{ used += $4 } END { print used }' "$1"
 }
 
-scheduler() {
-    cat /sys/kernel/sched_ext/root/ops 2>/dev/null || echo none
-}
-
-back_with_the_kernels() {
-    [ "$(cat /sys/kernel/sched_ext/state)" = disabled ]
-}
-
 reserve() {
     onbeat-lab reserve --runtime 6ms --period 20ms -- "$@"
 }
@@ -35,7 +27,7 @@ echo "the three threads need $demand us in every $period us"
 check "by default most of the 150 jobs are late" "$(late /results/default)" -gt 75
 check "with 6 ms for all three none is" "$(late /results/reserved)" = 0
 check "which is nearly all of their budget" "$demand" -gt 5000
-check "the kernel's own scheduler is back" "$(scheduler)" = none
+check "the kernel's own scheduler is back" "$(cat /sys/kernel/sched_ext/state)" = disabled
 
 # In 1 s there are 50 periods; the first and the last may be cut. What the process starts is in its group, too.
 reserve sh -c 'crew 1 hog 1 /results/one & crew 2 hog 1 /results/two; wait'
@@ -51,12 +43,12 @@ check "what does not fit is refused, and what is free is said" "${refusal#*no ro
 onbeat-lab reserve --runtime 6ms --period 20ms -- crew 3 hog 600 /results/orphaned &
 onbeat=$!
 is_reserving() {
-    [ "$(scheduler)" = reserve ] && pidof crew >/dev/null
+    in_force reserve && pidof crew >/dev/null
 }
 wait_until "the program runs under the scheduler" 60 is_reserving
 kill -9 $onbeat
 wait $onbeat || true
-wait_until "the kernel has its own scheduler back when onbeat is killed" 60 back_with_the_kernels
+wait_until "the kernel has its own scheduler back when onbeat is killed" 60 in_force none
 program=$(pidof crew)
 check "the program lives on as an ordinary one" "$(policy_of "$program")" = 0
 kill "$program"

@@ -1,4 +1,5 @@
-# The reservation of a process is its own as long as it has a thread: another process that gets its number later has none.
+# The reservation of a process is its own as long as it has a thread: another process that gets its number later has none. It is not
+# another thread's, whose number is refused.
 # needs: onbeat-lab crew.c
 
 # used PROCESS: the CPU time of all its threads (ms).
@@ -16,6 +17,14 @@ used_in_2s() {
 crew 2 headless &
 program=$!
 wait_until "the first thread has ended" 10 grep -q 'State:.*Z' "/proc/$program/status"
+for thread in "/proc/$program/task/"*; do
+    thread=${thread##*/}
+done
+status=0
+timeout 30 onbeat-lab scheduler start reserve --quiet --group "$thread=5ms/100ms" 2>/tmp/refused || status=$?
+cat /tmp/refused
+check "the number of another thread is refused" "$status" = 1
+check "and is said to be no process" "$(grep -c "there is no process $thread" /tmp/refused)" = 1
 onbeat-lab scheduler start reserve --quiet --group "$program=5ms/100ms" 2>/tmp/messages &
 onbeat=$!
 wait_until "the scheduler is in force" 60 in_force reserve

@@ -13,12 +13,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 # Loading, serving and ending of schedulers; the loop; and the way back.
 by_version=(every_tracer_hears_a_program every_scheduler_loads_where_its_status_says_so every_scheduler_serves_all_and_stops schedulers_serve_two_cpus
-    a_player_plays_on_under_every_scheduler a_player_is_served_beside_others_on_two_cpus
+    a_player_is_served_beside_others_on_two_cpus
     a_scheduler_that_fails_is_put_out a_missed_deadline_is_heard_at_once
     a_process_keeps_its_reservation_and_is_kept_to_it a_control_group_has_a_reservation_on_two_cpus
     who_loses_its_cpu_while_it_speaks_stands_in_line an_ordinary_task_holds_up_no_chosen_one a_chosen_task_leaves_a_cpu_that_others_keep
     a_chosen_task_does_not_wait_for_a_cpu_that_another_took a_chain_of_short_children_starves_nobody
-    who_changes_its_nice_value_gains_no_time children_that_come_and_go_make_no_job_late a_missed_deadline_is_worth_something_where_it_is_listened_to
+    who_changes_its_nice_value_gains_no_time children_that_come_and_go_make_no_job_late
     a_reused_number_inherits_no_reservation what_is_left_of_a_budget_serves_who_waits_elsewhere
     a_new_budget_calls_a_cpu_that_its_thread_may_use an_overrun_job_waits_for_none_that_runs_elsewhere
     jobs_without_budget_take_turns_with_the_rest who_wakes_beside_many_waits_no_longer_than_they_do
@@ -29,8 +29,8 @@ by_version=(every_tracer_hears_a_program every_scheduler_loads_where_its_status_
 frequencies=(the_speed_follows_the_budgets_under_grace a_job_speeds_up_where_grace_planned_it
     jobs_speed_up_on_the_cpu_that_they_run_on
     a_killed_onbeats_frequency_is_put_back grace_says_so_where_no_governor_sets_its_speeds
-    who_stays_after_the_last_job_has_the_highest_speed a_real_time_thread_leaves_no_speed_behind_under_grace
-    who_leaves_grace_uses_up_nobody_elses_budget a_flood_of_words_costs_nobody_a_plan
+    the_speed_of_jobs_comes_back_and_goes_with_the_last_plan
+    what_others_say_costs_nobody_its_plan
     who_ends_before_its_plan_is_made_has_none)
 
 # Without sched_ext: what is heard, the loop, and the way back.

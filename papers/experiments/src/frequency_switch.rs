@@ -114,31 +114,3 @@ fn table(all: &[Switch]) -> Table {
         ]
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn overruns_are_counted_from_the_job_before_the_fall() {
-        let job = |number, released, ended, used, khz| {
-            [number, released, 0.0, ended, used, khz, 0.0, 0.0]
-        };
-        let log = [
-            job(0.0, 0.0, 130_000.0, 30_000.0, 15e5),
-            job(1.0, 1e5, 143_000.0, 13_000.0, 24e5),
-            job(2.0, 2e5, 305_000.0, 20_000.0, 24e5),
-            job(3.0, 3e5, 326_000.0, 21_000.0, 15e5),
-            job(4.0, 4e5, 501_000.0, 21_000.0, 15e5),
-        ];
-        let jobs = since_the_fall(&log).unwrap();
-        let told = table(&[Switch {
-            labels: ["a", "no", "c"],
-            jobs,
-        }])
-        .to_markdown();
-        let cells = "|        2 |     1 jobs | 105.0 ms |    13.0 ms |   21.0 ms |";
-        assert!(told.contains(cells), "{told}");
-        assert!(since_the_fall(&log[..3]).is_err());
-    }
-}

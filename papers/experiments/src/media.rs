@@ -203,17 +203,4 @@ mod tests {
         assert_eq!(desync_in("Starting playback..."), None);
         assert_eq!(desync_in("A: 1.0 V: 1.0 A-V:"), None);
     }
-
-    #[test]
-    fn the_desynchronisation_counts_in_both_directions() {
-        let frames = [0.01, -0.3, 0.02, 0.0]
-            .map(|desync_s| Frame {
-                at_s: 0.0,
-                desync_s,
-            })
-            .into();
-        let played = Played { frames };
-        assert_eq!(played.desync(1.0), 0.3);
-        assert_eq!(played.desync(0.5), 0.01);
-    }
 }

@@ -164,16 +164,3 @@ fn probabilities(found: &[&Found], analyser: &str, player: &str) -> Figure {
         names: Corner::UpperRight,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_frequency_is_right_a_harmonic_or_wrong() {
-        let found = [Some(25.1), Some(50.0), Some(12.5), Some(31.0), None];
-        let judged = judge(&found, ("", 25.0), "", 1000);
-        let counts = [judged.right, judged.harmonic, judged.wrong];
-        assert_eq!(counts, [1, 2, 1]);
-    }
-}

@@ -232,15 +232,3 @@ fn label(value: f64) -> String {
         rounded.to_string()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_distribution_begins_at_nothing_and_ends_at_all() {
-        let points = distribution(&[4.0, 2.0]);
-        assert_eq!(points, [(2.0, 0.0), (2.0, 0.5), (4.0, 1.0)]);
-        assert!(distribution(&[]).is_empty());
-    }
-}

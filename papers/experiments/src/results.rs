@@ -125,19 +125,3 @@ pub(crate) fn or_dash<T>(figure: Option<T>, cell: impl FnOnce(T) -> String) -> S
 pub(crate) fn yes_no(is_so: bool) -> String {
     if is_so { "yes" } else { "no" }.to_owned()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_table_is_markdown_with_aligned_columns() {
-        let table = Table::of([()], |()| {
-            [("run", "idle".into()), ("p95", "0.01 s".into())]
-        });
-        assert_eq!(
-            table.to_markdown(),
-            "| run  |    p95 |\n|------|-------:|\n| idle | 0.01 s |\n"
-        );
-    }
-}

@@ -92,12 +92,6 @@ mod c {
     unsafe extern "C" {
         pub(super) safe fn grace_size_of_task() -> u64;
         pub(super) safe fn grace_work(ran_ns: u64, speed: u64, full: u64) -> u64;
-        pub(super) fn grace_before_budget(
-            task: *const Task,
-            ran_ns: u64,
-            from_ns: u64,
-            now_ns: u64,
-        ) -> u64;
         pub(super) fn grace_changes_hands(task: *mut Task, now_ns: u64);
     }
 }
@@ -220,19 +214,6 @@ mod tests {
     }
 
     #[test]
-    fn a_job_speeds_up_at_the_points_of_its_schedule() {
-        let mut task = task();
-        task.job_begins(100);
-        let mut seen = vec![(task.speed(), task.until())];
-        for work in [4, 2, 1] {
-            assert!(!task.charge(work, 110));
-            seen.push((task.speed(), task.until()));
-        }
-        let expected = [(300, 4), (500, 3), (500, 1), (1000, 3)];
-        assert_eq!(seen, expected.map(|(s, w)| (Some(s), Some(w))));
-    }
-
-    #[test]
     fn a_job_that_overruns_waits_behind_all_others_until_its_next_period() {
         let (mut late, mut other) = (task(), task());
         late.job_begins(100);
@@ -338,46 +319,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_after_a_job_has_ended_is_of_the_next_one() {
-        let mut task = task();
-        task.job_begins(100);
-        task.charge(5, 110);
-        assert_eq!((task.job_ends(), task.speed()), (5, Some(300)));
-        task.charge(4, 115);
-        assert_eq!((task.done(), task.left()), (4, 1));
-        assert_eq!((task.job_ends(), task.job_ends()), (4, 0));
-    }
-
-    #[test]
-    fn a_task_without_a_budget_is_best_effort_and_they_take_turns() {
-        let (mut a, mut b) = (Task::default(), Task::default());
-        for task in [&mut a, &mut b] {
-            task.set_plan(&Plan::new(30, 0, []));
-            task.job_begins(0);
-        }
-        assert_eq!((a.speed(), a.until()), (None, None));
-        a.takes_turn(a.turn_left_ns(), 5);
-        assert!(b.key() < a.key());
-        b.takes_turn(b.turn_left_ns(), 9);
-        assert!(a.key() < b.key());
-    }
-
-    #[test]
-    fn who_sleeps_for_a_whole_turn_has_another_one() {
-        let mut task = Task::default();
-        task.set_plan(&Plan::new(30, 0, []));
-        let turn_ns = task.turn_left_ns();
-        task.takes_turn(turn_ns / 2, turn_ns);
-        task.wakes(true, 2 * turn_ns - 1);
-        assert_eq!(task.turn_left_ns(), turn_ns / 2, "the others had less");
-        task.wakes(true, 2 * turn_ns);
-        assert_eq!(task.turn_left_ns(), turn_ns);
-        let mut other = Task::default();
-        other.takes_turn(turn_ns, turn_ns / 2);
-        assert!(other.key() < task.key(), "its turn was over at its end");
-    }
-
-    #[test]
     fn who_takes_a_plan_over_owes_nothing_and_is_the_last_in_line() {
         let mut task = late();
         let mut other = Task::default();
@@ -386,21 +327,6 @@ mod tests {
         unsafe { c::grace_changes_hands(&raw mut task, 200 * K) };
         assert_eq!((task.left, task.done, task.owed), (0, 0, 0));
         assert!(other.key() < task.key());
-    }
-
-    #[test]
-    fn what_ran_before_a_budget_came_is_not_off_it() {
-        let mut task = late();
-        task.period_ends(160 * K);
-        let before = |ran, from, now| {
-            // SAFETY: it is whole, and in the layout of the C structure (tested).
-            let ns = unsafe { c::grace_before_budget(&raw const task, ran * K, from * K, now * K) };
-            ns / K
-        };
-        assert_eq!(before(20, 150, 170), 10);
-        assert_eq!(before(8, 150, 190), 2, "it had a part of the time");
-        assert_eq!(before(10, 160, 170), 0, "all of it after");
-        assert_eq!(before(10, 150, 160), 10, "all of it before");
     }
 
     #[test]

@@ -53,53 +53,7 @@ fn asks_for_the_program(types: &Btf<'_>, function: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
-
-    /// The numbers of the kinds in include/uapi/linux/btf.h.
-    const INT: u32 = 1 << 24;
-    const PTR: u32 = 2 << 24;
-    const STRUCT: u32 = 4 << 24;
-    const CONST: u32 = 10 << 24;
-    const FUNC: u32 = 12 << 24;
-    const FUNC_PROTO: u32 = 13 << 24;
-
-    /// Types as a kernel tells them, with an `insert(u64, LAST)`, where LAST is the type of that
-    /// number.
-    fn types(last: u32) -> Btf<'static> {
-        let strings = b"\0u64\0bpf_prog_aux\0other\0insert\0";
-        let [number, program, other, insert] = [1, 5, 18, 24];
-        #[rustfmt::skip]
-        let words = [
-            number, INT, 8, 64,                      // 1
-            program, STRUCT, 0,                      // 2
-            0, CONST, 2,                             // 3
-            0, PTR, 3,                               // 4: const struct bpf_prog_aux *
-            other, STRUCT, 0,                        // 5
-            0, PTR, 5,                               // 6: struct other *
-            0, FUNC_PROTO | 2, 0, number, 1, 0, last, // 7
-            insert, FUNC, 7,                         // 8
-        ];
-        let words_size = u32::try_from(4 * words.len()).unwrap();
-        let mut bytes = vec![0x9f, 0xeb, 1, 0];
-        for word in [24, 0, words_size, words_size, 31].iter().chain(&words) {
-            bytes.extend(word.to_le_bytes());
-        }
-        bytes.extend(strings);
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(&bytes).unwrap();
-        Btf::from_path(file.path()).unwrap()
-    }
-
-    #[test]
-    fn a_function_is_misdescribed_if_it_asks_for_the_kernels_own_argument() {
-        assert!(asks_for_the_program(&types(4), "insert"));
-        for last in [1, 6] {
-            assert!(!asks_for_the_program(&types(last), "insert"), "{last}");
-        }
-        assert!(!asks_for_the_program(&types(4), "remove"));
-    }
 
     #[test]
     fn what_a_scheduler_calls_is_known_by_the_kernels_names() {

@@ -152,20 +152,6 @@ mod tests {
     use crate::ALL;
 
     #[test]
-    fn every_scheduler_opens_and_tells_its_settings_by_the_names_in_c() {
-        for (scheduler, setting) in ALL.iter().zip(["mdn", "mdn", "mdn", "portion_ns"]) {
-            let opened = Opened::new(scheduler).unwrap();
-            let settings = opened.settings();
-            let known = settings.iter().find(|known| known.name == setting);
-            assert!(
-                known.is_some_and(|known| known.value > 0),
-                "{}",
-                scheduler.name
-            );
-        }
-    }
-
-    #[test]
     fn a_setting_is_what_it_was_set_to_and_the_others_stay() {
         for scheduler in &ALL {
             let mut opened = Opened::new(scheduler).unwrap();
@@ -200,12 +186,5 @@ mod tests {
         assert!(opened.set("target_percent", 0).is_err());
         let mut opened = Opened::new(crate::find("best").unwrap()).unwrap();
         opened.set("mdn", 0).unwrap();
-    }
-
-    #[test]
-    fn a_setting_that_is_not_there_is_answered_with_those_that_are() {
-        let mut opened = Opened::new(&ALL[0]).unwrap();
-        let error = opened.set("mnd", 0).unwrap_err().to_string();
-        assert!(error.contains("mnd") && error.contains("mdn"), "{error}");
     }
 }

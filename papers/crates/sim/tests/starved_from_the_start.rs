@@ -1,27 +1,11 @@
 //! Programs that hogs starve before their first job: they sleep until absolute times, so onbeat
 //! knows their periods all the same.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::fs::{self, File};
 use std::path::Path;
-use std::rc::Rc;
 
 use onbeat_sim::scenario::{Outputs, ScenarioRun, parse};
-
-/// Where the jobs go, as CSV.
-#[derive(Clone, Default)]
-struct Jobs(Rc<RefCell<Vec<u8>>>);
-
-impl Write for Jobs {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.borrow_mut().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 /// The three tasks of LFS++'s Table I with 79% of one CPU in all, beside 4 hogs that are there
 /// first. The CPU ends budgets and slices at the kernel's tick of 250 Hz.
@@ -64,16 +48,16 @@ demand = {{ normal = {{ mean = "{mean}us", deviation = "{deviation}us", most = "
 /// deadline.
 fn from_two_seconds_on(text: &str, seed: u64) -> BTreeMap<String, (u64, u64)> {
     let scenario = parse(text, Path::new("test.toml")).unwrap();
-    let jobs = Jobs::default();
+    let jobs = tempfile::NamedTempFile::new().unwrap();
     let outputs = Outputs {
-        jobs: Some(Box::new(jobs.clone())),
+        jobs: Some(Box::new(File::create(jobs.path()).unwrap())),
         timeline: None,
     };
     ScenarioRun::new(&scenario)
         .seeded(seed)
         .run(outputs, |_| {})
         .unwrap();
-    let csv = String::from_utf8(jobs.0.take()).unwrap();
+    let csv = fs::read_to_string(jobs.path()).unwrap();
     let mut tasks = BTreeMap::new();
     for row in csv.lines().skip(1) {
         let fields: Vec<&str> = row.split(',').collect();

@@ -39,17 +39,6 @@ fn under_a_reservation_each_yield_costs_the_rest_of_the_period() {
 }
 
 #[test]
-fn a_yield_lets_others_of_the_same_priority_go_first() {
-    for scheduling in ["nice = 0", "fifo = 1", "rr = 1"] {
-        let other = format!(
-            "[[task]]\nname = \"other\"\narrival = {{ periodic = \"10ms\" }}\n\
-             demand = {{ constant = \"2ms\" }}\nscheduling = {{ {scheduling} }}"
-        );
-        assert_eq!(longest(&jobs(scheduling, &other)), Span::from_ms(4));
-    }
-}
-
-#[test]
 fn a_thread_that_yields_stalls_once_at_most_under_onbeat() {
     let kept = jobs("nice = 0", "[onbeat]");
     assert!(kept.jobs == 1_000 && kept.missed <= 2, "{kept:?}");

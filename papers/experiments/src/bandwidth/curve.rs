@@ -16,16 +16,3 @@ pub(super) fn at(points: &[(f64, f64)], x: f64) -> Option<f64> {
     let share = if x1 > x0 { (x - x0) / (x1 - x0) } else { 0.0 };
     Some(y0 + (y1 - y0) * share).filter(|y| y.is_finite())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn between_two_points_a_curve_is_straight_and_beyond_it_is_unknown() {
-        let points = [(2.2, 0.9), (1.0, 0.5), (2.0, 0.1), (f64::NAN, f64::NAN)];
-        assert!((at(&points, 1.25).unwrap() - 0.4).abs() < 1e-9);
-        assert_eq!(at(&points, 1.0), Some(0.5));
-        assert_eq!(at(&points, 2.1), None);
-    }
-}

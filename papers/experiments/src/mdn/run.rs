@@ -315,16 +315,4 @@ mod tests {
         note(&mut cpu, ms(100), ms(100), Span::ZERO);
         assert_eq!(cpu.len(), 3);
     }
-
-    #[test]
-    fn deadlines_count_from_the_first_release_of_all() {
-        let job = Job {
-            release: ms(1040),
-            started: ms(1041),
-            finished: ms(1090),
-            used: Span::from_ms(20),
-        };
-        let outcome = outcome(&[job], Span::from_ms(40), ms(1000));
-        assert_eq!(outcome.jobs, [(ms(80), ms(90))]);
-    }
 }

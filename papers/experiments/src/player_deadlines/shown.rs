@@ -88,15 +88,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_error_is_the_mean_over_the_colours_of_each_ones_own() {
-        let wanted = [10, 0, 0, 10, 0, 0];
-        let seen = [13, 4, 0, 7, 4, 0];
-        assert_eq!(root_mean_square(&wanted, &seen), (3.0 + 4.0) / 3.0 * SCALE);
-        assert_eq!(root_mean_square(&seen, &seen), 0.0);
-        assert_eq!(root_mean_square(&[255; 3], &[0; 3]), 65535.0);
-    }
-
-    #[test]
     fn in_place_of_a_dropped_frame_the_last_shown_one_is_seen_or_black() {
         let mut screen = Screen::default();
         for (picture, shown) in [(2, false), (9, true), (10, false), (12, false)] {

@@ -33,12 +33,6 @@ fn recording(folder: &Path, tid: u32) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-/// The lines of the plan that begin so.
-fn lines(plan: &str, begin: &str) -> Vec<String> {
-    let lines = plan.lines().filter(|line| line.starts_with(begin));
-    lines.map(str::to_owned).collect()
-}
-
 #[test]
 fn the_lines_for_chrt_reserve_what_was_planned() {
     needs_root!();
@@ -47,9 +41,10 @@ fn the_lines_for_chrt_reserve_what_was_planned() {
     let file = recording(folder.path(), sleeper.id());
     let output = lab(["plan", &file]);
     let plan = stdout(&output);
-    let [thread, program] = &lines(plan, "chrt ")[..] else {
+    let lines: Vec<&str> = plan.lines().filter(|l| l.starts_with("chrt ")).collect();
+    let [thread, program] = lines[..] else {
         panic!(
-            "a line for the thread and one for the program: {plan}{}",
+            "one for the thread, one for the program: {plan}{}",
             stderr(&output)
         );
     };
@@ -64,16 +59,10 @@ fn the_lines_for_chrt_reserve_what_was_planned() {
         .args(["-p", &sleeper.id().to_string()])
         .output()
         .unwrap();
-    let parameters = stdout(&told)
-        .split("parameters: ")
-        .nth(1)
-        .unwrap()
-        .trim()
-        .to_owned();
-    let runtime = parameters.split('/').next().unwrap();
-    assert_eq!(runtime, "2000000");
-    let period: u64 = parameters.rsplit('/').next().unwrap().parse().unwrap();
-    assert!(period.abs_diff(50_000_000) < 50_000, "{parameters}");
+    let told = stdout(&told);
+    assert!(told.contains("parameters: 2000000/"), "{told}");
+    let period: u64 = told.trim().rsplit('/').next().unwrap().parse().unwrap();
+    assert!(period.abs_diff(50_000_000) < 50_000, "{told}");
 
     // The program starts others, which the kernel allows only who resets what it has on fork.
     let output = eventually("the program under chrt", || {

@@ -26,17 +26,18 @@ fn rate(is_raised: bool) -> Rate {
     Rate::new(Parameters::default(), Rate::SAMPLING, is_raised)
 }
 
+/// The rate form was told of so many ms in a second.
+fn all_that_saw(used_ms: u64) -> impl Iterator<Item = Box<dyn Predictor>> {
+    let mut sampled = rate(false);
+    sampled.sampled(Span::from_ms(used_ms), Span::from_secs(1));
+    let named = NAMED.map(|(_, build)| build(Parameters::default()));
+    named.into_iter().chain([Box::new(sampled) as _])
+}
+
 #[test]
 fn none_asks_for_less_bandwidth_when_the_period_seems_to_be_a_multiple() {
     let (period, slower) = (Span::from_ms(10), Span::from_ms(50));
-    let named = NAMED.map(|(_, build)| build(Parameters::default()));
-    let mut sampled = rate(false);
-    sampled.sampled(Span::from_ms(300), Span::from_secs(1));
-    for (n, mut predictor) in named
-        .into_iter()
-        .chain([Box::new(sampled) as _])
-        .enumerate()
-    {
+    for (n, mut predictor) in all_that_saw(300).enumerate() {
         tell(&mut *predictor, period, &[Span::from_ms(3); 16]);
         predictor.rate_changed(slower);
         let wanted = ms(predictor.runtime(slower));
@@ -92,14 +93,7 @@ fn mean_plus_sigma_is_its_formula() {
 fn at_another_speed_each_asks_for_the_projected_budget() {
     let period = Span::from_ms(100);
     let jobs: Vec<Span> = (0..200).map(|n| Span::from_ms(20 + n % 3)).collect();
-    let mut sampled = rate(true);
-    sampled.sampled(Span::from_ms(210), Span::from_secs(1));
-    let named = NAMED.map(|(_, build)| build(Parameters::default()));
-    for (n, mut predictor) in named
-        .into_iter()
-        .chain([Box::new(sampled) as _])
-        .enumerate()
-    {
+    for (n, mut predictor) in all_that_saw(210).enumerate() {
         tell(&mut *predictor, period, &jobs);
         let before = predictor.runtime(period).unwrap();
         predictor.speed_changed(1.6);

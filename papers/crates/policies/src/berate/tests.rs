@@ -5,7 +5,6 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::{Berate, Task};
-use crate::boost::ONE;
 
 const MS: u64 = 1_000_000;
 
@@ -80,37 +79,6 @@ fn those_who_sleep_for_long_do_not_make_a_deadline_later() {
 }
 
 #[test]
-fn children_that_come_and_go_put_nobody_off() {
-    let mut rules = Berate::default();
-    let mut hog = rules.join(0, Instant::ZERO);
-    rules.wakeup(&mut hog, at(0));
-    for n in 0..100 {
-        let mut child = rules.join(0, at(8 * n));
-        rules.charge(&mut child, Span::from_ms(8), at(8 * n + 8));
-        rules.block(&mut child, at(8 * n + 8));
-        rules.leave(&mut child);
-    }
-    rules.charge(&mut hog, Span::from_ms(60), at(860));
-    rules.put_back(&mut hog, None, at(860));
-    assert_eq!(period_ms(&hog, 860), 60);
-}
-
-#[test]
-fn those_who_run_for_next_to_nothing_do_not_make_a_deadline_later() {
-    let mut rules = Berate::default();
-    let mut hog = rules.join(0, Instant::ZERO);
-    for _ in 0..100 {
-        let mut thread = rules.join(0, at(0));
-        rules.wakeup(&mut thread, at(0));
-        rules.charge(&mut thread, Span::from_ms(1), at(1));
-        rules.block(&mut thread, at(1));
-    }
-    rules.charge(&mut hog, Span::from_ms(60), at(160));
-    rules.put_back(&mut hog, None, at(160));
-    assert_eq!(period_ms(&hog, 160), 60);
-}
-
-#[test]
 fn who_never_blocks_is_not_put_off_for_ever_by_who_preempts_it_again_and_again() {
     let mut rules = Berate::default();
     let mut hog = rules.join(0, Instant::ZERO);
@@ -147,62 +115,6 @@ fn no_task_that_stands_behind_a_preempted_one_overtakes_it() {
     }
     compute(&mut rules, &mut hog, at(2140));
     assert!(rules.key(&hog, at(2140)) > behind, "its quantum is over");
-}
-
-#[test]
-fn only_who_never_blocks_has_its_deadline_postponed_when_it_is_preempted() {
-    let mut rules = Berate::default();
-    let mut hog = rules.join(0, Instant::ZERO);
-    let mut task = periodic(&mut rules, &mut hog, 20);
-    rules.charge(&mut hog, Span::from_ms(60), at(4010));
-    rules.put_back(&mut hog, None, at(4010));
-    let deadlines = (task.deadline_ns, hog.deadline_ns);
-    for preempted in [&mut task, &mut hog] {
-        rules.charge(preempted, Span::from_ms(15), at(4060));
-        rules.put_back(preempted, None, at(4060));
-    }
-    assert_eq!(task.deadline_ns, deadlines.0);
-    assert_eq!(period_ms(&hog, 4060), 120);
-    assert!(hog.deadline_ns > deadlines.1);
-}
-
-#[test]
-fn a_notification_brings_the_deadline_forward_for_a_while() {
-    let mut rules = Berate::default();
-    let mut hog = rules.join(0, Instant::ZERO);
-    let mut task = periodic(&mut rules, &mut hog, 24);
-    assert!(rules.mdn(&mut task, at(4024)));
-    let next = |rules: &mut Berate, hog: &mut Task, task: &mut Task, woke| {
-        rules.charge(task, Span::from_ms(24), at(4024));
-        rules.block(task, at(4024));
-        compute(rules, hog, at(woke));
-        rules.wakeup(task, at(woke));
-        period_ms(task, woke)
-    };
-    let mut silence = Berate::default();
-    let mut beside = silence.join(0, Instant::ZERO);
-    let mut silent = periodic(&mut silence, &mut beside, 24);
-    assert_eq!(next(&mut silence, &mut beside, &mut silent, 4040), 48);
-    let mut later = task;
-    assert!(next(&mut rules, &mut hog, &mut task, 4040) < 45);
-    assert_eq!(next(&mut rules, &mut hog, &mut later, 60_000), 48);
-    let mut hog = rules.join(0, at(60_000));
-    rules.wakeup(&mut hog, at(60_000));
-    rules.charge(&mut hog, Span::from_ms(60), at(60_060));
-    assert!(!rules.mdn(&mut hog, at(60_060)), "it never blocks");
-    assert_eq!(hog.boost.extra, 0);
-}
-
-#[test]
-fn the_boost_cannot_be_more_than_the_block_ratio_is_worth() {
-    for busy in [4, 20, 36] {
-        let (mut rules, mut task) = periodic_beside_one(busy);
-        for us in 0..10_000 {
-            rules.mdn(&mut task, at(4000) + Span::from_us(us));
-        }
-        let most = rules.params.boost.most * (40 - busy) / 40 * (40 - busy) / 40;
-        assert!(task.boost.extra <= most + ONE / 10, "{busy}: {task:?}");
-    }
 }
 
 proptest! {

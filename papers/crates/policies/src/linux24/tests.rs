@@ -29,23 +29,6 @@ fn whoever_runs_when_the_clock_ticks_pays_for_the_whole_tick() {
     assert_eq!(rules.slice(&task, ms(11)), Span::from_ms(49));
 }
 
-#[test]
-fn a_spent_task_stands_behind_those_that_are_not() {
-    let mut rules = Linux24::default();
-    let mut spent = rules.join(-20, Instant::ZERO);
-    let mut fresh = rules.join(19, Instant::ZERO);
-    rules.wakeup(&mut spent, at_tick(0));
-    rules.wakeup(&mut fresh, at_tick(0));
-    assert!(rules.key(&spent, at_tick(0)) < rules.key(&fresh, at_tick(0)));
-    runs(&mut rules, &mut spent, 0, 12);
-    assert!(rules.tick(&mut spent, at_tick(12)));
-    rules.put_back(&mut spent, None, at_tick(12));
-    assert!(rules.key(&fresh, at_tick(12)) < rules.key(&spent, at_tick(12)));
-    assert_eq!(rules.machine.epoch, 0);
-    rules.pick(&mut spent, at_tick(13));
-    assert_eq!(rules.machine.epoch, 1, "to pick it is to recompute");
-}
-
 /// A child of `parent`, which runs, as it is when it first stands in line.
 fn child_of(rules: &mut Linux24, parent: &mut Task, tick: u64) -> Task {
     let mut child = rules.join(0, at_tick(tick));
@@ -137,24 +120,6 @@ fn the_boost_is_in_proportion_to_the_block_ratio_and_nothing_for_who_never_block
     runs(&mut rules, &mut hog, 0, 500);
     assert!(!rules.mdn(&mut hog, at_tick(500)));
     assert_eq!(hog.boost.extra, 0);
-}
-
-#[test]
-fn a_task_that_becomes_cpu_bound_soon_loses_its_boost_however_often_it_calls() {
-    let mut rules = Linux24::default();
-    let mut task = after_five_seconds(&mut rules, 5);
-    let start = at_tick(500);
-    let mut last = Span::ZERO;
-    for us in (0..4_000_000).step_by(10) {
-        let now = start + Span::from_us(us);
-        rules.mdn(&mut task, now);
-        if task.boost.extra > 0 {
-            last = now.since(start);
-        }
-    }
-    assert!(last > Span::from_ms(100), "it had one");
-    assert!(last < Span::from_secs(3), "{last:?}");
-    assert_eq!(task.boost.extra, 0);
 }
 
 /// The scheduler as the paper says it: when all that are ready are spent, it walks over all.

@@ -129,57 +129,6 @@ fn on_fewer_cpus_the_shorter_period_keeps_its_deadlines_under_fifo_only() {
 }
 
 #[test]
-fn a_scheme_takes_less_energy_and_keeps_most_deadlines_beside_hogs() {
-    let threads = threads(&[("film", 20_000, 4_000), ("sound", 10_000, 1_000)]);
-    let beside = ComparedMachine {
-        hogs: 3,
-        ..machine(2, 1.0)
-    };
-    let fair = run(&threads, ComparedPolicy::Fair, &machine(2, 1.0));
-    // A budget that only the usual jobs stay within never lets a thread catch up.
-    let rules = BudgetRules {
-        rho: 0.95,
-        ..rules()
-    };
-    let on = |machine: &ComparedMachine| {
-        let scenario = scenario(&threads, ComparedPolicy::Grace, machine, &rules);
-        let domains: Vec<usize> = scenario.groups.iter().map(|group| group.domain).collect();
-        let all = [0, 1, 0, 1, 0];
-        assert_eq!(domains, all[..domains.len()], "each has a CPU");
-        ScenarioRun::new(&scenario)
-            .run(Outputs::default(), |_| {})
-            .unwrap()
-    };
-    let alone = on(&machine(2, 1.0));
-    assert!(alone.energy < 0.7 * fair.energy, "{alone:?}");
-    let figures = on(&beside);
-    for task in &figures.tasks[..2] {
-        // The first ten run beside the hogs as they do.
-        assert!(task.missed <= 10 + task.jobs / 10, "{figures:?}");
-    }
-}
-
-#[test]
-fn under_the_rules_of_a_scheduler_every_job_gets_its_work_done() {
-    let threads = threads(&[("film", 20_000, 4_000), ("sound", 10_000, 1_000)]);
-    let fair = run(&threads, ComparedPolicy::Fair, &machine(1, 1.0));
-    let rules = [
-        ComparedPolicy::Linux24,
-        ComparedPolicy::Best,
-        ComparedPolicy::Berate,
-    ];
-    for policy in rules {
-        let figures = run(&threads, policy, &machine(1, 1.0));
-        let of = |figures: &ScenarioFigures| {
-            let each = figures.tasks.iter();
-            each.map(|task| (task.jobs, task.executed_ns))
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(of(&figures), of(&fair), "{policy:?}");
-    }
-}
-
-#[test]
 fn a_planned_thread_keeps_its_deadlines_beside_hogs() {
     let threads = threads(&[("player", 40_000, 9_000)]);
     let beside = ComparedMachine {
@@ -317,17 +266,5 @@ proptest! {
             let scenario = scenario(&threads, way, &machine(2, 0.3), &rules());
             prop_assert_eq!(scenario.groups.len(), threads.list.len());
         }
-    }
-}
-
-#[test]
-fn what_cannot_be_simulated_is_told_with_a_remedy() {
-    for (text, told) in [
-        ("release_ns,demand_ns\n1,x\n", "jobs.csv:2: 'x' is no time"),
-        ("demand_ns\n", "no row follows"),
-        ("1000\n2000\n3000\n", "a column demand_ns"),
-    ] {
-        let error = read(text).unwrap_err().to_string();
-        assert!(error.contains(told), "{told}: {error}");
     }
 }

@@ -101,32 +101,3 @@ impl Calendar {
         self.exhausted.pop_front()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn timers_fire_in_order_of_time_then_the_policys_then_the_tasks() {
-        let mut calendar = Calendar::new(1);
-        let at = |ns| Instant::from_ns(ns);
-        calendar.set_task_timer(at(20), 1);
-        calendar.set_task_timer(at(20), 0);
-        calendar.set_timer(at(20), 7);
-        calendar.set_task_timer(at(10), 5);
-        assert_eq!(calendar.due(), None);
-        calendar.advance(at(20));
-        let fired: Vec<Timer> = std::iter::from_fn(|| calendar.due()).collect();
-        assert_eq!(
-            fired,
-            [
-                Timer::Task(5),
-                Timer::Policy(7),
-                Timer::Task(0),
-                Timer::Task(1)
-            ]
-        );
-        calendar.set_timer(at(3), 1);
-        assert_eq!(calendar.next_timer(), Some(at(20)), "the past is now");
-    }
-}

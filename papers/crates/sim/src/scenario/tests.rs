@@ -50,15 +50,6 @@ fn a_reserved_player_beside_a_hog_misses_nothing_and_nothing_is_left_idle() {
 }
 
 #[test]
-fn a_seed_gives_the_same_figures_each_time_and_another_others() {
-    let scenario = scenario(PLAYER);
-    assert_eq!(run(&scenario), run(&scenario));
-    let other = ScenarioRun::new(&scenario).seeded(8);
-    let other = other.run(Outputs::default(), |_| {}).unwrap();
-    assert_ne!(run(&scenario).tasks, other.tasks);
-}
-
-#[test]
 fn what_is_wrong_is_told_with_its_line_and_a_remedy() {
     #[rustfmt::skip]
     let rows = [
@@ -129,20 +120,6 @@ name = "batch"
 arrival = { poisson = "1s" }
 demand = { constant = "5ms" }
 "#;
-
-#[test]
-fn a_scenario_names_a_scheme_and_slowing_down_inside_jobs_saves_energy() {
-    let with = |scheme: &str| run(&scenario(&CODECS.replace("grace-os", scheme)));
-    let [race, uniform, grace] = ["race-to-idle", "stochastic-uniform", "grace-os"].map(with);
-    assert!(grace.energy < uniform.energy && uniform.energy < race.energy);
-    for figures in [race, uniform, grace] {
-        let [video, batch] = &figures.tasks[..] else {
-            panic!("two groups: {figures:?}");
-        };
-        assert!(video.missed * 10 <= video.jobs, "{video:?}");
-        assert!(batch.jobs > 10);
-    }
-}
 
 #[test]
 fn on_a_partitioned_machine_each_cpu_has_its_own_queue_and_speed() {

@@ -52,55 +52,6 @@ fn all_times_together_are_the_whole_cpu() {
 }
 
 #[test]
-fn a_job_runs_the_faster_the_fewer_need_what_it_computes() {
-    let jobs: Vec<u64> = (0..100)
-        .map(|n| if n < 90 { 3_000 } else { 9_000 })
-        .collect();
-    let histogram = Histogram::of(&window(&jobs), 10).unwrap();
-    let budget = histogram.budget(0.95);
-    assert_eq!(budget.demand, us(9_000));
-    let schedule = Schedule::stochastic(&histogram, &budget, us(20_000), &athlon(), Rounding::Up);
-    let (first, until) = schedule.at(Span::ZERO);
-    let (rarer, rarer_until) = schedule.at(us(3_000));
-    let (last, end) = schedule.at(us(8_400));
-    assert!(first < rarer && rarer < last, "{schedule:?}");
-    assert_eq!(until, Some(us(3_000)), "{schedule:?}");
-    assert_eq!(rarer_until, Some(us(8_400)), "{schedule:?}");
-    assert_eq!(end, None);
-}
-
-#[test]
-fn jobs_that_are_all_alike_run_as_slowly_as_their_time_allows() {
-    let histogram = Histogram::of(&window(&[3_000; 100]), 10).unwrap();
-    let budget = histogram.budget(0.95);
-    let speed_within = |time| {
-        let schedule = Schedule::stochastic(&histogram, &budget, time, &athlon(), Rounding::Up);
-        let points: Vec<_> = schedule.points().collect();
-        assert_eq!(points.len(), 1, "{points:?}");
-        points[0].speed.as_khz() / 1000
-    };
-    assert_eq!(speed_within(us(20_000)), 300);
-    assert_eq!(speed_within(us(5_000)), 600);
-    assert_eq!(speed_within(us(3_100)), 1000);
-    // Most are alike: what all need is slow, only what few need is fast.
-    let mut jobs = [3_000; 100];
-    jobs[..10].fill(4_000);
-    let histogram = Histogram::of(&window(&jobs), 10).unwrap();
-    let schedule = Schedule::stochastic(
-        &histogram,
-        &histogram.worst(),
-        us(9_000),
-        &athlon(),
-        Rounding::Up,
-    );
-    let (first, until) = schedule.at(Span::ZERO);
-    assert!(
-        first.as_khz() <= 500_000 && until >= Some(us(3_000)),
-        "{schedule:?}"
-    );
-}
-
-#[test]
 fn as_written_a_group_runs_at_the_speed_of_the_boundary_before_it() {
     // Boundaries 2, 4, 6 and 8 ms, which 40, 80, 90 and 100% of the jobs stay within.
     let jobs = [2, 2, 2, 2, 4, 4, 4, 4, 6, 8].map(|ms| ms * 1_000);

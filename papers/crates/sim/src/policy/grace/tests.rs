@@ -166,32 +166,6 @@ fn a_uniform_speed_is_the_sum_of_all_budgets_and_one_that_reclaims_falls_when_a_
     assert_eq!(speeds(Scheme::Race), [1000, 1000]);
 }
 
-#[test]
-fn a_timer_looks_at_budgets_and_speeds_at_its_beats_only() {
-    let demands: Vec<u64> = (0..40)
-        .map(|n| if n % 10 == 9 { 9_000 } else { 3_000 })
-        .collect();
-    let tick = us(500);
-    let settings = GraceSettings {
-        tick,
-        ..settings(Scheme::GraceOs, 10)
-    };
-    let mut machine = machine(settings, &[(20_000, demands)], false);
-    machine.run_until(Instant::ZERO + us(900_000));
-    let (_, seen) = machine.finish();
-    let changes = seen
-        .stretches
-        .windows(2)
-        .filter(|pair| pair[0].to == pair[1].from);
-    let changes: Vec<u64> = changes
-        .map(|pair| pair[0].to.as_ns() % tick.as_ns())
-        .collect();
-    assert!(
-        !changes.is_empty() && changes.iter().all(|&off| off == 0),
-        "{changes:?}"
-    );
-}
-
 /// Tasks that fit with their worst demands; each has some jobs, which repeat.
 fn task_sets() -> impl Strategy<Value = Vec<Drawn>> {
     let period = prop::sample::select(vec![5_000_u64, 10_000, 15_000, 20_000, 40_000]);
@@ -259,7 +233,7 @@ proptest! {
                 }
                 let jobs: Vec<optimum::KnownJob> = seen.jobs.iter().map(optimum::KnownJob::as_late).collect();
                 let power = Power::default();
-                let hull = Hull::of(&athlon(), false, &power);
+                let hull = Hull::of(&athlon(), &power);
                 let least = hull.energy(&optimum::schedule(&jobs), ends.since(Instant::ZERO)).unwrap();
                 let full = athlon().highest();
                 let spent: f64 = account.busy.iter()

@@ -11,7 +11,7 @@
 //! Changes of speed and switches are free here, so it is a bound for machines on which they are
 //! not, too.
 
-use onbeat_model::{Instant, Ladder, Span};
+use onbeat_model::{Instant, Ladder, Span, Speed};
 
 use crate::Work;
 use crate::observe::Completion;
@@ -25,20 +25,13 @@ pub(crate) struct KnownJob {
 }
 
 impl KnownJob {
-    pub(crate) const fn in_time(job: &Completion) -> Self {
-        Self {
-            release: job.release,
-            deadline: job.deadline,
-            work: job.demand,
-        }
-    }
-
     /// A job that need not end earlier than it did: with these the optimum is a bound for that very
     /// run, whatever it missed.
     pub(crate) fn as_late(job: &Completion) -> Self {
         Self {
+            release: job.release,
             deadline: job.deadline.max(job.ended),
-            ..Self::in_time(job)
+            work: job.demand,
         }
     }
 }
@@ -128,26 +121,12 @@ pub(crate) struct Hull {
     corners: Vec<(f64, f64)>,
 }
 
-/// So finely are continuous speeds divided.
-const STEPS: u32 = 4096;
-
 impl Hull {
-    pub(crate) fn of(speeds: &Ladder, continuous: bool, power: &Power) -> Self {
+    pub(crate) fn of(speeds: &Ladder, power: &Power) -> Self {
         let highest = speeds.highest();
-        let lowest = speeds.lowest().ratio(highest);
-        let ratios: Vec<f64> = if continuous {
-            let step = (1.0 - lowest) / f64::from(STEPS);
-            (0..=STEPS).map(|n| lowest + step * f64::from(n)).collect()
-        } else {
-            speeds.speeds().map(|speed| speed.ratio(highest)).collect()
-        };
-        let idle = if power.idle_at_speed {
-            power.busy(lowest)
-        } else {
-            power.idle
-        };
-        let mut corners: Vec<(f64, f64)> = vec![(0.0, idle)];
-        for at in ratios.into_iter().map(|ratio| (ratio, power.busy(ratio))) {
+        let mut corners: Vec<(f64, f64)> = vec![(0.0, power.idle)];
+        for ratio in speeds.speeds().map(|speed| speed.ratio(highest)) {
+            let at = (ratio, power.busy(ratio));
             while let [.., a, b] = corners[..]
                 && (b.1 - a.1) * (at.0 - a.0) >= (at.1 - a.1) * (b.0 - a.0)
             {
@@ -183,5 +162,31 @@ impl Hull {
     }
 }
 
-#[cfg(test)]
-mod tests;
+fn job(release: u64, deadline: u64, work: u64) -> KnownJob {
+    KnownJob {
+        release: Instant::from_ns(release),
+        deadline: Instant::from_ns(deadline),
+        work: Work::at_full_speed(Span::from_ns(work)),
+    }
+}
+
+fn ladder(mhz: &[u64]) -> Ladder {
+    Ladder::new(mhz.iter().filter_map(|mhz| Speed::from_khz(mhz * 1000))).unwrap()
+}
+
+#[test]
+fn the_busiest_interval_has_its_own_speed_and_the_rest_gets_what_time_it_leaves() {
+    // From 40 to 60 there are 18 to do; around it 20 in the 80 that are left.
+    let pieces = schedule(&[job(0, 100, 20), job(40, 60, 18), job(200, 210, 1)]);
+    let speeds: Vec<(u64, f64)> = pieces.iter().map(|p| (p.time.as_ns(), p.speed)).collect();
+    assert_eq!(speeds, [(20, 0.9), (80, 0.25), (10, 0.1)]);
+}
+
+#[test]
+fn the_power_between_two_speeds_is_that_of_sharing_the_time() {
+    let power = Power::default();
+    let hull = Hull::of(&ladder(&[500, 1000]), &power);
+    assert_eq!(hull.power(0.75), Some((0.125 + 1.0) / 2.0));
+    assert_eq!(hull.power(0.25), Some(0.125 / 2.0));
+    assert_eq!(hull.power(1.01), None);
+}

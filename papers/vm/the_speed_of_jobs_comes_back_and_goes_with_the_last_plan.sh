@@ -1,5 +1,6 @@
-# A real-time thread has the highest speed while it runs, and schedutil takes no other word for a while: the speed of the jobs comes
-# back all the same.
+# Under GRACE-OS others run at the speed that the last job left, as in section 4.4 of the paper. A real-time thread has the highest one
+# while it runs, and schedutil takes no other word for a while: the speed of the jobs comes back all the same. When nobody has a plan any
+# more, it is the highest for good.
 # needs: onbeat-lab cycles.c chrt
 # long: yes
 # cpufreq: 1000 500
@@ -21,6 +22,8 @@ onbeat=$!
 wait_until "grace is in force" 60 in_force grace
 start_hogs 1
 wait_until "the jobs have the CPU run slowly" 10 runs_at 500000
+sleep 0.5
+check "the hog, too" "$(cat $speed)" = 500000
 rose=0 stayed=0
 for _ in $(seq 20); do
     during=$(chrt -f 10 cat $speed)
@@ -30,9 +33,10 @@ for _ in $(seq 20); do
 done
 check "real-time threads have the highest speed" "$rose" -ge 18
 check "and leave it to nobody" "$stayed" = 0
+kill "$task"
+wait "$task" || true
+wait_until "with the last plan the slowness has gone" 10 runs_at 1000000
 end_hogs
 kill -INT "$onbeat"
 wait "$onbeat"
 cat /results/plan
-kill "$task"
-wait "$task" || true
