@@ -13,8 +13,6 @@ use onbeat_act::attributes::{Attributes, Policy};
 use onbeat_act::restore::StateFile;
 use onbeat_act::task::numbers;
 use onbeat_act::{DeadlineActuator, DeadlineOptions, own};
-use onbeat_decide::predictor::Parameters;
-use onbeat_lfspp::Config;
 use onbeat_lfspp::reference::{LfsPlusPlus, ReferenceController, drive};
 use onbeat_model::{Bandwidth, Follow, Instant, Sensor, Span};
 use onbeat_sense::bpf::{self, BpfSensor};
@@ -22,37 +20,18 @@ use serde_json::json;
 
 use crate::machine::{ThreadFigures, cpu_ns};
 
-/// The arguments, by the paper's names.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// File for what it reserved
     #[arg(long, value_name = "FILE")]
     report: PathBuf,
-    /// Lowest frequency of the spectrum, in Hz
-    #[arg(long, value_name = "HZ", default_value_t = Config::default().lowest_hz)]
-    f_min: f64,
-    /// Highest frequency, in Hz
-    #[arg(long, value_name = "HZ", default_value_t = Config::default().highest_hz)]
-    f_max: f64,
-    /// Height of a peak, in multiples of the spectrum's average; a higher one finds fewer periods
-    #[arg(long, value_name = "X", default_value_t = Config::default().threshold)]
-    alpha: f64,
-    /// Distance of an amplitude from a multiple of a candidate that still counts, in Hz
-    #[arg(long, value_name = "HZ", default_value_t = Config::default().tolerance_hz)]
-    epsilon: f64,
-    /// Number of multiples of a candidate that are summed
-    #[arg(long, value_name = "N", default_value_t = Config::default().multiples)]
-    k_max: u32,
-    /// Amount added to the prediction, as a share of it; a larger one reserves more
-    #[arg(long, value_name = "X", default_value_t = Parameters::default().spread)]
-    x: f64,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let method = ReferenceController::LfsPlusPlus(args.settings());
+    let method = ReferenceController::LfsPlusPlus(LfsPlusPlus::default());
     let directory = StateFile::default_directory().context("no folder for the state file")?;
     let state_file = StateFile::create(&directory).context("cannot write the state file")?;
     let mut actuator = DeadlineActuator::new(state_file, DeadlineOptions { hard: true });
@@ -85,26 +64,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         bail!("{}: {status}", program.to_string_lossy());
     }
     Ok(())
-}
-
-impl Args {
-    fn settings(&self) -> LfsPlusPlus {
-        LfsPlusPlus {
-            analyser: Config {
-                lowest_hz: self.f_min,
-                highest_hz: self.f_max,
-                threshold: self.alpha,
-                multiples: self.k_max,
-                tolerance_hz: self.epsilon,
-                ..Config::default()
-            },
-            parameters: Parameters {
-                spread: self.x,
-                ..Parameters::default()
-            },
-            ..LfsPlusPlus::default()
-        }
-    }
 }
 
 struct ProcessReservations {

@@ -11,7 +11,7 @@ mod windowed;
 use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
 pub use catch_up::CatchUp;
-pub use percentile::{Excess, Percentile, START_UP_JOBS, credible};
+pub use percentile::{Percentile, START_UP_JOBS};
 pub use windowed::{Windowed, statistical};
 
 /// Predicts the runtime that one thread needs in every period.

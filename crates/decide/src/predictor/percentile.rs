@@ -163,8 +163,7 @@ impl Predictor for Percentile {
 
 /// A job that ended late may have the next one's execution time mixed up with its own: it is
 /// believed to have needed more than was planned, but only a step more.
-#[must_use]
-pub fn credible(job: &Job, step: Span) -> Span {
+fn credible(job: &Job, step: Span) -> Span {
     if overran(job) {
         job.executed.min(step)
     } else {
@@ -181,7 +180,7 @@ const WINDOW: u64 = 1024;
 /// By how much jobs exceeded what is usual, for the last 1024 jobs: what one job in a hundred
 /// needs. Only excesses beyond what is granted anyway are kept; the others only count.
 #[derive(Clone, Debug, Default)]
-pub struct Excess {
+struct Excess {
     permitted: f64,
     jobs: u64,
     /// The large excesses, each with the number of its job.
@@ -193,8 +192,7 @@ pub struct Excess {
 impl Excess {
     /// No job yet; of the jobs to come the share `permitted` may go beyond
     /// [`beyond`](Self::beyond).
-    #[must_use]
-    pub fn new(permitted: f64) -> Self {
+    fn new(permitted: f64) -> Self {
         Self {
             permitted: permitted.clamp(0.0, 1.0),
             ..Self::default()
@@ -202,7 +200,7 @@ impl Excess {
     }
 
     /// One more job, which exceeded the usual by `excess`; up to `small` it need not be known.
-    pub fn record(&mut self, excess: Span, small: Span) {
+    fn record(&mut self, excess: Span, small: Span) {
         let before = self.passed_over();
         self.jobs += 1;
         let is_over = |&&(job, _): &&(u64, Span)| job + WINDOW <= self.jobs;
@@ -225,15 +223,13 @@ impl Excess {
         ((self.permitted * jobs as f64) as usize).max(1)
     }
 
-    #[must_use]
-    pub fn is_known(&self) -> bool {
+    fn is_known(&self) -> bool {
         self.jobs >= KNOWN
     }
 
     /// The excess that at most the permitted share of the jobs went beyond; zero if it is a small
     /// one. The largest is never counted: one outlier is no distribution.
-    #[must_use]
-    pub const fn beyond(&self) -> Span {
+    const fn beyond(&self) -> Span {
         self.beyond
     }
 
@@ -249,14 +245,14 @@ impl Excess {
         };
     }
 
-    pub fn scale(&mut self, factor: f64) {
+    fn scale(&mut self, factor: f64) {
         for (_, excess) in &mut self.large {
             *excess = excess.scale(factor);
         }
         self.look();
     }
 
-    pub fn clear(&mut self) {
+    fn clear(&mut self) {
         *self = Self::new(self.permitted);
     }
 }

@@ -9,4 +9,4 @@ pub mod predictor;
 pub mod reference;
 mod scheme;
 
-pub use analyser::{Analyser, Config, ParameterError, analyse, rhythm};
+pub use analyser::{Analyser, Config, analyse, rhythm};

@@ -5,6 +5,8 @@ use onbeat_model::{Instant, Span};
 use onbeat_sim::workload::{Demand, Frames, JobSpec};
 use onbeat_sim::{Work, Workload};
 
+use crate::statistics::quantile;
+
 pub(super) const DURATION: Span = Span::from_secs(60);
 pub(super) const HOGS_FROM: Span = Span::from_secs(5);
 const COUNT_FROM: Span = Span::from_secs(10);
@@ -38,13 +40,9 @@ impl Bed {
         }
     }
 
-    pub(super) fn file(self) -> &'static str {
-        match self {
-            Self::Film => "film",
-            Self::ThreeRtApps => "three-rt-apps",
-            Self::Encoder => "encoder",
-            Self::Frequency => "frequency",
-        }
+    pub(super) fn file(self) -> String {
+        let (name, _) = self.name().split_once(" (").unwrap_or_default();
+        name.replace(' ', "-")
     }
 
     /// After how many jobs the demands of the first program repeat, as its author knows.
@@ -117,15 +115,13 @@ impl DrawnProgram {
         }
     }
 
-    /// The budget within which the share `rho` of all its jobs stay: the nearest rank.
+    /// The budget within which the share `rho` of all its jobs stay.
     pub(super) fn quantile(&self, rho: f64) -> Span {
-        let mut demands: Vec<Span> = self.jobs.iter().map(|job| job.demand.as_span()).collect();
-        demands.sort_unstable();
-        let rank = (rho * demands.len() as f64).ceil() as usize;
-        demands
-            .get(rank.saturating_sub(1))
-            .copied()
-            .unwrap_or_default()
+        let demands = self
+            .jobs
+            .iter()
+            .map(|job| job.demand.as_span().as_ns() as f64);
+        Span::from_ns(quantile(&demands.collect::<Vec<f64>>(), rho) as u64)
     }
 
     /// The share of a CPU that its jobs need from `from` on.

@@ -10,8 +10,7 @@ mod run;
 
 use rayon::prelude::*;
 
-use onbeat_decide::predictor::{BuildPredictor, Parameters, Percentile};
-use onbeat_lfspp::predictor::Pattern;
+use onbeat_decide::predictor::Parameters;
 use onbeat_lfspp::reference::{Adaptive, Lfs, LfsPlusPlus, ReferenceController as Reference};
 
 use crate::machine::Machine;
@@ -20,7 +19,7 @@ use crate::results::{Ran, Table, or_dash, percent, yes_no};
 use crate::statistics::Interval;
 use beds::Bed;
 use curve::at;
-use run::{Method, OnbeatVariant, RunOutcome, run as run_one};
+use run::{Method, RunOutcome, run as run_one};
 
 const NAME: &str = "misses-against-bandwidth";
 /// Of each point, each with other jobs.
@@ -34,16 +33,12 @@ const RATIOS: [f64; 6] = [1.1, 1.15, 1.25, 1.5, 1.75, 2.0];
 
 const UNMODIFIED: &str = "onbeat, unmodified";
 const MARKED: &str = "onbeat, marked";
-const UNMODIFIED_PATTERN: &str = "pattern, unmodified";
-const MARKED_PATTERN: &str = "pattern, marked";
 
 fn methods(bed: Bed) -> Vec<(&'static str, Method)> {
     let papers = Parameters {
         spread: 0.0,
         ..Parameters::default()
     };
-    let onbeat =
-        |predictor: BuildPredictor, marked| Method::Onbeat(OnbeatVariant { marked, predictor });
     vec![
         ("default", Method::Default),
         ("chrt (SCHED_RR)", Method::RoundRobin),
@@ -63,10 +58,8 @@ fn methods(bed: Bed) -> Vec<(&'static str, Method)> {
                 parameters: papers,
             })),
         ),
-        (UNMODIFIED, onbeat(Percentile::build, false)),
-        (MARKED, onbeat(Percentile::build, true)),
-        (UNMODIFIED_PATTERN, onbeat(Pattern::of_bursts, false)),
-        (MARKED_PATTERN, onbeat(Pattern::of_told_jobs, true)),
+        (UNMODIFIED, Method::Onbeat { marked: false }),
+        (MARKED, Method::Onbeat { marked: true }),
     ]
 }
 
@@ -199,35 +192,28 @@ fn table(curves: &[Curve]) -> Table {
 
 /// Unmodified against marked on each bed, at each bandwidth that each run of both reaches.
 fn equal_bandwidth(curves: &[Curve]) -> Table {
-    let pairs = [
-        ("percentile", UNMODIFIED, MARKED),
-        ("pattern", UNMODIFIED_PATTERN, MARKED_PATTERN),
-    ];
     let mut rows = Vec::new();
     for bed in Bed::ALL.map(Bed::name) {
-        for (predictor, unmodified, marked) in pairs {
-            let find = |method| curves.iter().find(|c| c.bed == bed && c.method == method);
-            let (Some(unmodified), Some(marked)) = (find(unmodified), find(marked)) else {
-                continue;
-            };
-            let of_runs = unmodified.runs_at_ratio.iter().zip(&marked.runs_at_ratio);
-            for (ratio, (unmodified, marked)) in RATIOS.into_iter().zip(of_runs) {
-                if [unmodified, marked]
-                    .iter()
-                    .all(|of| of.len() == RUNS as usize)
-                {
-                    rows.push((bed, predictor, ratio, unmodified, marked));
-                }
+        let find = |method| curves.iter().find(|c| c.bed == bed && c.method == method);
+        let (Some(unmodified), Some(marked)) = (find(UNMODIFIED), find(MARKED)) else {
+            continue;
+        };
+        let of_runs = unmodified.runs_at_ratio.iter().zip(&marked.runs_at_ratio);
+        for (ratio, (unmodified, marked)) in RATIOS.into_iter().zip(of_runs) {
+            if [unmodified, marked]
+                .iter()
+                .all(|of| of.len() == RUNS as usize)
+            {
+                rows.push((bed, ratio, unmodified, marked));
             }
         }
     }
-    Table::of(rows, |(bed, predictor, ratio, unmodified, marked)| {
+    Table::of(rows, |(bed, ratio, unmodified, marked)| {
         let differences = unmodified.iter().zip(marked).map(|(a, b)| a - b);
         let Interval { mean, half } = Interval::of(&differences.collect::<Vec<f64>>());
         let late = |of_runs| percent(Interval::of(of_runs).mean, 2);
         [
             ("bed", bed.to_owned()),
-            ("predictor", predictor.to_owned()),
             ("reserved / needed", format!("{ratio:.2}")),
             ("late, unmodified", late(unmodified)),
             ("late, marked", late(marked)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use onbeat_control::{AllocationSettings, EstimationSettings, Settings};
-use onbeat_decide::predictor::{BuildPredictor, Parameters};
+use onbeat_decide::predictor::Parameters;
 use onbeat_lfspp::reference::{self, ReferenceController as Reference};
 use onbeat_model::{Bandwidth, Follow, Instant, Reservation, Sensor, Span};
 use onbeat_sim::loop_adapter::{SensedEvents, machine_of, seams, tasks, under_onbeat};
@@ -32,37 +32,32 @@ pub(super) enum Method {
     /// A budget for each, known beforehand, that the share [`RHO`] of its jobs stays within.
     ByHand,
     Reference(Reference),
-    Onbeat(OnbeatVariant),
+    /// Its reservations are ceilings: nothing is given that it did not ask for.
+    Onbeat {
+        marked: bool,
+    },
 }
 
-/// onbeat's loop as it comes, but with ceilings: nothing is given that the method did not ask for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct OnbeatVariant {
-    pub(super) marked: bool,
-    pub(super) predictor: BuildPredictor,
-}
-
-impl OnbeatVariant {
-    fn settings(&self) -> Settings {
-        Settings {
-            estimation: EstimationSettings {
-                predictor: self.predictor,
-                parameters: Parameters {
-                    overruns: 1.0 - RHO,
-                    ..Parameters::default()
-                },
+/// onbeat's loop as it comes, for the share [`RHO`].
+fn settings() -> Settings {
+    Settings {
+        estimation: EstimationSettings {
+            parameters: Parameters {
+                overruns: 1.0 - RHO,
+                ..Parameters::default()
             },
-            allocation: AllocationSettings {
-                total: TOTAL,
-                per_task: Bandwidth::from_cpus(TOTAL),
-                ..AllocationSettings::default()
-            },
-            means: onbeat_control::AllowedMeans {
-                raises: true,
-                ..Default::default()
-            },
-            ..Settings::default()
-        }
+            ..EstimationSettings::default()
+        },
+        allocation: AllocationSettings {
+            total: TOTAL,
+            per_task: Bandwidth::from_cpus(TOTAL),
+            ..AllocationSettings::default()
+        },
+        means: onbeat_control::AllowedMeans {
+            raises: true,
+            ..Default::default()
+        },
+        ..Settings::default()
     }
 }
 
@@ -94,7 +89,7 @@ pub(super) fn run(bed: Bed, method: &Method, margin: f64, seed: u64) -> RunOutco
         ),
         Method::ByHand => run.by_hand(margin),
         Method::Reference(reference) => run.reference(reference, margin),
-        Method::Onbeat(onbeat) => run.onbeat(onbeat, margin),
+        Method::Onbeat { marked } => run.onbeat(*marked, margin),
     }
 }
 
@@ -150,14 +145,14 @@ impl BedRun {
         self.outcome(&machine.finish().1.1, Some(sum.mean()))
     }
 
-    fn onbeat(&self, onbeat: &OnbeatVariant, margin: f64) -> RunOutcome {
+    fn onbeat(&self, marked: bool, margin: f64) -> RunOutcome {
         let reserved = Reserved::default();
         let mut sum = Sum::new(self.bed, reserved.clone());
         let jobs = under_onbeat(
-            self.watched(onbeat.marked),
+            self.watched(marked),
             self.programs.len(),
             ends(),
-            onbeat.settings(),
+            settings(),
             |actuator| MarginActuator::new(actuator.hard().boosting(), margin, reserved),
             |now, _| sum.until(now),
         );

@@ -1,114 +1,128 @@
-//! Which predictor gives which misses at which bandwidth (L10): every predictor, over windows and
-//! spreads, on the demands of real decoders, in a simulated hard constant bandwidth server.
+//! Which predictor gives which misses at which bandwidth (L10): every predictor as it comes, on the
+//! demands of real decoders, in a simulated hard constant bandwidth server.
 
 mod demands;
 /// The server that onbeat-decide's own tests use.
 #[path = "../../../../crates/decide/tests/simulation/mod.rs"]
 pub(crate) mod simulation;
-mod tuned;
+
+use onbeat_decide::predictor::{BuildPredictor, Parameters, Percentile, Predictor, statistical};
+use onbeat_lfspp::predictor::{Binary, BinarySteps, Rate, mean_sigma};
+use onbeat_model::{Demand, Instant, Job, Reservation, Span};
 
 use crate::machine::Machine;
-use crate::results::{Ran, Table, or_dash, percent};
+use crate::results::{Ran, Table, percent};
+use crate::statistics::mean;
 use demands::Demands;
-use tuned::Tuned;
+use simulation::{Outcome, Scene, play};
 
-const NAME: &str = "predictors";
-const MEAN: &str = "mean of all";
+/// onbeat's own.
 const DEFAULT: &str = "percentile, learnt spread";
 
-#[derive(Clone)]
-struct PredictorPoint {
-    demands: &'static str,
-    family: &'static str,
-    /// The parameters that make it differ from others of its family.
-    tuned: String,
-    /// They are those of `onbeat run` without options.
-    is_default: bool,
-    miss_ratio: f64,
-    reserved_over_used: f64,
+fn predictors() -> [(&'static str, BuildPredictor, Parameters); 6] {
+    let usual = Parameters::default();
+    let papers = Parameters {
+        window: 100,
+        overruns: 1.0 - 0.95,
+        ..usual
+    };
+    [
+        ("rate (LFS++)", |p| SampledRate::build(p, false), usual),
+        (
+            "rate, raised at once",
+            |p| SampledRate::build(p, true),
+            usual,
+        ),
+        ("mean-sigma", |p| mean_sigma(p, 3.0), usual),
+        (DEFAULT, Percentile::build, usual),
+        ("statistical (GRACE-OS)", statistical, papers),
+        (
+            "binary (LFS)",
+            |_| Box::new(Binary::new(BinarySteps::default())),
+            usual,
+        ),
+    ]
 }
 
+/// The paper's rate, which is told at a job's end what was executed since the last sample.
+struct SampledRate {
+    rate: Rate,
+    sampled: Instant,
+    executed: Span,
+}
+
+impl SampledRate {
+    fn build(parameters: Parameters, is_raised: bool) -> Box<dyn Predictor> {
+        Box::new(Self {
+            rate: Rate::new(parameters, Rate::SAMPLING, is_raised),
+            sampled: Instant::ZERO + Span::from_secs(1),
+            executed: Span::ZERO,
+        })
+    }
+}
+
+impl Predictor for SampledRate {
+    fn job(&mut self, job: &Job, demand: &Demand) {
+        self.rate.job(job, demand);
+        self.executed += job.executed;
+        let over = job.woke.since(self.sampled);
+        if over >= Rate::SAMPLING {
+            self.rate.sampled(std::mem::take(&mut self.executed), over);
+            self.sampled = job.woke;
+        }
+    }
+
+    fn exhausted(&mut self, at: Instant, held: Reservation) {
+        self.rate.exhausted(at, held);
+    }
+
+    fn rate_changed(&mut self, period: Span) {
+        self.rate.rate_changed(period);
+    }
+
+    fn speed_changed(&mut self, factor: f64) {
+        self.rate.speed_changed(factor);
+    }
+
+    fn runtime(&self, period: Span) -> Option<Span> {
+        self.rate.runtime(period)
+    }
+}
+
+/// onbeat's own on each program's demands, and each over all of them.
 pub(crate) fn run(machine: &Machine) -> anyhow::Result<()> {
-    let all_demands = Demands::all()?;
-    let tuned = Tuned::all();
-    let mut points = Vec::new();
-    for demands in &all_demands {
-        points.push(tuned.iter().map(|tuned| tuned.on(demands)).collect());
-    }
-    points.push(means(&points));
-    let points = points.concat();
-    let ran = Ran::computed(machine, "recorded demands in a simulated hard server");
-    machine.publish(&ran, NAME, &table(&points));
-    Ok(())
-}
-
-fn means(points: &[Vec<PredictorPoint>]) -> Vec<PredictorPoint> {
-    let count = points.len().max(1);
-    let Some(first) = points.first() else {
-        return Vec::new();
-    };
-    let of_one = |n: usize, point: &PredictorPoint| {
-        let same = || points.iter().filter_map(move |points| points.get(n));
-        let mean = |of: fn(&PredictorPoint) -> f64| same().map(of).sum::<f64>() / count as f64;
-        PredictorPoint {
-            demands: MEAN,
-            miss_ratio: mean(|p| p.miss_ratio),
-            reserved_over_used: mean(|p| p.reserved_over_used),
-            ..point.clone()
-        }
-    };
-    first
-        .iter()
-        .enumerate()
-        .map(|(n, point)| of_one(n, point))
-        .collect()
-}
-
-fn families() -> Vec<&'static str> {
-    let mut families: Vec<&'static str> = Vec::new();
-    for tuned in Tuned::all() {
-        if !families.contains(&tuned.family) {
-            families.push(tuned.family);
-        }
-    }
-    families
-}
-
-/// Misses beyond this are too many: the wanted 1%.
-const WANTED: f64 = 0.01;
-
-/// Every predictor over all demands, and onbeat's default on each: as it comes, and its cheapest
-/// tuning that misses no more than wanted.
-fn table(points: &[PredictorPoint]) -> Table {
-    let mut programs: Vec<&str> = points.iter().map(|point| point.demands).collect();
-    programs.dedup();
-    let of_program = |demands| families().into_iter().map(move |family| (demands, family));
-    let shown = |(demands, family): &(&str, &str)| *demands == MEAN || *family == DEFAULT;
-    Table::of(
-        programs.into_iter().flat_map(of_program).filter(shown),
-        |(demands, family)| {
-            let of_it = || {
-                points
-                    .iter()
-                    .filter(|p| p.demands == demands && p.family == family)
+    let programs = Demands::all()?;
+    let (mut rows, mut means) = (Vec::new(), Vec::new());
+    for (predictor, build, parameters) in predictors() {
+        let on = |demands: &Demands| {
+            let scene = Scene {
+                window: parameters.window,
+                ..Scene::of(demands.period, demands.jobs.clone())
             };
-            let usual = of_it().find(|point| point.is_default);
-            let good = of_it().filter(|point| point.miss_ratio <= WANTED);
-            let cheapest =
-                good.min_by(|a, b| a.reserved_over_used.total_cmp(&b.reserved_over_used));
-            let misses = |p: Option<&PredictorPoint>| or_dash(p, |p| percent(p.miss_ratio, 2));
-            let ratio =
-                |p: Option<&PredictorPoint>| or_dash(p, |p| format!("{:.2}", p.reserved_over_used));
-            let tuned = cheapest.map_or("none", |point| point.tuned.as_str());
-            [
-                ("demands", demands.to_owned()),
-                ("predictor", family.to_owned()),
-                ("by default: misses", misses(usual)),
-                ("reserved / used", ratio(usual)),
-                ("cheapest with 1% missed", tuned.to_owned()),
-                ("misses", misses(cheapest)),
-                ("reserved / used", ratio(cheapest)),
-            ]
-        },
-    )
+            play(&scene, &mut *build(parameters))
+        };
+        let outcomes: Vec<Outcome> = programs.iter().map(on).collect();
+        let of = |figure: fn(&Outcome) -> f64| outcomes.iter().map(figure).collect::<Vec<_>>();
+        let (misses, ratios) = (of(|o| o.misses), of(|o| o.reserved_over_used));
+        means.push(("mean of all", predictor, mean(&misses), mean(&ratios)));
+        if predictor == DEFAULT {
+            let figures = misses.into_iter().zip(ratios);
+            let each = programs.iter().zip(figures);
+            rows.extend(
+                each.map(|(demands, (misses, ratio))| (demands.name, predictor, misses, ratio)),
+            );
+        }
+    }
+    rows.extend(means);
+    let table = Table::of(rows, |(demands, predictor, misses, ratio)| {
+        [
+            ("demands", demands.to_owned()),
+            ("predictor", predictor.to_owned()),
+            ("misses", percent(misses, 2)),
+            ("reserved / used", format!("{ratio:.2}")),
+        ]
+    });
+    let ran = Ran::computed(machine, "recorded demands in a simulated hard server");
+    machine.publish(&ran, "predictors", &table);
+    Ok(())
 }

@@ -54,64 +54,41 @@ impl Default for Config {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-pub enum ParameterError {
-    #[error(
-        "the range from {lowest_hz} Hz to {highest_hz} Hz is none: f_min must be at least 0 and \
-         f_max above it"
-    )]
-    Range { lowest_hz: f64, highest_hz: f64 },
-    /// The step is no step, or the spectrum would have more than [`Config::MOST_BINS`] amplitudes.
-    #[error(
-        "a step of {step_hz} Hz does not divide the range into 3 to {most} amplitudes: choose \
-         another step or range",
-        most = Config::MOST_BINS
-    )]
-    Step { step_hz: f64 },
-    /// No event would ever count.
-    #[error("an observation window of zero length holds no event: choose a longer one")]
-    Horizon,
-    #[error(
-        "alpha {threshold}, k_max {multiples} and epsilon {tolerance_hz} Hz must be finite and not \
-         negative, and k_max at least 1"
-    )]
-    Heuristic {
-        threshold: f64,
-        multiples: u32,
-        tolerance_hz: f64,
-    },
-}
-
 impl Config {
     /// The most amplitudes a spectrum may have: 32 MB of them.
     pub const MOST_BINS: usize = 1 << 20;
 
     /// How many amplitudes the spectrum has: at f_min, f_min + delta f and so on up to f_max.
     /// Fails if the parameters are out of their range; the error says which.
-    pub fn bins(&self) -> Result<usize, ParameterError> {
-        let (lowest_hz, highest_hz) = (self.lowest_hz, self.highest_hz);
+    pub fn bins(&self) -> Result<usize, String> {
+        let (lowest_hz, highest_hz, step_hz) = (self.lowest_hz, self.highest_hz, self.step_hz);
         if !(lowest_hz >= 0.0 && highest_hz > lowest_hz && highest_hz.is_finite()) {
-            return Err(ParameterError::Range {
-                lowest_hz,
-                highest_hz,
-            });
+            return Err(format!(
+                "the range from {lowest_hz} Hz to {highest_hz} Hz is none: f_min must be at least \
+                 0 and f_max above it"
+            ));
         }
-        let bins = spectrum::bins(lowest_hz, highest_hz, self.step_hz);
-        if !(self.step_hz > 0.0 && bins >= 3.0 && bins <= Self::MOST_BINS as f64) {
-            return Err(ParameterError::Step {
-                step_hz: self.step_hz,
-            });
+        let bins = spectrum::bins(lowest_hz, highest_hz, step_hz);
+        if !(step_hz > 0.0 && bins >= 3.0 && bins <= Self::MOST_BINS as f64) {
+            return Err(format!(
+                "a step of {step_hz} Hz does not divide the range into 3 to {} amplitudes: choose \
+                 another step or range",
+                Self::MOST_BINS
+            ));
         }
         if self.horizon.is_zero() {
-            return Err(ParameterError::Horizon);
+            return Err(
+                "an observation window of zero length holds no event: choose a longer one".into(),
+            );
         }
+        let (threshold, tolerance_hz) = (self.threshold, self.tolerance_hz);
         let sane = |x: f64| x.is_finite() && x >= 0.0;
-        if !(sane(self.threshold) && sane(self.tolerance_hz) && self.multiples > 0) {
-            return Err(ParameterError::Heuristic {
-                threshold: self.threshold,
-                multiples: self.multiples,
-                tolerance_hz: self.tolerance_hz,
-            });
+        if !(sane(threshold) && sane(tolerance_hz) && self.multiples > 0) {
+            return Err(format!(
+                "alpha {threshold}, k_max {} and epsilon {tolerance_hz} Hz must be finite and not \
+                 negative, and k_max at least 1",
+                self.multiples
+            ));
         }
         Ok(bins as usize)
     }
@@ -129,7 +106,7 @@ pub struct Analyser {
 }
 
 impl Analyser {
-    pub fn new(config: Config) -> Result<Self, ParameterError> {
+    pub fn new(config: Config) -> Result<Self, String> {
         Ok(Self {
             spectrum: Spectrum::new(config.lowest_hz, config.step_hz, config.bins()?),
             config,

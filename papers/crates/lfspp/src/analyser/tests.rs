@@ -153,7 +153,7 @@ fn parameters_out_of_range_are_refused_with_their_name() {
     for (spoil, name) in refusals {
         let mut config = Config::default();
         spoil(&mut config);
-        let error = Analyser::new(config).unwrap_err().to_string();
+        let error = Analyser::new(config).unwrap_err();
         assert!(error.contains(name), "{error}");
     }
 }

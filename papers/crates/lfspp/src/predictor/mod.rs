@@ -1,7 +1,6 @@
 //! Predictors that only papers and experiments need, beside those of `onbeat-decide`.
 
 mod binary;
-mod pattern;
 mod rate;
 
 use onbeat_decide::predictor::{
@@ -10,16 +9,14 @@ use onbeat_decide::predictor::{
 use onbeat_model::{Demand, Span};
 
 pub use binary::{Binary, BinarySteps};
-pub use pattern::Pattern;
 pub use rate::Rate;
 
 /// Those that onbeat's loop can go by in a scenario, by their names; the first is its own.
-pub const NAMED: [(&str, BuildPredictor); 5] = [
+pub const NAMED: [(&str, BuildPredictor); 4] = [
     ("percentile", Percentile::build),
     ("mean-sigma", |parameters| mean_sigma(parameters, 3.0)),
     ("binary", |_| Box::new(Binary::new(BinarySteps::default()))),
     ("statistical", statistical),
-    ("pattern", Pattern::of_bursts),
 ];
 
 /// The moving average plus standard deviations: the textbook rival of the percentile (named in

@@ -59,13 +59,6 @@ pub struct Differences {
 }
 
 impl Schedule {
-    pub const fn uniform(speed: Speed) -> Self {
-        Self {
-            first: speed,
-            later: Vec::new(),
-        }
-    }
-
     /// The schedule of a job with this budget, the least expected energy within `time`.
     pub fn stochastic(
         histogram: &Histogram,
@@ -147,7 +140,10 @@ impl Schedule {
 
     /// Points at which the speed does not grow are left out.
     fn merged(lowest: Speed, points: &[SpeedPoint]) -> Self {
-        let mut schedule = Self::uniform(points.first().map_or(lowest, |point| point.speed));
+        let mut schedule = Self {
+            first: points.first().map_or(lowest, |point| point.speed),
+            later: Vec::new(),
+        };
         for point in points {
             if point.speed > schedule.last() {
                 schedule.later.push(*point);
@@ -166,23 +162,6 @@ impl Schedule {
             speed: self.first,
         };
         std::iter::once(first).chain(self.later.iter().copied())
-    }
-
-    /// The speed of a job that has computed `done`, and how much it will have when that changes.
-    pub fn at(&self, done: Span) -> (Speed, Option<Span>) {
-        let passed = self.later.partition_point(|point| point.after <= done);
-        let now = passed.checked_sub(1).and_then(|last| self.later.get(last));
-        let speed = now.map_or(self.first, |point| point.speed);
-        (speed, self.later.get(passed).map(|point| point.after))
-    }
-
-    /// How long a job that computes `demand` takes if it is never interrupted.
-    pub fn duration(&self, demand: Span, highest: Speed) -> Span {
-        let ends = self.points().skip(1).map(|point| point.after);
-        self.points()
-            .zip(ends.chain([Span::MAX]))
-            .map(|(point, end)| (end.min(demand) - point.after).scale(highest.ratio(point.speed)))
-            .sum()
     }
 }
 

@@ -23,6 +23,25 @@ fn athlon() -> Ladder {
     .unwrap()
 }
 
+impl Schedule {
+    /// The speed of a job that has computed `done`, and how much it will have when that changes.
+    pub(super) fn at(&self, done: Span) -> (Speed, Option<Span>) {
+        let reached = self.points().take_while(|point| point.after <= done);
+        let next = self.points().find(|point| point.after > done);
+        let speed = reached.last().expect("the first is at zero").speed;
+        (speed, next.map(|point| point.after))
+    }
+
+    /// How long a job that computes `demand` takes if it is never interrupted.
+    pub(super) fn duration(&self, demand: Span, highest: Speed) -> Span {
+        let ends = self.points().skip(1).map(|point| point.after);
+        self.points()
+            .zip(ends.chain([Span::MAX]))
+            .map(|(point, end)| (end.min(demand) - point.after).scale(highest.ratio(point.speed)))
+            .sum()
+    }
+}
+
 #[test]
 fn the_histogram_counts_the_jobs_within_each_boundary() {
     let histogram = Histogram::of(&window(&[10, 20, 30, 40, 50, 50, 50, 50, 50, 90]), 4).unwrap();

@@ -73,19 +73,6 @@ impl Grace {
         }
     }
 
-    /// The budget of `task` in every period; none while it is not known, and for best effort.
-    pub fn budget(&self, task: TaskIndex) -> Option<Span> {
-        let budget = self.tasks[task].rules.plan().budget();
-        (budget > 0).then(|| Span::from_ns(budget))
-    }
-
-    pub fn all_known(&self) -> bool {
-        let mut tasks = self.tasks.iter();
-        tasks.all(|task| {
-            task.gone || task.class == GraceClass::BestEffort || task.rules.plan().budget() > 0
-        })
-    }
-
     fn enqueue(&mut self, task: TaskIndex) {
         let entity = &mut self.tasks[task];
         let key = entity.rules.key();

@@ -51,7 +51,7 @@ fn lfspp(usual: LfsPlusPlus, written: &Feedback) -> Result<LfsPlusPlus, String> 
         highest_hz: written.f_max_hz.unwrap_or(usual.analyser.highest_hz),
         ..usual.analyser
     };
-    analyser.bins().map_err(|error| error.to_string())?;
+    analyser.bins()?;
     let sampling = match written.sampling {
         Some(time) => above_zero("sampling", time)?,
         None => usual.sampling,
