@@ -42,17 +42,6 @@ fn a_governor_of_the_kernel_gets_limits_with_one_speed_between_them() {
 }
 
 #[test]
-fn the_userspace_governor_is_told_the_speed() {
-    let fake = Fake::laptop();
-    fake.write(0, "scaling_governor", "userspace");
-    fake.write(0, "scaling_setspeed", "1000000");
-    let mut cpufreq = fake.cpufreq().unwrap();
-    cpufreq.set(mhz(600)).unwrap();
-    assert_eq!(fake.read(0, "scaling_setspeed"), "600000");
-    assert_eq!(fake.limits(0), [300, 1000]);
-}
-
-#[test]
 fn domains_of_different_speeds_go_together() {
     let fake = Fake::laptop();
     fake.add(4, "2000000 1500000 1000000");

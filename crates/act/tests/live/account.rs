@@ -3,7 +3,7 @@ use std::time::Duration;
 use onbeat_act::attributes::Attributes;
 use onbeat_model::{Actuator, Reservation, Span, Standing};
 
-use crate::common::{Process, give_up, live, release, reserve, scheduling};
+use crate::common::{Bandwidth, Live, Process, give_up, release, reserve, scheduling};
 
 /// Enough of one twentieth of a CPU each to fill the machine's account twice, if it leaked.
 fn twentieths(cpus: u32) -> u32 {
@@ -16,7 +16,7 @@ fn twentieth() -> Reservation {
 
 #[test]
 fn tasks_that_are_given_back_asleep_leave_room_for_others() {
-    let mut actuator = live!(all);
+    let mut actuator = Live::with(Bandwidth::all());
     forget_earlier_leaks();
     for _ in 0..twentieths(actuator.capacity().cpus) {
         let process = Process::asleep();
@@ -29,7 +29,7 @@ fn tasks_that_are_given_back_asleep_leave_room_for_others() {
 
 #[test]
 fn bandwidth_that_leaked_by_others_doing_is_found_again() {
-    let mut actuator = live!(all);
+    let mut actuator = Live::with(Bandwidth::all());
     leak_until_full();
     let process = Process::asleep();
     let large = Reservation::implicit(Span::from_ms(16), Span::from_ms(20)).unwrap();

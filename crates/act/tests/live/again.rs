@@ -11,7 +11,7 @@ use crate::common::{Process, eventually, live, release, reserve, scheduling};
 
 #[test]
 fn a_longer_period_that_was_left_a_moment_ago_still_counts() {
-    let mut actuator = live!();
+    let mut actuator = live();
     let process = Process::asleep();
     let task = process.task();
     let slow = Reservation::implicit(Span::from_ms(20), Span::from_secs(2)).unwrap();
@@ -38,7 +38,7 @@ fn executed_ns(process: &Process) -> u64 {
 
 #[test]
 fn a_task_that_always_runs_out_survives_being_given_back_and_reserved_again() {
-    let mut actuator = live!();
+    let mut actuator = live();
     let process = Process::busy();
     let task = process.task();
     let before = scheduling(task);
@@ -57,7 +57,7 @@ fn a_task_that_always_runs_out_survives_being_given_back_and_reserved_again() {
 
 #[test]
 fn a_task_that_somebody_left_throttled_for_good_is_freed() {
-    let mut actuator = live!();
+    let mut actuator = live();
     let process = Process::busy();
     let task = process.task();
     let before = scheduling(task);

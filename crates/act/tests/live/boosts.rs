@@ -7,8 +7,7 @@ use onbeat_act::watcher::{self, Loses};
 use onbeat_model::{Actuator, Boost, Refusal, Span, TaskId};
 
 use crate::common::{
-    Process, actuator, attributes, fair, live, needs_root, release, reserve, scheduling, set_nice,
-    small,
+    Process, actuator, attributes, fair, live, release, reserve, scheduling, set_nice, small,
 };
 
 const DEFAULT: Attributes = Attributes::ordinary(0, false);
@@ -53,7 +52,7 @@ fn nice(task: TaskId) -> Option<i32> {
 
 #[test]
 fn a_boost_is_given_changed_and_taken_back() {
-    let mut actuator = live!();
+    let mut actuator = live();
     for process in [Process::asleep(), Process::busy()].map(ordinary) {
         let task = process.task();
         assert_eq!(scheduling(task), DEFAULT);
@@ -70,7 +69,7 @@ fn a_boost_is_given_changed_and_taken_back() {
 
 #[test]
 fn a_slice_that_is_the_machines_own_is_not_taken_for_somebody_elses_change() {
-    let mut actuator = live!();
+    let mut actuator = live();
     let process = ordinary(Process::asleep());
     let task = process.task();
     // From 0.7 ms on one CPU to 2.8 ms on eight and more (sched_base_slice_ns).
@@ -91,7 +90,7 @@ fn a_slice_that_is_the_machines_own_is_not_taken_for_somebody_elses_change() {
 
 #[test]
 fn what_a_boosted_task_forks_is_not_boosted() {
-    let mut actuator = live!();
+    let mut actuator = live();
     let mut shell = std::process::Command::new("sh");
     shell.args([
         "-c",
@@ -106,7 +105,7 @@ fn what_a_boosted_task_forks_is_not_boosted() {
 
 #[test]
 fn who_has_a_scheduling_of_its_own_is_not_boosted() {
-    let mut actuator = live!();
+    let mut actuator = live();
     let own = [
         Policy::Other(fair(5)),
         Policy::Batch(fair(0)),
@@ -129,7 +128,7 @@ fn who_has_a_scheduling_of_its_own_is_not_boosted() {
 #[test]
 fn who_renices_itself_while_it_is_boosted_has_the_more_of_both_or_no_boost_and_its_own_in_the_end()
 {
-    let mut actuator = live!();
+    let mut actuator = live();
     for (wanted, has_rights, had, sets, meanwhile, end) in [
         (boost(10), true, 0, -8, Some(-10), -8),
         (boost(10), true, 0, -12, Some(-12), -12),
@@ -172,7 +171,6 @@ fn who_renices_itself_while_it_is_boosted_has_the_more_of_both_or_no_boost_and_i
 
 #[test]
 fn who_changes_its_policy_while_it_is_boosted_keeps_nothing_of_the_boost() {
-    needs_root!();
     let batch = attributes(Policy::Batch(fair(-20)), false);
     let (directory, mut actuator) = actuator();
     let processes = [Process::asleep(), Process::asleep(), Process::asleep()].map(ordinary);
@@ -210,7 +208,6 @@ fn without_rights() -> Process {
 /// To leave a nice value of -20 for one of -19 takes no right.
 #[test]
 fn who_has_no_right_to_a_nice_value_keeps_none_of_a_boost_by_another_policy() {
-    needs_root!();
     let (directory, mut actuator) = actuator();
     let [told, killed] = [(); 2].map(|()| without_rights());
     for process in [&told, &killed] {
@@ -227,7 +224,7 @@ fn who_has_no_right_to_a_nice_value_keeps_none_of_a_boost_by_another_policy() {
 
 #[test]
 fn a_reservation_takes_a_boosts_place_and_gives_back_what_was_before_both() {
-    let mut actuator = live!();
+    let mut actuator = live();
     let process = ordinary(Process::asleep());
     let task = process.task();
     assert_eq!(actuator.boost(task, boost(3)), Ok(()));
@@ -239,7 +236,6 @@ fn a_reservation_takes_a_boosts_place_and_gives_back_what_was_before_both() {
 
 #[test]
 fn a_boost_ends_with_its_giver_and_is_restored_after_a_kill() {
-    needs_root!();
     let (directory, mut actuator) = actuator();
     let (kept, reniced) = (ordinary(Process::asleep()), ordinary(Process::asleep()));
     for process in [&kept, &reniced] {
@@ -275,7 +271,6 @@ fn a_boost_ends_with_its_giver_and_is_restored_after_a_kill() {
 
 #[test]
 fn who_goes_first_has_its_own_nice_value_below_and_gets_back_what_it_had() {
-    needs_root!();
     let (directory, mut actuator) = actuator();
     for process in [Process::asleep(), Process::busy()].map(settled) {
         let task = process.task();
@@ -300,7 +295,6 @@ fn who_goes_first_has_its_own_nice_value_below_and_gets_back_what_it_had() {
 
 #[test]
 fn each_priority_of_a_boost_is_given_and_taken_back_also_after_a_crash() {
-    needs_root!();
     let [given, crashed, lowered] =
         [Process::busy(), Process::busy(), Process::asleep()].map(settled);
     let (directory, mut actuator) = actuator();
@@ -331,30 +325,17 @@ fn each_priority_of_a_boost_is_given_and_taken_back_also_after_a_crash() {
 
 #[test]
 fn who_limits_its_real_time_does_not_go_first_from_the_next_look_on() {
-    let mut actuator = live!();
-    let limit = |task: TaskId, us| {
-        let limit = libc::rlimit {
-            rlim_cur: us,
-            rlim_max: libc::RLIM_INFINITY,
-        };
-        let tid = task.tid.cast_signed();
-        // SAFETY: `limit` is a valid structure that prlimit only reads.
-        unsafe {
-            libc::prlimit(
-                tid,
-                libc::RLIMIT_RTTIME,
-                &raw const limit,
-                std::ptr::null_mut(),
-            )
-        };
-    };
+    let mut actuator = live();
     let process = settled(Process::busy());
     let task = process.task();
-    for us in [200_000, libc::RLIM_INFINITY, 200_000] {
-        limit(task, us);
+    for us in ["200000", "unlimited", "200000"] {
+        let limit = format!("--rttime={us}:unlimited");
+        let mut prlimit = Command::new("prlimit");
+        prlimit.args([limit, format!("--pid={}", task.tid)]);
+        assert!(prlimit.status().unwrap().success());
         assert_eq!(actuator.boost(task, first()), Ok(()));
         let is_first = scheduling(task) == FIRST;
-        assert_eq!(is_first, us == libc::RLIM_INFINITY, "{}", scheduling(task));
+        assert_eq!(is_first, us == "unlimited", "{}", scheduling(task));
         assert_eq!(nice(task), (!is_first).then_some(-20));
     }
     assert_eq!(actuator.boost(task, None), Ok(()));

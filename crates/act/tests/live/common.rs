@@ -18,28 +18,17 @@ use onbeat_model::{Actuator, Refusal, Reservation, Span, TaskId};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Whether the machine lets this test run. In CI a machine that does not is a failure.
-pub(crate) fn can_run() -> bool {
-    let reason = "needs CAP_SYS_NICE: run as root";
-    assert!(
-        may_reserve() || std::env::var_os("CI").is_none(),
-        "{reason}"
-    );
-    if !may_reserve() {
-        let test = std::thread::current();
-        println!("skipped: {}: {reason}", test.name().unwrap_or("live"));
-    }
-    may_reserve()
-}
+/// Ends this test program before its first test where the machine does not let it run.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = needs_root;
 
-macro_rules! needs_root {
-    () => {
-        if !crate::common::can_run() {
-            return;
-        }
-    };
+extern "C" fn needs_root() {
+    if !may_reserve() {
+        println!("test live ... skipped: it needs CAP_SYS_NICE: run as root");
+        std::process::exit(i32::from(std::env::var_os("CI").is_some()));
+    }
 }
-pub(crate) use needs_root;
 
 /// Keeps tests that need all of the machine's bandwidth apart from those that need a little, also
 /// across test programs; held until dropped.
@@ -203,16 +192,9 @@ impl DerefMut for Live {
     }
 }
 
-macro_rules! live {
-    () => {
-        live!(a_little)
-    };
-    ($bandwidth:ident) => {{
-        crate::common::needs_root!();
-        crate::common::Live::with(crate::common::Bandwidth::$bandwidth())
-    }};
+pub(crate) fn live() -> Live {
+    Live::with(Bandwidth::a_little())
 }
-pub(crate) use live;
 
 pub(crate) fn actuator() -> (tempfile::TempDir, DeadlineActuator) {
     let directory = tempfile::tempdir().unwrap();

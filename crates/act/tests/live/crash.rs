@@ -8,8 +8,8 @@ use onbeat_act::{DeadlineActuator, DeadlineOptions};
 use onbeat_model::{Actuator, Reservation, Span, Standing, TaskId};
 
 use crate::common::{
-    Bandwidth, Process, actuator, attributes, eventually, example, fair, needs_root, release,
-    reserve, scheduling, small,
+    Bandwidth, Process, actuator, attributes, eventually, example, fair, release, reserve,
+    scheduling, small,
 };
 
 const ROUNDS: u64 = 50;
@@ -43,7 +43,6 @@ fn victims() -> Vec<(Process, Attributes)> {
 
 #[test]
 fn every_task_is_as_before_when_onbeat_was_killed_at_any_moment() {
-    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let mut restored = 0;
     for seed in 1..=ROUNDS {
@@ -86,7 +85,6 @@ fn every_task_is_as_before_when_onbeat_was_killed_at_any_moment() {
 
 #[test]
 fn a_living_onbeats_tasks_are_restored_by_force_only() {
-    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (directory, mut actuator) = actuator();
     let process = Process::asleep();
@@ -134,7 +132,6 @@ fn is_throttled(task: TaskId) -> bool {
 
 #[test]
 fn throttled_tasks_are_waited_for_together() {
-    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let directory = tempfile::tempdir().unwrap();
     let period = Span::from_secs(4);
@@ -173,7 +170,6 @@ fn throttled_tasks_are_waited_for_together() {
 
 #[test]
 fn what_lies_below_a_reservation_that_is_not_given_back_is_not_forgotten() {
-    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let directory = tempfile::tempdir().unwrap();
     let process = Process::asleep();
@@ -206,7 +202,6 @@ fn what_lies_below_a_reservation_that_is_not_given_back_is_not_forgotten() {
 
 #[test]
 fn what_an_administrator_set_since_the_crash_stays() {
-    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let directory = tempfile::tempdir().unwrap();
     let [first, second, third, theirs] = [1, 2, 3, 4].map(|ms| {
@@ -244,7 +239,6 @@ fn what_an_administrator_set_since_the_crash_stays() {
 
 #[test]
 fn a_number_that_another_task_has_now_is_not_touched() {
-    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let directory = tempfile::tempdir().unwrap();
     let process = Process::asleep();
@@ -263,7 +257,6 @@ fn a_number_that_another_task_has_now_is_not_touched() {
 
 #[test]
 fn nothing_is_changed_when_it_cannot_be_written_down() {
-    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().to_owned();

@@ -15,7 +15,7 @@ fn fifo() -> Attributes {
 
 #[test]
 fn an_administrators_change_is_noticed_and_wins() {
-    let mut actuator = live!();
+    let mut actuator = live();
     let other = Reservation::implicit(Span::from_ms(2), Span::from_ms(100)).unwrap();
     let by_hand = [
         fifo(),
@@ -47,7 +47,7 @@ fn an_administrators_change_is_noticed_and_wins() {
 
 #[test]
 fn a_change_that_nobody_had_looked_at_yet_wins_too() {
-    let mut actuator = live!();
+    let mut actuator = live();
     let process = Process::asleep();
     reserve(&mut actuator, process.task(), small());
     fifo().set(process.task().tid).unwrap();
@@ -57,7 +57,7 @@ fn a_change_that_nobody_had_looked_at_yet_wins_too() {
 
 #[test]
 fn a_nice_value_given_by_hand_meanwhile_stays() {
-    let mut actuator = live!();
+    let mut actuator = live();
     let process = Process::asleep();
     let task = process.task();
     set_nice(task, 4);
@@ -72,7 +72,7 @@ fn a_nice_value_given_by_hand_meanwhile_stays() {
 
 #[test]
 fn a_task_with_a_reservation_of_its_own_is_left_alone() {
-    let mut actuator = live!();
+    let mut actuator = live();
     let process = Process::asleep();
     let own = Attributes::reserved(small(), false);
     own.set(process.task().tid).unwrap();
@@ -84,7 +84,7 @@ fn a_task_with_a_reservation_of_its_own_is_left_alone() {
 
 #[test]
 fn children_of_a_reserved_task_are_ordinary_tasks() {
-    let mut actuator = live!();
+    let mut actuator = live();
     let parent = Process::start(
         Command::new("sh").args(["-c", "while :; do sh -c 'sleep 0.01; exec true'; done"]),
     );
@@ -111,7 +111,7 @@ fn children_of_a_reserved_task_are_ordinary_tasks() {
 
 #[test]
 fn a_task_bound_to_one_cpu_is_refused_with_what_to_do() {
-    let mut actuator = live!();
+    let mut actuator = live();
     if actuator.capacity().cpus < 2 {
         println!("skipped: hands_off: the only CPU is all CPUs");
         return;

@@ -7,13 +7,12 @@ use onbeat_act::task;
 use onbeat_model::{Actuator, Reservation, Span, Standing, TaskId};
 
 use crate::common::{
-    Bandwidth, Process, actuator, eventually, example, live, needs_root, release, reserve,
-    scheduling, small,
+    Bandwidth, Process, actuator, eventually, example, live, release, reserve, scheduling, small,
 };
 
 #[test]
 fn five_hundred_threads_are_reserved_and_given_back() {
-    let mut actuator = live!();
+    let mut actuator = live();
     let least = Reservation::implicit(Span::from_us(10), Span::from_ms(100)).unwrap();
     let (started, starts) = mpsc::channel();
     std::thread::scope(|scope| {
@@ -45,7 +44,7 @@ fn five_hundred_threads_are_reserved_and_given_back() {
 
 #[test]
 fn a_program_that_becomes_another_keeps_its_reservation_and_gets_its_own_back() {
-    let mut actuator = live!();
+    let mut actuator = live();
     let script = "read _; exec sleep 1000";
     let mut program = Command::new("sh");
     let mut process = Process::start(program.args(["-c", script]).stdin(Stdio::piped()));
@@ -80,7 +79,7 @@ pub(crate) fn become_it(process: &mut Process) {
 
 #[test]
 fn a_thread_that_becomes_another_program_does_not_take_its_reservation_along() {
-    let mut actuator = live!();
+    let mut actuator = live();
     for leader_is_held in [false, true] {
         let (mut process, second) = about_to_become();
         let leader = process.task();
@@ -101,7 +100,6 @@ fn a_thread_that_becomes_another_program_does_not_take_its_reservation_along() {
 
 #[test]
 fn a_thread_that_became_another_program_is_found_after_a_crash() {
-    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (directory, mut actuator) = actuator();
     let (mut process, second) = about_to_become();

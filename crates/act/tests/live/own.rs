@@ -6,11 +6,10 @@ use std::time::Duration;
 use onbeat_act::attributes::{Attributes, Policy, RealTime};
 use onbeat_act::own::{Precedence, go_first, load_first, start_ahead};
 
-use crate::common::{Process, attributes, eventually, needs_root, scheduling};
+use crate::common::{Process, attributes, eventually, scheduling};
 
 #[test]
 fn the_loop_goes_first_and_the_programs_it_starts_do_not() {
-    needs_root!();
     let thread = std::thread::spawn(|| {
         assert_eq!(go_first(3).unwrap(), Precedence::RealTime);
         let own = Attributes::get(0).unwrap();
@@ -25,7 +24,6 @@ fn the_loop_goes_first_and_the_programs_it_starts_do_not() {
 
 #[test]
 fn a_helper_that_is_waited_for_goes_first_too_and_what_is_started_after_it_does_not() {
-    needs_root!();
     let start = || Process::start(Command::new("sleep").arg("1000"));
     let thread = std::thread::spawn(move || {
         assert_eq!(load_first().unwrap(), Precedence::RealTime);
@@ -40,7 +38,6 @@ fn a_helper_that_is_waited_for_goes_first_too_and_what_is_started_after_it_does_
 
 #[test]
 fn who_goes_first_gives_way_while_it_computes_without_a_pause() {
-    needs_root!();
     static PAUSES: AtomicBool = AtomicBool::new(false);
     static ENDS: AtomicBool = AtomicBool::new(false);
     let (tell, told) = mpsc::channel();
@@ -71,7 +68,6 @@ fn who_goes_first_gives_way_while_it_computes_without_a_pause() {
 /// With both on one CPU, and the looking thread's priority the higher one, that is for ever.
 #[test]
 fn who_looks_up_threads_that_are_ending_goes_on() {
-    needs_root!();
     static TID: AtomicU32 = AtomicU32::new(0);
     static LOOKS: AtomicU64 = AtomicU64::new(0);
     static ENDS: AtomicBool = AtomicBool::new(false);

@@ -3,9 +3,7 @@ use onbeat_act::restore::StateFile;
 use onbeat_act::{Effect, Given, Priorities, Priority};
 use onbeat_model::Refusal;
 
-use crate::common::{
-    Bandwidth, Process, actuator, needs_root, release, reserve, scheduling, set_nice, small,
-};
+use crate::common::{Bandwidth, Process, actuator, release, reserve, scheduling, set_nice, small};
 use crate::many::{about_to_become, become_it};
 
 const DEFAULT: Attributes = Attributes::ordinary(0, false);
@@ -31,7 +29,6 @@ fn given(priority: Priority) -> Given {
 
 #[test]
 fn a_priority_below_a_reservation_is_taken_back_once_that_is_gone() {
-    needs_root!();
     let _bandwidth = Bandwidth::a_little();
     let (directory, mut actuator) = actuator();
     let mut priorities = Priorities::new(StateFile::create(directory.path()).unwrap());
@@ -58,7 +55,6 @@ fn a_priority_below_a_reservation_is_taken_back_once_that_is_gone() {
 
 #[test]
 fn a_nice_level_that_somebody_gave_below_a_priority_stays() {
-    needs_root!();
     let (_directory, mut priorities) = priorities();
     let process = Process::asleep();
     let task = process.task();
@@ -71,7 +67,6 @@ fn a_nice_level_that_somebody_gave_below_a_priority_stays() {
 
 #[test]
 fn a_thread_that_becomes_another_program_does_not_take_its_priority_along() {
-    needs_root!();
     let (_directory, mut priorities) = priorities();
     let high = given(Priority::Nice(-15));
     for (of_leader, of_second) in [
@@ -100,7 +95,6 @@ fn a_thread_that_becomes_another_program_does_not_take_its_priority_along() {
 
 #[test]
 fn a_thread_that_ends_takes_no_priority_of_its_leader_along() {
-    needs_root!();
     let (_directory, mut priorities) = priorities();
     let (end, ended) = std::sync::mpsc::channel::<()>();
     let (tell, told) = std::sync::mpsc::channel();

@@ -1,10 +1,12 @@
 use onbeat_model::{Actuator, Refusal, Reservation, Span, Standing, TaskId};
 
-use crate::common::{Process, eventually, give_up, live, release, reserve, scheduling, small};
+use crate::common::{
+    Bandwidth, Live, Process, eventually, give_up, live, release, reserve, scheduling, small,
+};
 
 #[test]
 fn more_than_there_is_is_refused_with_what_is_free() {
-    let mut actuator = live!(all);
+    let mut actuator = Live::with(Bandwidth::all());
     let whole_cpu = Reservation::implicit(Span::from_ms(100), Span::from_ms(100)).unwrap();
     let held = Process::asleep();
     reserve(&mut actuator, held.task(), small());
@@ -36,7 +38,7 @@ fn more_than_there_is_is_refused_with_what_is_free() {
 
 #[test]
 fn room_that_is_about_to_be_free_is_waited_for_and_not_called_missing() {
-    let mut actuator = live!(all);
+    let mut actuator = Live::with(Bandwidth::all());
     let most = Reservation::implicit(Span::from_ms(400), Span::from_ms(500)).unwrap();
     let cpus = actuator.capacity().cpus;
     // A task that leaves while it runs is counted until its 0-lag time.
@@ -66,7 +68,7 @@ fn room_that_is_about_to_be_free_is_waited_for_and_not_called_missing() {
 
 #[test]
 fn a_task_that_ended_is_gone_and_its_number_is_not_touched() {
-    let mut actuator = live!();
+    let mut actuator = live();
     let mut ended = Process::asleep();
     let task = ended.task();
     reserve(&mut actuator, task, small());

@@ -11,8 +11,8 @@ use onbeat_act::{DeadlineActuator, task};
 use onbeat_model::{Actuator, Boost, Span, TaskId};
 
 use crate::common::{
-    Bandwidth, Live, Process, eventually, live, needs_root, patiently, release, reserve,
-    scheduling, set_nice, small,
+    Bandwidth, Live, Process, eventually, live, patiently, release, reserve, scheduling, set_nice,
+    small,
 };
 
 const OTHER: i64 = libc::SCHED_OTHER as i64;
@@ -135,7 +135,6 @@ fn nice_of_child() -> i32 {
 
 #[test]
 fn a_thread_sees_the_policy_and_the_nice_value_that_it_was_given() {
-    needs_root!();
     for means in ALL {
         let [before, with, after] = seen(means, policy_and_nice);
         let own = (OTHER, means.nice());
@@ -151,7 +150,6 @@ fn a_thread_sees_the_policy_and_the_nice_value_that_it_was_given() {
 
 #[test]
 fn a_reserved_thread_is_refused_a_narrower_affinity_until_it_is_released() {
-    needs_root!();
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
         return;
     }
@@ -164,7 +162,6 @@ fn a_reserved_thread_is_refused_a_narrower_affinity_until_it_is_released() {
 
 #[test]
 fn a_program_that_a_served_thread_starts_has_nice_0() {
-    needs_root!();
     for means in ALL {
         let own = means.nice();
         assert_eq!(seen(means, nice_of_child), [own, 0, own], "{means:?}");
@@ -174,7 +171,7 @@ fn a_program_that_a_served_thread_starts_has_nice_0() {
 /// A process that begins may be moved into a control group, which a real-time priority may forbid.
 #[test]
 fn a_process_that_begins_has_a_nice_value_at_first_and_its_priority_soon() {
-    let mut actuator = live!();
+    let mut actuator = live();
     let boost = Some(Means::Priority.boost());
     // On a busy machine the process may have been there for a while when it is boosted.
     let process = (0..20)

@@ -4,7 +4,7 @@ use onbeat_model::{Actuator, Standing};
 
 #[test]
 fn every_policy_priority_nice_and_fork_flag_comes_back() {
-    let mut actuator = live!();
+    let mut actuator = live();
     let policies = [
         Policy::Other(fair(0)),
         Policy::Other(fair(7)),
@@ -44,7 +44,7 @@ fn every_policy_priority_nice_and_fork_flag_comes_back() {
 
 #[test]
 fn a_soft_reservation_becomes_a_ceiling_and_soft_again() {
-    let mut actuator = live!();
+    let mut actuator = live();
     let process = Process::asleep();
     let task = process.task();
     let before = scheduling(task);

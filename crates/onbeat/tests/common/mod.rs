@@ -1,28 +1,10 @@
-//! The helpers of the tests on a live kernel: whether they can run, waiting for what must come, and
-//! programs that do not outlive their test. How patient they are, each test binary says itself.
+//! The helpers of the tests on a live kernel: waiting for what must come, and programs that do not
+//! outlive their test. How patient they are, each test binary says itself.
 
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use crate::PATIENCE;
-
-/// Says why this test cannot run here. In CI that is a failure.
-pub(crate) fn skip(reason: &str) {
-    assert!(std::env::var_os("CI").is_none(), "{reason}, in CI too");
-    let test = std::thread::current();
-    println!("skipped: {}: {reason}", test.name().unwrap_or("a test"));
-}
-
-/// Ends a test that needs root and has it not.
-macro_rules! needs_root {
-    () => {
-        // SAFETY: geteuid takes nothing and always succeeds.
-        if unsafe { libc::geteuid() } != 0 {
-            return crate::common::skip("it needs root");
-        }
-    };
-}
-pub(crate) use needs_root;
 
 /// Waits until `condition` gives something.
 pub(crate) fn eventually<T>(what: &str, condition: impl FnMut() -> Option<T>) -> T {

@@ -45,7 +45,6 @@ fn one_that_goes_first(machine: &Machine, program: &str, uid: u32) -> Mortal {
 
 #[test]
 fn a_program_that_a_rule_names_goes_first_before_any_scan_and_is_ordinary_again_later() {
-    needs_root!();
     let machine = machine("reloaded");
     let batch = one_that_goes_first(&machine, "reloaded", ALICE);
     until("its former scheduling", || is_ordinary(batch.id()));
@@ -62,7 +61,6 @@ fn a_program_that_a_rule_names_goes_first_before_any_scan_and_is_ordinary_again_
 
 #[test]
 fn a_storm_of_named_programs_takes_no_more_than_a_quota_and_hides_no_other_users() {
-    needs_root!();
     let machine = machine("stormy");
     // Programs without end, each of which a rule names and each of which computes.
     let script = "while :; do \"$0\" -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; done";
@@ -83,7 +81,6 @@ fn a_storm_of_named_programs_takes_no_more_than_a_quota_and_hides_no_other_users
 
 #[test]
 fn when_the_service_is_killed_its_guard_gives_back_what_a_protected_program_had() {
-    needs_root!();
     let mut machine = machine("orphaned");
     let other = machine.sleeper(ALICE);
     let mut alice = machine.client(ALICE);

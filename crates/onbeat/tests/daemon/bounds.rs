@@ -15,7 +15,6 @@ fn machine(name: &str, more: &str) -> Machine {
 
 #[test]
 fn a_program_that_executes_itself_by_another_thread_again_and_again_gets_no_more_than_its_quota() {
-    needs_root!();
     let machine = machine("executing", "[quota]\nbandwidth = \"10%\"\n");
     let mut command = machine.command(ALICE, &machine.path("executing"));
     let process = Mortal::spawn(command.arg("execute"));
@@ -28,7 +27,6 @@ fn a_program_that_executes_itself_by_another_thread_again_and_again_gets_no_more
 
 #[test]
 fn who_goes_first_is_ordinary_soon_after_the_loop_stands_still() {
-    needs_root!();
     let machine = machine("outlasting", "");
     let mut root = machine.client(ROOT);
     let first = |uid| {

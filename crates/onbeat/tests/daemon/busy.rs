@@ -14,7 +14,6 @@ fn a_cpu() -> String {
 
 #[test]
 fn threads_of_the_greatest_priority_that_is_granted_do_not_keep_the_service_from_answering() {
-    needs_root!();
     let cpu = a_cpu();
     let mut machine = Machine::bus();
     machine.configure("");

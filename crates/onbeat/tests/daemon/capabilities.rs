@@ -75,7 +75,6 @@ fn able(capabilities: &[String]) -> Able {
 
 #[test]
 fn that_many_capabilities_are_needed_and_no_more() {
-    needs_root!();
     let all = of_the_unit();
     assert_eq!(able(&all), Able::All);
     let lacks = [
@@ -93,7 +92,6 @@ fn that_many_capabilities_are_needed_and_no_more() {
 
 #[test]
 fn marks_are_heard_with_those_capabilities_also_from_a_file_and_namespaces_of_the_users_own() {
-    needs_root!();
     let mut machine = Machine::bus();
     machine.configure("");
     assert!(starts(&mut machine, &of_the_unit()));

@@ -7,7 +7,6 @@ use crate::prelude::*;
 
 #[test]
 fn those_who_subscribe_are_told_of_their_own_threads_and_root_of_everybodys() {
-    needs_root!();
     let machine = Machine::new();
     let (alices, bobs) = (machine.sleeper(ALICE), machine.sleeper(BOB));
     let (hers, his) = (alices.id(), bobs.id());
@@ -48,7 +47,6 @@ fn those_who_subscribe_are_told_of_their_own_threads_and_root_of_everybodys() {
 
 #[test]
 fn a_thread_that_somebody_else_changes_is_left_to_him_and_that_is_said_once() {
-    needs_root!();
     let machine = Machine::new();
     let sleeper = machine.sleeper(ALICE);
     let tid = sleeper.id();
@@ -77,7 +75,6 @@ fn tells(entry: &[u8], name: &str, value: &str) -> bool {
 
 #[test]
 fn the_journal_gets_what_was_changed_why_and_what_was_before_and_is_now() {
-    needs_root!();
     let mut machine = Machine::bus();
     machine.configure("");
     let folder = machine.folder("journal");

@@ -5,7 +5,6 @@ use crate::prelude::*;
 
 #[test]
 fn a_rule_tracks_by_itself_and_reading_anew_takes_away_only_what_nobody_names_any_more() {
-    needs_root!();
     let machine = Machine::with_rule("");
     let workload = machine.workload(ALICE, &["beat:20000/1000"]);
     let sleeper = machine.sleeper(ALICE);
@@ -44,7 +43,6 @@ fn a_rule_tracks_by_itself_and_reading_anew_takes_away_only_what_nobody_names_an
 
 #[test]
 fn what_a_named_program_started_is_kept_when_the_configuration_is_read_anew() {
-    needs_root!();
     let mut machine = Machine::bus();
     let launcher = machine.path("launcher");
     copy_program("/bin/sh", &launcher);
@@ -93,7 +91,6 @@ fn what_a_named_program_started_is_kept_when_the_configuration_is_read_anew() {
 
 #[test]
 fn a_rule_frees_of_quotas_what_it_names_of_the_user_that_it_names_alone() {
-    needs_root!();
     let mut machine = Machine::bus();
     let more = format!("user = \"{BOB}\"\n");
     let both = machine.rule(&more) + machine.rule("").split_once('\n').unwrap().1;

@@ -5,7 +5,6 @@ use crate::realtimekit::audio;
 
 #[test]
 fn a_service_that_loses_the_bus_gives_everything_back_and_ends_with_failure() {
-    needs_root!();
     let mut machine = Machine::new();
     let sleeper = machine.sleeper(ALICE);
     let mut alice = machine.client(ALICE);
@@ -26,7 +25,6 @@ fn a_service_that_loses_the_bus_gives_everything_back_and_ends_with_failure() {
 
 #[test]
 fn without_a_bus_the_service_keeps_what_its_rules_name() {
-    needs_root!();
     let mut machine = Machine::bus();
     machine.end_bus();
     machine.flags = vec!["--no-bus"];
@@ -41,7 +39,6 @@ fn without_a_bus_the_service_keeps_what_its_rules_name() {
 
 #[test]
 fn a_service_that_is_ended_while_the_bus_hangs_gives_everything_back() {
-    needs_root!();
     let machine = Machine::new();
     let sleeper = machine.sleeper(ALICE);
     let mut alice = machine.client(ALICE);

@@ -4,7 +4,6 @@ use crate::prelude::*;
 
 #[test]
 fn a_users_thread_with_a_rhythm_is_found_and_kept_until_it_is_no_longer_wanted() {
-    needs_root!();
     let machine = Machine::new();
     let workload = machine.workload(ALICE, &["beat:20000/1000"]);
     let mut alice = machine.client(ALICE);
@@ -29,7 +28,6 @@ fn a_users_thread_with_a_rhythm_is_found_and_kept_until_it_is_no_longer_wanted()
 
 #[test]
 fn who_leaves_the_bus_or_dies_holds_nothing_any_more() {
-    needs_root!();
     let machine = Machine::new();
     let tasks: Vec<_> = (0..3).map(|_| machine.sleeper(ALICE)).collect();
     let [mut leaves, mut dies, mut stays] = [0; 3].map(|_| machine.client(ALICE));
@@ -49,7 +47,6 @@ fn who_leaves_the_bus_or_dies_holds_nothing_any_more() {
 
 #[test]
 fn a_second_service_gives_way_to_the_first_and_takes_nothing_from_it() {
-    needs_root!();
     let machine = Machine::new();
     let sleeper = machine.sleeper(ALICE);
     let mut alice = machine.client(ALICE);

@@ -65,7 +65,6 @@ fn hostile(machine: &Machine, group: &str, calls: [u64; 2], tasks: &[u32]) -> Mo
 
 #[test]
 fn hostile_calls_get_nothing_beyond_the_quota_and_cost_others_nothing() {
-    needs_root!();
     let mut machine = Machine::with(
         "[quota]\nbandwidth = \"30%\"\ntasks = 5\n[quota.group.audio]\nbandwidth = \"20%\"\n",
     );
@@ -137,7 +136,6 @@ fn watched(bob: &mut Client, time: Duration) -> (u64, u64, Duration) {
 #[test]
 fn a_kept_program_is_on_time_while_another_user_floods_the_service() {
     const TIME: Duration = Duration::from_secs(8);
-    needs_root!();
     let machine = Machine::with("[quota]\nbandwidth = \"30%\"\n");
     // Without its reservation it would be late beside these.
     let _hogs = [(); 8].map(|()| {
@@ -174,7 +172,6 @@ fn a_kept_program_is_on_time_while_another_user_floods_the_service() {
 
 #[test]
 fn calls_of_megabytes_take_no_memory_and_others_are_answered() {
-    needs_root!();
     let machine = Machine::new();
     let (own, service) = (machine.sleeper(MALLORY), machine.service_pid());
     let [mut mallory, mut bob] = [MALLORY, BOB].map(|uid| machine.client(uid));
@@ -203,7 +200,6 @@ fn calls_of_megabytes_take_no_memory_and_others_are_answered() {
 
 #[test]
 fn nobody_hops_over_a_quota_by_another_group_connection_or_process() {
-    needs_root!();
     let machine =
         Machine::with("[quota]\nbandwidth = \"3%\"\n[quota.group.audio]\nbandwidth = \"2%\"\n");
     let hers: Vec<Mortal> = (0..5).map(|_| machine.sleeper(ALICE)).collect();
@@ -237,7 +233,6 @@ fn nobody_hops_over_a_quota_by_another_group_connection_or_process() {
 
 #[test]
 fn one_users_changes_do_not_fill_the_journal() {
-    needs_root!();
     let machine = Machine::new();
     let sleepers = [ALICE, ALICE, BOB].map(|uid| machine.sleeper(uid));
     let [hers, reniced, bobs] = sleepers.each_ref().map(Mortal::id);
@@ -300,7 +295,6 @@ fn end(pid: u32) {
 
 #[test]
 fn a_number_that_goes_to_another_users_task_in_the_middle_of_a_call_gives_it_nothing() {
-    needs_root!();
     let machine = Machine::new();
     let mut alice = machine.client(ALICE);
     // A number that was free a moment ago.

@@ -32,7 +32,6 @@ fn has_lost_it(waits: u32) {
 
 #[test]
 fn a_program_that_computes_with_the_reservation_of_one_that_waits_for_it_ends_that() {
-    needs_root!();
     // Also at the end of a chain of locks.
     for how in ["wait", "chain"] {
         computes_with_it(how);
@@ -58,7 +57,6 @@ fn computes_with_it(how: &str) {
 
 #[test]
 fn a_task_of_roots_that_hardly_runs_inherits_no_users_reservation() {
-    needs_root!();
     let machine = Machine::new();
     let program = lending(&machine);
     let mut alice = machine.client(ALICE);
@@ -71,7 +69,6 @@ fn a_task_of_roots_that_hardly_runs_inherits_no_users_reservation() {
 
 #[test]
 fn who_inherits_another_users_reservation_pays_for_it_for_moments_at_most() {
-    needs_root!();
     // The kernel has it pay a hundred times what it inherits.
     let (most, is_kept) = lent_by_another("5", "10000000");
     assert!(most < 300, "{most} ms");
@@ -80,7 +77,6 @@ fn who_inherits_another_users_reservation_pays_for_it_for_moments_at_most() {
 
 #[test]
 fn who_inherits_another_users_reservation_when_he_overran_his_own_does_not_pay_for_that_by_it() {
-    needs_root!();
     // He has used up to 4 ms more than his own by then: by the other's that is 40 s.
     let (most, _) = lent_by_another("14", "1000000000");
     assert!(most < 1000, "{most} ms");
@@ -118,7 +114,6 @@ fn lent_by_another(works: &str, period: &str) -> (u64, bool) {
 
 #[test]
 fn programs_that_lend_a_little_each_get_no_more_together_than_their_user_may_use() {
-    needs_root!();
     let machine = Machine::with("[quota]\nbandwidth = \"1%\"\n");
     let program = lending(&machine);
     let mut alice = machine.client(ALICE);
@@ -144,7 +139,6 @@ fn programs_that_lend_a_little_each_get_no_more_together_than_their_user_may_use
 
 #[test]
 fn clients_of_realtimekit_that_lend_lose_it_and_get_nothing_new_of_what_their_user_has_used_up() {
-    needs_root!();
     let machine = Machine::with("[quota]\nbandwidth = \"1%\"\n");
     let program = lending(&machine);
     let mut alice = machine.client(ALICE);

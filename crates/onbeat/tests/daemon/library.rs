@@ -47,7 +47,6 @@ fn done(program: &mut Client, line: &str) {
 
 #[test]
 fn a_program_without_privilege_reserves_changes_and_gives_back_by_the_library() {
-    needs_root!();
     let machine = Machine::new();
     let mut program = reserving(&machine);
     let mut alice = machine.client(ALICE);
@@ -71,7 +70,6 @@ fn a_program_without_privilege_reserves_changes_and_gives_back_by_the_library() 
 
 #[test]
 fn three_threads_of_two_processes_share_a_budget_and_read_what_is_left() {
-    needs_root!();
     let machine = Machine::new();
     let mut program = reserving(&machine);
     let mut hog = machine.command(ALICE, Path::new("sh"));
@@ -128,7 +126,6 @@ fn three_threads_of_two_processes_share_a_budget_and_read_what_is_left() {
 
 #[test]
 fn roots_threads_go_first_by_real_time_priority_while_their_budget_lasts() {
-    needs_root!();
     let machine = Machine::new();
     let mut program = machine.speaker(&mut machine.command(0, &program(&machine)));
     done(&mut program, "change 30000000 100000000 100000000");
@@ -157,7 +154,6 @@ fn balance(program: &mut Client) -> (u64, u64, u64) {
 
 #[test]
 fn the_library_tells_the_services_refusals_with_their_reasons() {
-    needs_root!();
     let machine = Machine::with("[quota]\nbandwidth = \"30%\"\n");
     let others = machine.sleeper(BOB);
     let mut program = reserving(&machine);
@@ -183,7 +179,6 @@ fn the_library_tells_the_services_refusals_with_their_reasons() {
 
 #[test]
 fn what_the_library_reserved_is_given_back_when_its_program_ends_or_is_killed() {
-    needs_root!();
     let machine = Machine::new();
     let sleepers: Vec<_> = (0..3).map(|_| machine.sleeper(ALICE)).collect();
     let [mut ends, mut dies, mut forks] = [0; 3].map(|_| reserving(&machine));
@@ -209,7 +204,6 @@ fn what_the_library_reserved_is_given_back_when_its_program_ends_or_is_killed() 
 
 #[test]
 fn the_library_finds_a_service_that_was_started_anew_and_says_when_there_is_none() {
-    needs_root!();
     let mut machine = Machine::bus();
     machine.configure("");
     let mut program = reserving(&machine);
@@ -238,7 +232,6 @@ fn the_library_finds_a_service_that_was_started_anew_and_says_when_there_is_none
 
 #[test]
 fn what_the_library_no_longer_waited_for_is_not_kept() {
-    needs_root!();
     let machine = Machine::new();
     let mut command = machine.command(ALICE, &self::program(&machine));
     let mut program = machine.speaker(command.env("SYSTEMD_BUS_TIMEOUT", "1s"));
@@ -261,7 +254,6 @@ fn what_the_library_no_longer_waited_for_is_not_kept() {
 /// All that the library can ask of the service, also while the program forks.
 #[test]
 fn the_address_sanitizer_finds_no_fault_in_what_asks_the_service() {
-    needs_root!();
     let mut machine = Machine::new();
     let program = machine.path("sanitized");
     let sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
@@ -293,7 +285,6 @@ fn the_address_sanitizer_finds_no_fault_in_what_asks_the_service() {
 
 #[test]
 fn an_audio_thread_has_a_reservation_of_its_frames_or_realtimekits_priority_until_its_end() {
-    needs_root!();
     let machine = Machine::new();
     let mut program = reserving(&machine);
     let tid = program.id();

@@ -13,7 +13,6 @@ fn top(machine: &Machine) -> Command {
 
 #[test]
 fn a_lock_is_seen_on_its_owners_screen_and_on_nobody_elses() {
-    needs_root!();
     let machine = Machine::new();
     let workload = machine.workload(ALICE, &["beat:20000/1000"]);
     let mut screen = Terminal::start(&mut top(&machine));
@@ -37,7 +36,6 @@ fn a_lock_is_seen_on_its_owners_screen_and_on_nobody_elses() {
 
 #[test]
 fn a_stranger_sees_neither_threads_nor_jobs_nor_decisions() {
-    needs_root!();
     let machine = Machine::new();
     let workload = machine.workload(ALICE, &["beat:20000/1000"]);
     let mut alice = machine.client(ALICE);
@@ -66,7 +64,6 @@ fn a_stranger_sees_neither_threads_nor_jobs_nor_decisions() {
 
 #[test]
 fn an_application_has_the_sums_over_its_threads_for_its_user_and_for_root() {
-    needs_root!();
     let machine = Machine::new();
     let workload = machine.workload(ALICE, &["beat:20000/1000", "beat:40000/1000"]);
     let [mut alice, mut bob, mut root] = [ALICE, BOB, 0].map(|uid| machine.client(uid));
@@ -90,7 +87,6 @@ fn an_application_has_the_sums_over_its_threads_for_its_user_and_for_root() {
 
 #[test]
 fn a_service_that_goes_away_and_comes_back_is_told_on_the_screen() {
-    needs_root!();
     let mut machine = Machine::new();
     let mut screen = Terminal::start(&mut top(&machine));
     screen.shows("No thread is tracked yet");
@@ -100,13 +96,12 @@ fn a_service_that_goes_away_and_comes_back_is_told_on_the_screen() {
     until("the service on the screen", || {
         !screen.text().contains("the service does not run")
     });
-    screen.signal(libc::SIGTERM);
+    screen.process.signal(libc::SIGTERM);
     assert!(screen.ends().success());
 }
 
 #[test]
 fn what_is_printed_once_has_the_fields_that_are_documented() {
-    needs_root!();
     let machine = Machine::new();
     let workload = machine.workload(ALICE, &["beat:20000/1000"]);
     let mut alice = machine.client(ALICE);

@@ -41,8 +41,12 @@ mod polkit;
 mod quotas;
 mod realtimekit;
 mod rights;
+#[path = "../common/root.rs"]
+mod root;
 mod served;
 mod serving;
+#[path = "../common/skip.rs"]
+mod skip;
 mod soak;
 mod sound;
 mod storms;
@@ -68,10 +72,11 @@ mod prelude {
 
     pub(crate) use crate::PATIENCE;
     pub(crate) use crate::child::{child_of, comm};
-    pub(crate) use crate::common::{Mortal, eventually, needs_root, skip, until, within};
+    pub(crate) use crate::common::{Mortal, eventually, until, within};
     pub(crate) use crate::copied::copy_program;
     pub(crate) use crate::machine::*;
     pub(crate) use crate::own_state::{onbeat, state_files};
+    pub(crate) use crate::skip::skip;
     pub(crate) use crate::text::{has, stderr, stdout};
 }
 

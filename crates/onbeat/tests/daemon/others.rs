@@ -10,7 +10,6 @@ const RTKIT: &str = "/usr/libexec/rtkit-daemon";
 
 #[test]
 fn where_realtimekit_runs_its_name_is_left_to_it_until_it_is_gone() {
-    needs_root!();
     let mut machine = Machine::bus();
     machine.configure("scan = \"50ms\"\n");
     let address = machine.address();
@@ -44,7 +43,6 @@ fn where_realtimekit_runs_its_name_is_left_to_it_until_it_is_gone() {
 
 #[test]
 fn a_thread_that_has_a_real_time_priority_of_its_own_is_left_alone() {
-    needs_root!();
     let machine = Machine::new();
     let (process, tid) = machine.beat_under_fifo(ALICE);
     let own = Attributes::get(tid).unwrap();
@@ -86,7 +84,6 @@ fn gamemode(machine: &Machine) -> Mortal {
 
 #[test]
 fn what_gamemode_gives_a_task_is_there_when_onbeat_has_given_back_what_it_had() {
-    needs_root!();
     // Enough for a reservation.
     let machine = Machine::with("[quota]\nbandwidth = \"60%\"\n");
     let _gamemode = gamemode(&machine);

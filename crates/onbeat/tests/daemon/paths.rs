@@ -9,7 +9,6 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 #[test]
 fn a_users_server_is_kept_with_his_player_and_goes_when_that_is_no_longer_wanted() {
-    needs_root!();
     let machine = Machine::new();
     let pair = Pair::start(&[ALICE, ALICE]);
     let mut alice = machine.client(ALICE);
@@ -30,7 +29,6 @@ fn a_users_server_is_kept_with_his_player_and_goes_when_that_is_no_longer_wanted
 
 #[test]
 fn another_users_server_is_named_and_left_as_it_is() {
-    needs_root!();
     let machine = Machine::new();
     let pair = Pair::start(&[ALICE, BOB]);
     let mut alice = machine.client(ALICE);

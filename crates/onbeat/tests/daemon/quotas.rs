@@ -4,7 +4,6 @@ use crate::prelude::*;
 
 #[test]
 fn reservations_that_would_stop_the_machine_are_refused() {
-    needs_root!();
     let machine = Machine::new();
     let [one, other, roots] = [ALICE, ALICE, ROOT].map(|uid| machine.sleeper(uid));
     let [mut alice, mut root] = [ALICE, ROOT].map(|uid| machine.client(uid));
@@ -39,7 +38,6 @@ impl Drop for Recounted {
 
 #[test]
 fn who_leaves_reservations_by_himself_can_leak_no_more_than_his_quota() {
-    needs_root!();
     let machine = Machine::new();
     let _recounted = Recounted;
     let [mut mallory, mut bob] = [MALLORY, BOB].map(|uid| machine.client(uid));
@@ -66,7 +64,6 @@ fn who_leaves_reservations_by_himself_can_leak_no_more_than_his_quota() {
 
 #[test]
 fn who_leaves_a_reservation_and_ends_before_that_is_seen_is_charged_for_it() {
-    needs_root!();
     // All that the kernel takes.
     let machine = Machine::with("[limits]\ntotal = \"95%\"\n");
     let _recounted = Recounted;
@@ -102,7 +99,6 @@ fn who_leaves_a_reservation_and_ends_before_that_is_seen_is_charged_for_it() {
 
 #[test]
 fn who_asks_for_more_than_his_quota_has_nobody_make_room() {
-    needs_root!();
     let cpus = std::thread::available_parallelism().unwrap().get();
     // The sum is 85% of one CPU.
     let total = 85.0 / cpus as f64;
@@ -123,7 +119,6 @@ fn who_asks_for_more_than_his_quota_has_nobody_make_room() {
 
 #[test]
 fn who_needs_more_than_his_quota_is_never_held_to_it_and_goes_without_now_and_then() {
-    needs_root!();
     let machine = Machine::with("[quota]\nbandwidth = \"20%\"\n");
     let workload = machine.workload(ALICE, &["beat:20000/8000"]);
     let mut alice = machine.client(ALICE);
@@ -149,7 +144,6 @@ const NOBODYS: u32 = 4_000_000_000;
 
 #[test]
 fn programs_of_a_user_without_an_account_are_not_tracked_by_a_rule() {
-    needs_root!();
     let machine = Machine::with_rule("");
     let mut root = machine.client(ROOT);
     let start = |uid| machine.workload(uid, &["random:1000000/1"]);
@@ -168,7 +162,6 @@ const OTHERS: [u32; 8] = [1, 2, 3, 6, 8, 10, 13, 33];
 
 #[test]
 fn eight_users_keep_no_ninth_from_being_told_of_changes() {
-    needs_root!();
     let machine = Machine::new();
     let mut crowds: Vec<_> = OTHERS.map(|uid| machine.client(uid)).into();
     for crowd in &mut crowds {
@@ -186,7 +179,6 @@ exec "$@""#;
 
 #[test]
 fn who_sits_at_the_machine_has_a_share_of_all_of_it_until_another_one_does() {
-    needs_root!();
     let mut machine = Machine::bus();
     machine.configure("scan = \"50ms\"\n[quota]\nseat = \"80%\"\n");
     let seats = machine.folder("seats");

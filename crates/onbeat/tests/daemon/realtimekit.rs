@@ -41,7 +41,6 @@ fn has_priority(tid: u32, priority: u32) -> bool {
 
 #[test]
 fn an_audio_thread_gets_a_reservation_that_follows_its_rhythm_and_in_the_end_what_it_had() {
-    needs_root!();
     let machine = Machine::new();
     let (_process, tid) = audio(&machine, "beat");
     follows_its_rhythm_and_gets_back_what_it_had(machine, tid);
@@ -49,7 +48,6 @@ fn an_audio_thread_gets_a_reservation_that_follows_its_rhythm_and_in_the_end_wha
 
 #[test]
 fn a_thread_that_browsers_library_promotes_gets_a_reservation_that_follows_its_rhythm() {
-    needs_root!();
     let machine = Machine::new();
     let mut command = machine.command(ALICE, &machine.path("audio_thread"));
     let (_process, tid) = that_asks(&machine, &mut command);
@@ -58,7 +56,6 @@ fn a_thread_that_browsers_library_promotes_gets_a_reservation_that_follows_its_r
 
 #[test]
 fn a_thread_that_says_its_budget_has_a_reservation_of_it_or_realtimekits_priority() {
-    needs_root!();
     let machine = Machine::new();
     // Microseconds in each 10 ms, and the jobs until it no longer wants them.
     let with = |us: &[&str]| {
@@ -109,7 +106,6 @@ impl Drop for WithoutRealTime {
 
 #[test]
 fn where_the_kernel_refuses_round_robin_a_client_gets_a_reservation_that_follows_its_rhythm() {
-    needs_root!();
     let Some(group) = WithoutRealTime::make() else {
         return skip("the kernel refuses no group a real-time priority");
     };
@@ -143,7 +139,6 @@ fn where_the_kernel_refuses_round_robin_a_client_gets_a_reservation_that_follows
 
 #[test]
 fn clients_keep_what_they_have_across_a_crash_and_a_restart_of_the_service() {
-    needs_root!();
     let mut machine = Machine::bus();
     machine.configure("");
     machine.flags = vec!["--hand-over"];
@@ -179,7 +174,6 @@ fn clients_keep_what_they_have_across_a_crash_and_a_restart_of_the_service() {
 
 #[test]
 fn a_thread_that_asked_while_it_was_reserved_has_its_priority_after_a_crash() {
-    needs_root!();
     let mut machine = Machine::new();
     let sleeper = machine.limited_sleeper(ALICE);
     let tid = sleeper.id();
@@ -197,7 +191,6 @@ fn a_thread_that_asked_while_it_was_reserved_has_its_priority_after_a_crash() {
 
 #[test]
 fn what_may_no_longer_have_a_priority_loses_it_after_a_crash() {
-    needs_root!();
     let mut machine = Machine::new();
     let sleepers = [ALICE, ALICE, BOB].map(|uid| machine.sleeper(uid));
     for (uid, sleeper) in [ALICE, ALICE, BOB].into_iter().zip(&sleepers) {
@@ -227,7 +220,6 @@ fn what_may_no_longer_have_a_priority_loses_it_after_a_crash() {
 
 #[test]
 fn limits_and_errors_are_realtimekits() {
-    needs_root!();
     let machine = Machine::new();
     let [mut alice, mut root] = [ALICE, ROOT].map(|uid| machine.client(uid));
     assert_eq!(
@@ -268,7 +260,6 @@ fn limits_and_errors_are_realtimekits() {
 
 #[test]
 fn without_polkit_nobody_but_root_gets_a_priority_unless_the_configuration_says_so() {
-    needs_root!();
     let mut machine = Machine::bus();
     fs::remove_file(machine.path(WITHOUT_POLKIT)).unwrap();
     machine.configure("");
@@ -289,7 +280,6 @@ fn without_polkit_nobody_but_root_gets_a_priority_unless_the_configuration_says_
 
 #[test]
 fn a_thread_that_is_kept_already_has_the_priority_that_it_asks_for_below_its_reservation() {
-    needs_root!();
     let mut machine = Machine::new();
     // It makes up for the jobs that it misses while it is stopped, with the priority and without a
     // pause: those of 15 s take as long as the limit lets it.
@@ -314,7 +304,6 @@ fn a_thread_that_is_kept_already_has_the_priority_that_it_asks_for_below_its_res
 
 #[test]
 fn what_clients_get_is_what_the_configuration_says_once_it_was_read_anew() {
-    needs_root!();
     let machine = Machine::new();
     let mut root = machine.client(ROOT);
     machine.configure(
@@ -349,7 +338,6 @@ fn what_clients_get_is_what_the_configuration_says_once_it_was_read_anew() {
 
 #[test]
 fn rtkitctl_finds_its_service_and_resets_what_was_given() {
-    needs_root!();
     let machine = Machine::new();
     let (_process, tid) = audio(&machine, "idle");
     assert!(has_priority(tid, 10), "{:?}", policy(tid));

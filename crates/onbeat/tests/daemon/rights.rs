@@ -5,7 +5,6 @@ use crate::realtimekit::that_asks;
 
 #[test]
 fn nobody_touches_another_users_tasks_and_root_may() {
-    needs_root!();
     let machine = Machine::new();
     let sleeper = machine.sleeper(ALICE);
     let tid = sleeper.id();
@@ -28,7 +27,6 @@ fn nobody_touches_another_users_tasks_and_root_may() {
 
 #[test]
 fn a_program_with_the_rights_of_two_users_is_nobodys() {
-    needs_root!();
     let machine = Machine::new();
     // The real user is Alice, the effective one root: as a set-user-ID program has it.
     let mut two = Command::new("setpriv");
@@ -62,7 +60,6 @@ fn has_nothing(tid: u32) -> bool {
 
 #[test]
 fn who_executes_another_users_program_loses_what_was_asked_for_him() {
-    needs_root!();
     let machine = Machine::new();
     let program = set_user_id(&machine);
     let shells = [0; 4].map(|_| shell_that_becomes(&machine, &program));
@@ -90,7 +87,6 @@ fn who_executes_another_users_program_loses_what_was_asked_for_him() {
 /// It takes over the number of its process's first thread.
 #[test]
 fn who_executes_it_on_another_thread_than_the_first_loses_his_priority_too() {
-    needs_root!();
     let machine = Machine::new();
     let program = set_user_id(&machine);
     let mut alice = machine.client(ALICE);
@@ -110,7 +106,6 @@ fn who_executes_it_on_another_thread_than_the_first_loses_his_priority_too() {
 
 #[test]
 fn what_makes_no_sense_is_told_so() {
-    needs_root!();
     let machine = Machine::new();
     let sleeper = machine.sleeper(ALICE);
     let tid = sleeper.id();
@@ -134,7 +129,6 @@ fn what_makes_no_sense_is_told_so() {
 
 #[test]
 fn a_program_with_too_many_threads_is_tracked_as_far_as_its_owners_quota_goes() {
-    needs_root!();
     let machine = Machine::new();
     let threads: Vec<&str> = std::iter::repeat_n("random:1000000/1", 90).collect();
     let workload = machine.workload(ALICE, &threads);

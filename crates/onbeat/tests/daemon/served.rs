@@ -10,19 +10,8 @@ fn alices(machine: &Machine, args: &[&str]) -> Command {
     command
 }
 
-/// The same on a process that beats. And its thread, once that is reserved for.
-fn attached(machine: &Machine, more: &[&str]) -> (Mortal, Mortal, u32) {
-    let workload = machine.workload(ALICE, &["beat:20000/1000"]);
-    let pid = workload.id().to_string();
-    let mut attach = alices(machine, &["attach", "--quiet", &pid]);
-    let onbeat = Mortal::spawn(attach.args(more));
-    let thread = reserved_thread(workload.id());
-    (onbeat, workload, thread)
-}
-
 #[test]
 fn a_user_runs_a_program_on_the_beat_without_any_right() {
-    needs_root!();
     let machine = Machine::new();
     let workload = machine.path("workload");
     // It looks once a second, and a machine that stalls may keep it from looking while there is
@@ -47,20 +36,14 @@ fn a_user_runs_a_program_on_the_beat_without_any_right() {
 }
 
 #[test]
-fn what_a_user_attached_to_goes_back_when_onbeat_is_killed() {
-    needs_root!();
-    let machine = Machine::new();
-    let (mut onbeat, _workload, thread) = attached(&machine, &[]);
-    onbeat.0.kill().unwrap();
-    goes_back(thread);
-}
-
-#[test]
 fn a_bus_that_is_started_anew_is_found_again() {
-    needs_root!();
     let mut machine = Machine::new();
     let log = machine.home(ALICE).join("log");
-    let (_onbeat, _workload, thread) = attached(&machine, &["--log", log.to_str().unwrap()]);
+    let workload = machine.workload(ALICE, &["beat:20000/1000"]);
+    let pid = workload.id().to_string();
+    let words = ["attach", "--quiet", &pid, "--log", log.to_str().unwrap()];
+    let _onbeat = Mortal::spawn(&mut alices(&machine, &words));
+    let thread = reserved_thread(workload.id());
     // The service's word has reached it.
     until("a line in its log", || {
         fs::metadata(&log).is_ok_and(|log| log.len() > 0)
@@ -75,7 +58,6 @@ fn a_bus_that_is_started_anew_is_found_again() {
 
 #[test]
 fn who_waits_for_a_service_that_hangs_may_be_interrupted() {
-    needs_root!();
     let machine = Machine::new();
     let mark = machine.path("mark");
     let touch = ["run", "--", "touch", mark.to_str().unwrap()];
@@ -95,7 +77,6 @@ fn who_waits_for_a_service_that_hangs_may_be_interrupted() {
 
 #[test]
 fn a_user_reserves_for_a_program_within_his_quota() {
-    needs_root!();
     let machine = Machine::new();
     let reserve = |runtime: &str| {
         let times = ["reserve", "--runtime", runtime, "--period", "20ms"];
@@ -133,7 +114,6 @@ fn without_a_service_and_for_what_it_decides_itself_a_user_is_told_what_to_do() 
 
 #[test]
 fn a_user_gets_the_report_and_the_log_that_root_gets() {
-    needs_root!();
     let machine = Machine::new();
     let folder = machine.home(ALICE);
     let [report, log, page] = ["report.json", "log", "page.html"].map(|name| folder.join(name));
@@ -176,7 +156,6 @@ fn a_user_gets_the_report_and_the_log_that_root_gets() {
 
 #[test]
 fn a_user_whose_quota_is_too_small_is_told_once_which_line_would_change_it() {
-    needs_root!();
     let machine = Machine::with("[quota]\nbandwidth = \"20%\"\n");
     let mut run = alices(&machine, &["run", "--"]);
     let run = run.arg(machine.path("workload")).arg("beat:20000/8000");

@@ -15,7 +15,6 @@ fn files(pid: u32) -> usize {
 
 #[test]
 fn of_programs_that_came_and_went_nothing_stays() {
-    needs_root!();
     let metrics = ["--metrics", "127.0.0.1:0"];
     let mut machine = Machine::with_flags(&metrics, |machine| machine.rule(""));
     let service = machine.service_pid();

@@ -7,7 +7,6 @@ const PORTAL: &str = "/usr/libexec/xdg-desktop-portal";
 
 #[test]
 fn the_real_desktop_portal_tells_the_limits_and_has_a_clients_thread_kept() {
-    needs_root!();
     if !Path::new(PORTAL).exists() {
         return skip("there is no desktop portal");
     }
@@ -68,30 +67,6 @@ fn is_kept(machine: &Machine, process: &mut Mortal, errors: &str) {
     });
 }
 
-#[test]
-fn pulseaudio_with_a_null_sink_is_served() {
-    needs_root!();
-    let machine = Machine::new();
-    let home = machine.home(ALICE);
-    let words = "-n --daemonize=no --realtime=yes --high-priority=yes --use-pid-file=no \
-        --exit-idle-time=-1 -L module-null-sink -L module-native-protocol-unix";
-    let mut command = machine.in_session(ALICE, "pulseaudio");
-    command
-        .args(words.split_whitespace())
-        .stderr(machine.file("errors"));
-    let mut server = Mortal::spawn(&mut command);
-    let socket = home.join("pulse/native");
-    until("the server", || socket.exists());
-    // A client plays silence, so that the sink has to be filled in time.
-    let mut command = machine.in_session(ALICE, "pacat");
-    command
-        .args(["--playback", "--raw", "--latency-msec=20", "/dev/zero"])
-        .arg(format!("--server=unix:{}", socket.display()))
-        .stderr(Stdio::null());
-    let _player = Mortal::spawn(&mut command);
-    is_kept(&machine, &mut server, "errors");
-}
-
 /// PipeWire with its real-time module and a sink that leads nowhere, which wants a buffer each 21.3
 /// ms.
 pub(crate) const PIPEWIRE: &str = r#"
@@ -142,7 +117,6 @@ pub(crate) fn silence(machine: &Machine) -> PathBuf {
 
 #[test]
 fn pipewire_and_two_players_on_it_get_reservations_that_follow_the_sinks_rhythm() {
-    needs_root!();
     let machine = Machine::new();
     machine.home(ALICE);
     let configuration = machine.write("pipewire.conf", PIPEWIRE);

@@ -11,7 +11,6 @@ const PROGRAMS: u32 = 6_000;
 
 #[test]
 fn a_storm_of_programs_hides_neither_an_end_nor_a_set_user_id_program() {
-    needs_root!();
     let machine = Machine::with_flags(&["--metrics", "127.0.0.1:0"], |_| String::new());
     let becomes = set_user_id(&machine);
     let bobs = machine.sleeper(BOB);
@@ -61,7 +60,6 @@ fn a_storm_of_programs_hides_neither_an_end_nor_a_set_user_id_program() {
 
 #[test]
 fn the_service_reads_nothing_of_processes_that_no_rule_names() {
-    needs_root!();
     let machine = Machine::with("scan = \"20ms\"\n[[rule]]\nprogram = \"of-no-process\"\n");
     let sleepers: Vec<_> = (0..SLEEPERS).map(|_| machine.sleeper(ALICE)).collect();
     let reads = || -> u128 {

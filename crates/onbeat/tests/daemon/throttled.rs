@@ -67,7 +67,6 @@ fn is_held_up(tids: [u32; 2]) -> bool {
 
 #[test]
 fn threads_that_are_held_up_have_back_what_they_had_after_an_end_or_a_kill_and_restore() {
-    needs_root!();
     for (signal, code) in [(libc::SIGTERM, Some(0)), (libc::SIGKILL, None)] {
         let mut machine = Machine::with(LITTLE);
         let two = Two::start(&machine);

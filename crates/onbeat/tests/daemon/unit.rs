@@ -37,28 +37,3 @@ fn systemd_takes_the_units_and_rates_the_exposure_of_each_at_1_5_or_less() {
         assert_eq!(said.is_empty(), rated == 0, "{said}");
     }
 }
-
-#[test]
-fn to_have_the_unit_reload_a_configuration_with_a_mistake_fails_with_its_line() {
-    needs_root!();
-    let machine = Machine::new();
-    let reload = UNIT.lines().find_map(|l| l.strip_prefix("ExecReload="));
-    let words: Vec<&str> = reload.unwrap().split(' ').collect();
-    for (text, said) in [
-        ("", ""),
-        (
-            "scan = \"eternity\"\n",
-            "onbeat.toml:1: 'eternity' is no length of time: write",
-        ),
-    ] {
-        machine.configure(text);
-        let mut command = Command::new(words[0]);
-        command
-            .args(&words[1..])
-            .env("DBUS_SYSTEM_BUS_ADDRESS", machine.address());
-        let output = command.output().unwrap();
-        has(stderr(&output), &[said]);
-        assert_eq!(output.status.success(), said.is_empty());
-        assert_eq!(stderr(&output).is_empty(), said.is_empty());
-    }
-}

@@ -18,7 +18,6 @@ fn goes_first(process: &Mortal) -> bool {
 
 #[test]
 fn a_program_that_computes_with_the_reservation_of_one_that_waits_for_it_ends_that() {
-    needs_root!();
     let folder = Folder::new();
     let program = folder.path("lending");
     compiled("../daemon/lending", &program);
@@ -40,7 +39,6 @@ fn a_program_that_computes_with_the_reservation_of_one_that_waits_for_it_ends_th
 
 #[test]
 fn a_program_that_executes_itself_by_another_thread_gets_no_more_than_its_account() {
-    needs_root!();
     let folder = Folder::new();
     let program = folder.path("executing");
     compiled("../daemon/bounds", &program);
@@ -70,14 +68,12 @@ fn loses_it_while<T>(stop: impl FnOnce(&Mortal) -> T, go_on: impl FnOnce(&Mortal
 
 #[test]
 fn who_goes_first_does_so_no_longer_while_the_loop_stands_still() {
-    needs_root!();
     let stop = |onbeat: &Mortal| Stopped::new(onbeat.id());
     loses_it_while(stop, |_, stopped| drop(stopped));
 }
 
 #[test]
 fn who_goes_first_does_so_no_longer_while_onbeat_is_stopped() {
-    needs_root!();
     let stop = |onbeat: &Mortal| onbeat.signal(libc::SIGSTOP);
     loses_it_while(stop, |onbeat, ()| onbeat.signal(libc::SIGCONT));
 }

@@ -37,7 +37,6 @@ fn raised(folder: &Folder) -> (Mortal, Mortal) {
 
 #[test]
 fn an_ordinary_program_is_raised_and_given_back() {
-    needs_root!();
     let folder = Folder::new();
     let (crier, mut onbeat) = raised(&folder);
     assert_eq!(onbeat.ends(libc::SIGTERM), Some(0));
@@ -51,7 +50,6 @@ fn an_ordinary_program_is_raised_and_given_back() {
 
 #[test]
 fn who_never_blocks_and_cries_has_no_more_than_its_account() {
-    needs_root!();
     let folder = Folder::new();
     let cheater = crier(&folder, "floods");
     let mut onbeat = folder.attach(cheater.id(), &["--quiet"]);
@@ -65,7 +63,6 @@ fn who_never_blocks_and_cries_has_no_more_than_its_account() {
 
 #[test]
 fn a_raised_program_that_is_reniced_by_hand_is_left_alone() {
-    needs_root!();
     let folder = Folder::new();
     let (crier, mut onbeat) = raised(&folder);
     let by_hand = DEFAULT.with_nice(7);

@@ -12,7 +12,6 @@ const KILLS: u64 = 50;
 
 #[test]
 fn a_kill_as_soon_as_there_is_a_state_file_leaves_none() {
-    needs_root!();
     let folder = Folder::new();
     let program = working(&["beat:10000/500"]);
     for kill in 0..KILLS / 5 {
@@ -45,7 +44,6 @@ fn family(pid: u32) -> Vec<(u32, Attributes)> {
 
 #[test]
 fn a_program_that_was_run_is_ordinary_after_a_kill() {
-    needs_root!();
     let told = std::env::var("ONBEAT_KILLS").ok();
     let kills = told.and_then(|kills| kills.parse().ok()).unwrap_or(KILLS);
     let own = Attributes::get(std::process::id()).unwrap();
@@ -87,7 +85,6 @@ fn a_program_that_was_run_is_ordinary_after_a_kill() {
 
 #[test]
 fn after_a_kill_of_the_guard_too_restore_leaves_no_thread_that_differs() {
-    needs_root!();
     let folder = Folder::new();
     let program = working(&["beat:10000/500", "beat:15000/500", "beat:25000/500"]);
     let before = scheduling(program.id());

@@ -6,7 +6,6 @@ use crate::*;
 
 #[test]
 fn a_periodic_program_gets_a_reservation_and_gives_it_back() {
-    needs_root!();
     let folder = Folder::new();
     let program = working(&["beat:50000/4000"]);
     let before = scheduling(program.id());
@@ -26,7 +25,6 @@ fn a_periodic_program_gets_a_reservation_and_gives_it_back() {
 
 #[test]
 fn a_program_that_was_started_before_is_kept_beside_the_one_that_is_run() {
-    needs_root!();
     let folder = Folder::new();
     let other = working(&["beat:40000/2000"]);
     let before = scheduling(other.id());

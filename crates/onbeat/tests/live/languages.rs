@@ -4,76 +4,27 @@ use std::fs;
 
 use crate::*;
 
-/// A language of the page: its source file, what stands around its lines, and a command of the
-/// shell that compiles and runs it, as the last program that it executes.
-struct Language {
-    name: &'static str,
-    needs: &'static str,
-    file: &'static str,
-    around: [&'static str; 2],
-    run: &'static str,
-}
+/// A language of the page: its name there, the program that it needs, its source file, what stands
+/// before and after its lines, and a command of the shell that compiles and runs it, as the last
+/// program that it executes.
+type Language = [&'static str; 6];
 
+#[rustfmt::skip]
 const LANGUAGES: [Language; 7] = [
-    Language {
-        name: "c",
-        needs: "cc",
-        file: "main.c",
-        around: ["#include <sys/prctl.h>\nint main(void) {\n", "}\n"],
-        run: "cc -static main.c && exec ./a.out",
-    },
-    Language {
-        name: "c",
-        needs: "c++",
-        file: "main.cpp",
-        around: ["#include <sys/prctl.h>\nint main() {\n", "}\n"],
-        run: "c++ main.cpp && exec ./a.out",
-    },
-    Language {
-        name: "rust",
-        needs: "rustc",
-        file: "main.rs",
-        around: [
-            "mod libc { extern \"C\" { pub fn prctl(option: i32, ...) -> i32; } }\nfn main() {\n",
-            "}\n",
-        ],
-        run: "rustc main.rs && exec ./main",
-    },
-    Language {
-        name: "go",
-        needs: "go",
-        file: "main.go",
-        around: [
-            "package main\nimport (\"runtime\"; \"syscall\")\nfunc main() {\nruntime.LockOSThread()\n",
-            "}\n",
-        ],
-        run: "GOCACHE=$PWD/cache go build main.go && exec ./main",
-    },
-    Language {
-        name: "python",
-        needs: "python3",
-        file: "main.py",
-        around: ["", ""],
-        run: "exec python3 main.py",
-    },
-    Language {
-        name: "java",
-        needs: "java",
-        file: "Main.java",
-        around: [
-            "import java.lang.foreign.*;\nimport static java.lang.foreign.ValueLayout.*;\n\
-             class Main { public static void main(String[] a) throws Throwable {\n",
-            "} }\n",
-        ],
-        run: "exec java Main.java",
-    },
-    Language {
-        name: "sh",
-        needs: "sh",
-        file: "main.sh",
-        around: ["", ""],
-        run: "exec sh main.sh",
-    },
+    ["c", "cc", "main.c", "#include <sys/prctl.h>\nint main(void) {\n", "}\n", "cc -static main.c && exec ./a.out"],
+    ["c", "c++", "main.cpp", "#include <sys/prctl.h>\nint main() {\n", "}\n", "c++ main.cpp && exec ./a.out"],
+    ["rust", "rustc", "main.rs",
+        "mod libc { extern \"C\" { pub fn prctl(option: i32, ...) -> i32; } }\nfn main() {\n", "}\n",
+        "rustc main.rs && exec ./main"],
+    ["go", "go", "main.go",
+        "package main\nimport (\"runtime\"; \"syscall\")\nfunc main() {\nruntime.LockOSThread()\n", "}\n",
+        "GOCACHE=$PWD/cache go build main.go && exec ./main"],
+    ["python", "python3", "main.py", "", "", "exec python3 main.py"],
+    ["java", "java", "Main.java",
+        "import java.lang.foreign.*;\nimport static java.lang.foreign.ValueLayout.*;\n\
+         class Main { public static void main(String[] a) throws Throwable {\n", "} }\n",
+        "exec java Main.java"],
+    ["sh", "sh", "main.sh", "", "", "exec sh main.sh"],
 ];
 
 /// The lines of the page's block of a language.
@@ -84,10 +35,10 @@ fn lines(page: &str, language: &str) -> String {
 }
 
 /// Whether the language is here; Java needs java.lang.foreign.
-fn is_here(language: &Language) -> bool {
-    let is_here = match language.name {
+fn is_here(name: &str, needs: &str) -> bool {
+    let is_here = match name {
         "java" => "java --version | grep -qE '^[a-z]+ (2[2-9]|[3-9][0-9])'".to_owned(),
-        _ => format!("command -v {}", language.needs),
+        _ => format!("command -v {needs}"),
     };
     let mut shell = Command::new("sh");
     let shell = shell.args(["-c", &is_here]).stdout(Stdio::null());
@@ -96,18 +47,16 @@ fn is_here(language: &Language) -> bool {
 
 #[test]
 fn a_program_in_each_language_of_the_page_marks_its_jobs() {
-    needs_root!();
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/marks.md");
     let page = fs::read_to_string(page).unwrap();
-    for language in &LANGUAGES {
-        if !is_here(language) {
-            println!("skipped: {}: no {}", language.name, language.needs);
+    for [name, needs, file, before, after, run] in LANGUAGES {
+        if !is_here(name, needs) {
+            println!("skipped: {name}: no {needs}");
             continue;
         }
         let folder = Folder::new();
-        let [before, after] = language.around;
-        let source = format!("{before}{}{after}", lines(&page, language.name));
-        fs::write(folder.path(language.file), source).unwrap();
+        let source = format!("{before}{}{after}", lines(&page, name));
+        fs::write(folder.path(file), source).unwrap();
         let own = Path::new(env!("CARGO_BIN_EXE_onbeat")).parent().unwrap();
         let path = std::env::var("PATH").unwrap();
         let recording = folder.path("marks");
@@ -115,11 +64,11 @@ fn a_program_in_each_language_of_the_page_marks_its_jobs() {
             .onbeat()
             .args(["record", "--quiet", "--children", "--output"])
             .arg(&recording)
-            .args(["--", "sh", "-c", language.run])
+            .args(["--", "sh", "-c", run])
             .env("PATH", format!("{}:{path}", own.display()))
             .current_dir(folder.path(""))
             .status();
-        assert!(recorded.unwrap().success(), "{}", language.name);
+        assert!(recorded.unwrap().success(), "{name}");
         let recording = fs::read_to_string(&recording).unwrap();
         let events = recording
             .lines()
@@ -127,6 +76,6 @@ fn a_program_in_each_language_of_the_page_marks_its_jobs() {
         let said = events.filter_map(|event| event["said"].as_str().map(str::to_owned));
         let said: Vec<String> = said.collect();
         let all = ["job_began", "job_ended", "missed_deadline"];
-        assert_eq!(said, all, "{}", language.name);
+        assert_eq!(said, all, "{name}");
     }
 }

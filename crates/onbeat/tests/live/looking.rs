@@ -1,13 +1,10 @@
 //! `onbeat top` with a loop of its own.
 
-use std::process::ExitStatus;
-
 use crate::terminal::Terminal;
 use crate::*;
 
 #[test]
 fn a_program_is_kept_while_it_is_looked_at_and_ends_with_the_look() {
-    needs_root!();
     let folder = Folder::new();
     let mut onbeat = folder.keep("top");
     onbeat.arg("--").arg(workload()).arg("beat:20000/2000");
@@ -25,8 +22,8 @@ fn a_program_is_kept_while_it_is_looked_at_and_ends_with_the_look() {
     assert!(folder.log().iter().any(|entry| entry["what"] == "released"));
 }
 
-/// Looks at a running program until `end` has ended the look; all is given back then.
-fn gives_all_back_after(end: impl FnOnce(Terminal) -> ExitStatus) {
+#[test]
+fn a_terminal_that_is_closed_ends_the_look_at_a_running_program_and_gives_all_back() {
     let folder = Folder::new();
     let program = working(&["beat:20000/2000"]);
     let before = scheduling(program.id());
@@ -34,22 +31,7 @@ fn gives_all_back_after(end: impl FnOnce(Terminal) -> ExitStatus) {
     let mut screen = Terminal::start(onbeat.arg("--pid").arg(program.id().to_string()));
     screen.shows(&format!("process {}", program.id()));
     screen.line_with("workload", "kept");
-    assert_eq!(end(screen).code(), Some(0));
+    assert_eq!(screen.closes().code(), Some(0));
     assert_eq!(scheduling(program.id()), before);
     assert_eq!(folder.state_files(), 0);
-}
-
-#[test]
-fn a_signal_ends_the_look_at_a_running_program_and_gives_all_back() {
-    needs_root!();
-    gives_all_back_after(|mut screen| {
-        screen.signal(libc::SIGTERM);
-        screen.ends()
-    });
-}
-
-#[test]
-fn a_terminal_that_is_closed_ends_the_look_and_gives_all_back() {
-    needs_root!();
-    gives_all_back_after(Terminal::closes);
 }

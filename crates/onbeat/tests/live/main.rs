@@ -28,6 +28,8 @@ mod own_state;
 mod pair;
 mod paths;
 mod programs;
+#[path = "../common/root.rs"]
+mod root;
 mod seen;
 #[path = "../common/tasks.rs"]
 mod tasks;
@@ -42,7 +44,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{Mortal, eventually, needs_root, until, within};
+use common::{Mortal, eventually, until, within};
 use onbeat_act::attributes::Attributes;
 use own_state::{onbeat, state_files};
 use serde_json::Value;

@@ -6,7 +6,6 @@ use crate::*;
 
 #[test]
 fn a_hard_reservation_that_a_cap_makes_too_small_for_each_job_is_released() {
-    needs_root!();
     let folder = Folder::new();
     // So that it waits little without a reservation, whatever else the machine does.
     let mut niced = Command::new("nice");

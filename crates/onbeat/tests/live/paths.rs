@@ -13,7 +13,6 @@ const TRIAL_NS: u64 = 20_000_000;
 
 #[test]
 fn the_server_of_a_player_is_reserved_with_it_and_gets_back_what_it_had() {
-    needs_root!();
     let folder = Folder::new();
     let pair = Pair::start(&[]);
     let before = [pair.player.id(), pair.server].map(scheduling);

@@ -23,7 +23,6 @@ fn status_of(folder: &Folder, options: &[&str], program: &[&str]) -> Option<i32>
 
 #[test]
 fn the_exit_status_is_the_program_s() {
-    needs_root!();
     let folder = Folder::new();
     for (program, status) in [
         (&["true"][..], 0),
@@ -38,7 +37,6 @@ fn the_exit_status_is_the_program_s() {
 
 #[test]
 fn a_file_that_cannot_be_written_is_told_before_the_program_begins() {
-    needs_root!();
     let folder = Folder::new();
     let begun = folder.path("begun");
     for option in ["--report", "--log", "--perfetto"] {
@@ -62,7 +60,6 @@ fn printed(folder: &Folder, options: &[&str], script: &str) -> String {
 
 #[test]
 fn a_program_goes_first_from_its_first_instruction_on() {
-    needs_root!();
     let folder = Folder::new();
     let script = "read -r stat < /proc/$$/stat; echo \"$stat\"";
     let goes_first = |options: &[&str]| {
@@ -80,7 +77,6 @@ fn a_program_goes_first_from_its_first_instruction_on() {
 
 #[test]
 fn a_program_has_the_nice_value_that_onbeat_was_started_with_and_it_is_told_what_that_means() {
-    needs_root!();
     let folder = Folder::new();
     for options in [&[][..], &RESERVES, &["--dry-run"]] {
         let run = folder.keep("run");
@@ -105,7 +101,6 @@ fn a_program_has_the_nice_value_that_onbeat_was_started_with_and_it_is_told_what
 
 #[test]
 fn processes_that_began_before_the_tracer_are_kept_also_if_their_parent_has_ended() {
-    needs_root!();
     let folder = Folder::new();
     let script = "(\"$0\" beat:10000/500 &); \"$0\" beat:15000/500 & exec \"$0\" beat:20000/500";
     let mut run = folder.keep("run");
@@ -130,7 +125,6 @@ fn processes_that_began_before_the_tracer_are_kept_also_if_their_parent_has_ende
 
 #[test]
 fn programs_that_fork_and_exec_and_die_at_once_are_followed_to_their_end() {
-    needs_root!();
     let folder = Folder::new();
     let workload = workload();
     let workload = workload.to_str().unwrap();
@@ -143,7 +137,6 @@ fn programs_that_fork_and_exec_and_die_at_once_are_followed_to_their_end() {
 
 #[test]
 fn a_program_whose_affinity_is_narrow_is_left_as_it_is_with_advice() {
-    needs_root!();
     // SAFETY: takes a number and answers with one.
     if unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) } < 2 {
         println!("skipped: a_program_whose_affinity_is_narrow: it needs two CPUs");
@@ -170,7 +163,6 @@ fn a_program_whose_affinity_is_narrow_is_left_as_it_is_with_advice() {
 
 #[test]
 fn a_program_that_will_not_be_interrupted_runs_on_when_onbeat_is_interrupted_twice() {
-    needs_root!();
     let folder = Folder::new();
     let mark = folder.path("mark");
     let script = "trap '' INT; echo $$ > \"$0\"; while :; do sleep 1; done";

@@ -4,7 +4,6 @@ use crate::*;
 
 #[test]
 fn init_and_the_kernels_threads_are_not_attached_to_and_the_reason_is_told() {
-    needs_root!();
     for (pid, reason) in [("1", "is init"), ("2", "a thread of the kernel")] {
         let before = scheduling(pid.parse().unwrap());
         for args in [&["attach"][..], &["run", "--also"]] {
@@ -36,7 +35,6 @@ while True:
 
 #[test]
 fn a_thread_that_yields_loses_its_reservation_for_good_and_the_reason_is_told() {
-    needs_root!();
     let folder = Folder::new();
     let mut run = folder.keep("run");
     let mut onbeat = Mortal::spawn(run.args(["--", "python3", "-c", YIELDS]));

@@ -24,7 +24,6 @@ fn runtime(reservation: &Value) -> Option<u64> {
 
 #[test]
 fn every_mark_of_a_prime_number_of_jobs_counts() {
-    needs_root!();
     let folder = Folder::new();
     let ended = run(&folder, &["401", "4000", "300", "cries"]).status();
     assert!(ended.is_ok_and(|status| status.success()));
@@ -39,7 +38,6 @@ fn every_mark_of_a_prime_number_of_jobs_counts() {
 
 #[test]
 fn a_program_that_marks_its_jobs_is_reserved_for_what_it_says_alone() {
-    needs_root!();
     let folder = Folder::new();
     let mut onbeat = Mortal::spawn(&mut run(&folder, &["1000000", "20000", "2000"]));
     let first = folder.says("reserved");
@@ -51,7 +49,6 @@ fn a_program_that_marks_its_jobs_is_reserved_for_what_it_says_alone() {
 
 #[test]
 fn the_bandwidth_of_a_program_that_cries_wolf_returns() {
-    needs_root!();
     let folder = Folder::new();
     let mut onbeat = Mortal::spawn(&mut run(&folder, &["1000000", "20000", "2000", "cries"]));
     let is_cry = |entry: &Value| says(entry, "it says that it missed a deadline");

@@ -10,7 +10,6 @@ use crate::*;
 
 #[test]
 fn an_ordinary_user_hears_all_that_a_program_does_by_perf() {
-    needs_root!();
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
@@ -62,7 +61,6 @@ fn an_ordinary_user_hears_all_that_a_program_does_by_perf() {
 
 #[test]
 fn a_program_is_kept_on_the_beat_by_each_tracer() {
-    needs_root!();
     for tracer in ["bpf", "tracefs", "ptrace"] {
         let folder = Folder::new();
         let mut run = folder.keep("run");

@@ -148,15 +148,11 @@ fn ask(bus: &Connection, words: &[&str]) -> zbus::Result<Value> {
                 return Ok(json!(later));
             }
         }
-        "list" => {
-            let reply = call(bus, MANAGER, "List", &())?;
-            let threads: Vec<Properties> = reply.body().deserialize()?;
-            return Ok(threads.iter().map(in_json).collect());
-        }
-        "applications" => {
-            let reply = call(bus, MANAGER, "ListApplications", &())?;
-            let applications: Vec<Properties> = reply.body().deserialize()?;
-            return Ok(applications.iter().map(in_json).collect());
+        list @ ("list" | "applications") => {
+            let method = ["List", "ListApplications"][usize::from(list == "applications")];
+            let reply = call(bus, MANAGER, method, &())?;
+            let all: Vec<Properties> = reply.body().deserialize()?;
+            return Ok(all.iter().map(in_json).collect());
         }
         "statistics" => {
             let reply = call(bus, MANAGER, "GetStatistics", &())?;

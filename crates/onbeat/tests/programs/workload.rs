@@ -10,50 +10,21 @@
 //! went.
 
 use std::process::ExitCode;
-use std::str::FromStr;
 
-#[derive(Clone, Copy)]
-enum Thread {
-    Beat { period_us: u64, runtime_us: u64 },
-    Random { mean_us: u64, runtime_us: u64 },
-}
+/// What a thread does with a time, a runtime and a number of jobs; the first two.
+type Thread = (fn(u64, u64, u64), u64, u64);
 
-impl FromStr for Thread {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let error = || format!("'{text}' is no thread, as in beat:20000/4000");
-        let number = |text: &str| text.parse::<u64>().map_err(|_| error());
-        let (kind, rest) = text.split_once(':').ok_or_else(error)?;
-        let (time, runtime) = rest.split_once('/').ok_or_else(error)?;
-        let (time_us, runtime_us) = (number(time)?, number(runtime)?);
-        match kind {
-            "beat" => Ok(Self::Beat {
-                period_us: time_us,
-                runtime_us,
-            }),
-            "random" => Ok(Self::Random {
-                mean_us: time_us,
-                runtime_us,
-            }),
-            _ => Err(error()),
-        }
-    }
-}
-
-impl Thread {
-    fn run(self, jobs: u64) {
-        match self {
-            Self::Beat {
-                period_us,
-                runtime_us,
-            } => beat(period_us, runtime_us, jobs),
-            Self::Random {
-                mean_us,
-                runtime_us,
-            } => random(mean_us, runtime_us, jobs),
-        }
-    }
+fn thread(text: &str) -> Result<Thread, String> {
+    let error = || format!("'{text}' is no thread, as in beat:20000/4000");
+    let number = |text: &str| text.parse::<u64>().map_err(|_| error());
+    let (kind, rest) = text.split_once(':').ok_or_else(error)?;
+    let (time, runtime) = rest.split_once('/').ok_or_else(error)?;
+    let run = match kind {
+        "beat" => beat,
+        "random" => random,
+        _ => return Err(error()),
+    };
+    Ok((run, number(time)?, number(runtime)?))
 }
 
 fn beat(period_us: u64, runtime_us: u64, jobs: u64) {
@@ -133,7 +104,7 @@ fn parse(arguments: &[String]) -> Result<(u64, Vec<Thread>), String> {
     if threads.is_empty() {
         return Err("say which threads, as in beat:20000/4000".to_owned());
     }
-    let threads = threads.iter().map(|thread| thread.parse());
+    let threads = threads.iter().map(|text| thread(text));
     Ok((jobs, threads.collect::<Result<_, _>>()?))
 }
 
@@ -147,8 +118,8 @@ fn main() -> ExitCode {
         }
     };
     std::thread::scope(|scope| {
-        for thread in threads {
-            scope.spawn(move || thread.run(jobs));
+        for (run, time_us, runtime_us) in threads {
+            scope.spawn(move || run(time_us, runtime_us, jobs));
         }
     });
     ExitCode::SUCCESS

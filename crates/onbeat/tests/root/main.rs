@@ -17,6 +17,8 @@ mod own_state;
 mod record;
 mod reserve;
 mod restore;
+#[path = "../common/root.rs"]
+mod root;
 #[path = "../common/text.rs"]
 mod text;
 mod tracefs;
@@ -27,7 +29,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use child::child_of;
-use common::{Mortal, eventually, needs_root, until};
+use common::{Mortal, eventually, until};
 use own_state::{onbeat, state_files};
 use serde_json::Value;
 use text::{has, stderr, stdout};

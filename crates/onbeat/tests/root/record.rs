@@ -26,7 +26,6 @@ fn file(name: &str) -> (tempfile::TempDir, String) {
 
 #[test]
 fn every_activation_of_a_program_is_recorded_and_found_again_by_analyze() {
-    needs_root!();
     let (folder, file) = file("beat.onbeat");
     // A sleep that is over before the thread has gone to sleep, because it lost the CPU on the way,
     // is none.
@@ -53,7 +52,6 @@ fn every_activation_of_a_program_is_recorded_and_found_again_by_analyze() {
 
 #[test]
 fn a_recording_for_perfetto_is_read_by_analyze() {
-    needs_root!();
     let (folder, file) = file("beat.pftrace");
     let record = ["record", "--format", "perfetto", "-o"];
     let beat = [&file, "--", "python3", "-c", BEAT];
@@ -71,7 +69,6 @@ fn a_recording_for_perfetto_is_read_by_analyze() {
 
 #[test]
 fn a_running_process_is_recorded_until_ctrl_c_and_the_file_is_whole() {
-    needs_root!();
     let (folder, file) = file("running.onbeat.gz");
     let beats = "import time\nwhile True: time.sleep(0.01)";
     let beats = Mortal::spawn(Command::new("python3").args(["-c", beats]));
@@ -89,7 +86,6 @@ fn a_running_process_is_recorded_until_ctrl_c_and_the_file_is_whole() {
 
 #[test]
 fn the_recording_ends_with_the_process_and_an_old_file_stays_if_there_is_nothing_to_record() {
-    needs_root!();
     let (folder, file) = file("old.onbeat");
     fs::write(&file, "precious").unwrap();
     let output = ran(folder.path(), &["record", "-o", &file, "-p", "4194304"]);

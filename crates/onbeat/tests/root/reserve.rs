@@ -10,7 +10,6 @@ fn words<'a>(runtime: &'a str, period: &'a str, program: &[&'a str]) -> Vec<&'a 
 
 #[test]
 fn the_program_runs_under_the_reservation_from_its_first_instruction_on() {
-    needs_root!();
     let state = tempfile::tempdir().unwrap();
     let program = ["--deadline", "40ms", "--", "sh", "-c", "chrt -p $$; exit 7"];
     let output = ran(state.path(), &words("2ms", "50ms", &program));
@@ -24,7 +23,6 @@ fn the_program_runs_under_the_reservation_from_its_first_instruction_on() {
 
 #[test]
 fn what_is_reserved_is_noted_before_and_a_signal_goes_on_to_the_program() {
-    needs_root!();
     let state = tempfile::tempdir().unwrap();
     let sleep = ["--", "sleep", "1000"];
     let mut reserve = started(state.path(), &words("2ms", "50ms", &sleep));
@@ -37,7 +35,6 @@ fn what_is_reserved_is_noted_before_and_a_signal_goes_on_to_the_program() {
 
 #[test]
 fn what_cannot_be_reserved_or_executed_is_told_and_nothing_runs() {
-    needs_root!();
     let state = tempfile::tempdir().unwrap();
     let mark = state.path().join("mark");
     let touch = ["touch", mark.to_str().unwrap()];

@@ -14,7 +14,7 @@ const COLUMNS: NonZero<u16> = NonZero::new(80).unwrap();
 
 /// A program with the terminal that it runs on.
 pub(crate) struct Terminal {
-    process: Mortal,
+    pub(crate) process: Mortal,
     ours: File,
     theirs: OwnedFd,
     screen: vt100::Parser,
@@ -70,10 +70,6 @@ impl Terminal {
     pub(crate) fn press(&mut self, keys: &str) {
         let written = self.ours.write_all(keys.as_bytes());
         written.expect("the terminal takes keys");
-    }
-
-    pub(crate) fn signal(&self, signal: i32) {
-        self.process.signal(signal);
     }
 
     /// Closes the terminal, and waits for the program's end.

@@ -9,6 +9,8 @@ mod common;
 mod copied;
 #[path = "../in_time/mod.rs"]
 mod in_time;
+#[path = "../common/skip.rs"]
+mod skip;
 #[path = "../common/text.rs"]
 mod text;
 mod trust;
@@ -22,10 +24,11 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use common::{Mortal, eventually, needs_root, skip, until};
+use common::{Mortal, eventually, until};
 use copied::copy_program;
 use in_time::in_time;
 use serde_json::Value;
+use skip::skip;
 use text::{has, stderr, stdout};
 
 /// How long something that must come may take on a stalled machine.
@@ -33,6 +36,17 @@ const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The tracers that hear a program which onbeat starts, and need no privilege.
 const TRACERS: [&str; 2] = ["ptrace", "preload"];
+
+/// Ends a test that needs root and has it not.
+macro_rules! needs_root {
+    () => {
+        // SAFETY: geteuid takes nothing and always succeeds.
+        if unsafe { libc::geteuid() } != 0 {
+            return crate::skip::skip("it needs root");
+        }
+    };
+}
+use needs_root;
 
 /// Programs where all users can execute them.
 struct Programs(tempfile::TempDir);

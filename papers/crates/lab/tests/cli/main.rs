@@ -10,6 +10,8 @@ mod plan;
 mod planned;
 mod scheduler;
 mod sim;
+#[path = "../../../../../crates/onbeat/tests/common/skip.rs"]
+mod skip;
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
