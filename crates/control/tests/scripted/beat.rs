@@ -60,22 +60,6 @@ fn the_reservation_shrinks_to_fit_and_the_report_has_the_figures() {
 }
 
 #[test]
-fn a_thread_that_yields_goes_without_from_then_on_and_the_report_says_why() {
-    let mut script = film();
-    let (task, at) = (TaskId::recorded(7), at_ms(3000));
-    script.event(Event::Yielded { at, task });
-    let ran = of_film(script);
-    let of_it = ran.of(7);
-    let last = of_it.last().unwrap();
-    let end = (last.what, &last.why, last.at);
-    assert_eq!(end, (What::Released, &Why::Yields, at));
-    let report = &ran.report.threads[0];
-    let why = report.served.refusal.as_ref().unwrap();
-    assert!(why.starts_with("it calls sched_yield(): "), "{why}");
-    assert_eq!(report.state, State::Refused);
-}
-
-#[test]
 fn a_budget_that_ran_out_is_raised_in_the_same_turn() {
     let mut script = film();
     script.exhausted(7, at_ms(6009));

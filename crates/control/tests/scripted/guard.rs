@@ -70,13 +70,3 @@ fn an_application_that_waits_no_longer_without_means_goes_without_for_a_while() 
         "{pause}"
     );
 }
-
-#[test]
-fn one_that_waits_and_would_wait_longer_without_has_them_back_after_a_moment() {
-    let ran = waiting(20_000, |is_raised| if is_raised { ms(6) } else { ms(30) });
-    let all = went_without(&ran);
-    let [(compared, Why::Compares)] = all[..] else {
-        panic!("{all:?}");
-    };
-    assert!(raised_after(&ran, compared) <= compared + ms(2100));
-}

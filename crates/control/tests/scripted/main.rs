@@ -16,5 +16,4 @@ mod speed;
 mod stages;
 mod told;
 mod two_rhythms;
-mod uniform_speed;
 mod world;

@@ -87,15 +87,6 @@ pub(crate) fn answered(script: &mut Script, player: u32, at: Instant, server: u3
     script.event(burst(player, at, Span::from_us(50), server));
 }
 
-/// The server reads what the player wrote in each of its jobs, and that is all.
-pub(crate) fn reads(script: &mut Script, player: u32, period: Span, (from, until): (u64, u64)) {
-    let mut release = at_ms(from);
-    while release < at_ms(until) {
-        script.event(burst(SERVER, release + ms(5), ms(2), player));
-        release = release + period;
-    }
-}
-
 pub(crate) fn number_of(ran: &Ran, tid: u32, what: What) -> usize {
     let entries = ran.of(tid);
     entries.iter().filter(|entry| entry.what == what).count()
@@ -238,16 +229,6 @@ fn a_server_that_works_for_others_now_is_let_go_after_five_seconds_of_doubt() {
     let off = ran.first(SERVER, |entry| entry.why == Why::OffPath);
     let after = off.at.since(at_ms(8000));
     assert!(after >= ms(5000) && after < ms(9000), "{after}");
-}
-
-#[test]
-fn who_only_reads_what_the_player_writes_is_watched_and_never_served() {
-    let mut script = Script::default();
-    plays(&mut script, PLAYER, ms(40), (0, 8000));
-    reads(&mut script, PLAYER, ms(40), (0, 8000));
-    let ran = play(script, Kernel::with_cpus(2), settings());
-    assert!(ran.watched.contains(&SERVER));
-    assert_eq!(number_of_asked(&ran, SERVER), 0);
 }
 
 #[test]

@@ -116,14 +116,6 @@ fn a_refusal_with_advice_is_logged_once_and_tried_again_ever_more_rarely() {
 }
 
 #[test]
-fn a_refusal_that_passes_is_got_over() {
-    let advice = "be root".to_owned();
-    let ran = answered(vec![Refusal::NotPermitted { advice }; 2]);
-    let whats: Vec<What> = ran.of(7).iter().map(|e| e.what).collect();
-    assert_eq!(whats[..2], [What::Refused, What::Reserved], "{whats:?}");
-}
-
-#[test]
 fn a_thread_that_is_gone_when_asked_for_is_forgotten() {
     let ran = answered(vec![Refusal::Gone]);
     assert!(ran.of(7).iter().all(|e| e.what != What::Refused));

@@ -1,4 +1,5 @@
 use super::*;
+use crate::synthetic::Random;
 use onbeat_model::{Instant, TaskId};
 
 const PERIOD: u64 = 40_000_000;
@@ -122,11 +123,8 @@ fn twin(bursts: &[Burst]) -> Vec<usize> {
 
 #[test]
 fn the_separator_agrees_with_its_slow_twin_on_any_mix_of_sleeps_and_overruns() {
-    let mut seed: u64 = 7;
-    let mut random = |below: u64| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (seed >> 33) % below
-    };
+    let mut noise = Random::new(7);
+    let mut random = |below| noise.below(below);
     for _ in 0..300 {
         let mut at = PHASE;
         let mut bursts = Vec::new();

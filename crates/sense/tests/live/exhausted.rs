@@ -1,41 +1,22 @@
+use std::process::Command;
+
 use onbeat_model::{Event, Flow, Sensor, Span};
 use onbeat_sense::bpf::BpfOptions;
 
 use crate::role::{Role, bursts_of, eventually, heard_to_the_end, sensor_or_skip, sensors};
 
-/// `struct sched_attr` of linux/sched/types.h, in its first version.
-#[repr(C)]
-struct SchedAttr {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    runtime_ns: u64,
-    deadline_ns: u64,
-    period_ns: u64,
-}
-
 fn reserve_too_little(tid: u32) {
-    let attributes = SchedAttr {
-        size: size_of::<SchedAttr>() as u32,
-        policy: libc::SCHED_DEADLINE as u32,
-        flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
-        nice: 0,
-        priority: 0,
-        runtime_ns: 1_000_000,
-        deadline_ns: 20_000_000,
-        period_ns: 20_000_000,
-    };
     eventually("a small reservation is admitted", || {
-        // SAFETY: the attributes are of the size they say, and outlive the call.
-        let set = unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &raw const attributes, 0) };
-        let error = std::io::Error::last_os_error();
-        assert!(
-            set == 0 || error.raw_os_error() == Some(libc::EBUSY),
-            "{error}"
-        );
-        set == 0
+        let mut chrt = Command::new("chrt");
+        chrt.args([
+            "--deadline",
+            "--reset-on-fork",
+            "--sched-runtime",
+            "1000000",
+        ])
+        .args(["--sched-period", "20000000", "--pid", "0"])
+        .arg(tid.to_string());
+        chrt.status().expect("chrt is there").success()
     });
 }
 

@@ -51,14 +51,3 @@ fn a_csv_may_have_a_heading_comments_and_other_separators() {
         assert_eq!(at, [951_557_256_000, 951_557_256_001], "{text}");
     }
 }
-
-#[test]
-fn a_file_that_is_not_there_and_a_folder_are_told_with_their_names() {
-    for path in ["/nonexistent/recording.gz", "/"] {
-        let error = onbeat_sense::recording::read(path).unwrap_err().to_string();
-        assert!(
-            error.starts_with(&format!("cannot read {path}: ")),
-            "{error}"
-        );
-    }
-}

@@ -116,18 +116,6 @@ fn what_was_flushed_survives_a_writer_that_never_ends_and_one_that_is_dropped_wr
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_told_by_its_name() {
-    let error = Writer::create("/nonexistent/r.gz", &Facts::default())
-        .err()
-        .unwrap()
-        .to_string();
-    assert!(
-        error.starts_with("cannot write the recording /nonexistent/r.gz: "),
-        "{error}"
-    );
-}
-
-#[test]
 fn a_task_whose_announcement_is_missing_is_known_by_its_bursts() {
     let facts = serde_json::to_string(&Facts::gather(&[])).unwrap();
     let burst = serde_json::to_string(&events()[1]).unwrap();

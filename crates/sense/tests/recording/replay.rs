@@ -48,20 +48,6 @@ fn only_tracked_threads_are_reported_and_an_untracked_one_no_longer() {
 }
 
 #[test]
-fn a_thread_that_is_not_in_the_recording_is_refused_with_those_that_are() {
-    let mut replay = Replay::open(trace("apps/rtappTableI.l0.txt.gz")).unwrap();
-    let error = replay.track(1, Follow::Threads).unwrap_err().to_string();
-    assert!(
-        error.contains("thread 1 is not in the recording"),
-        "{error}"
-    );
-    assert!(
-        error.contains("(a), ") && error.contains("(b), "),
-        "{error}"
-    );
-}
-
-#[test]
 fn threads_of_the_process_are_followed_and_descendants_if_asked_for() {
     let open = || Replay::open(trace("perf/rtapp10.sched.txt.gz")).unwrap();
     let tid_of = |comm| task_of(open().recording(), comm).tid;
