@@ -35,11 +35,6 @@ impl Verification {
 }
 
 impl Estimator {
-    pub(crate) fn is_to_be_verified(&self) -> bool {
-        let lock = self.state.lock();
-        lock.is_some_and(|lock| lock.astray().is_none())
-    }
-
     pub(super) fn believe(
         &mut self,
         rhythm: Rhythm,

@@ -28,8 +28,7 @@ use crate::task::clock::has_clock;
 use crate::timer::{TimerEvent, TimerQueue};
 use crate::{Settings, What, Why};
 
-/// The most analyses of one turn. One of 1,000 bursts takes 0.4 ms (`crates/infer/benches`), so
-/// 16 take a third of the loop's pause.
+/// The most analyses of one turn: those of young threads take less than 2 ms together.
 const ANALYSES_PER_TURN: usize = 16;
 
 /// Keeps every tracked thread on its beat, through the actuator `A`. See the crate's head.
@@ -178,8 +177,8 @@ impl<A: Actuator> Controller<A> {
         let (estimator, account) = (&mut thread.estimator, &mut thread.account);
         let heard = estimator.burst(burst, account, follows);
         if thread.estimator.take_analysis_due() {
-            let verifies = thread.estimator.is_to_be_verified();
-            self.analyses.put(burst.task, verifies);
+            let bursts = thread.estimator.bursts().count();
+            self.analyses.put(burst.task, bursts);
         }
         self.follow(slot, heard, burst.blocked);
     }
@@ -238,7 +237,7 @@ impl<A: Actuator> Controller<A> {
 
     fn analyse_some(&mut self, now: Instant) {
         for _ in 0..ANALYSES_PER_TURN {
-            let Some(task) = self.analyses.next() else {
+            let Some(task) = self.analyses.next(now) else {
                 break;
             };
             self.analyse(task, now);

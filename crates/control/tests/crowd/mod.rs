@@ -9,9 +9,9 @@ use onbeat_model::{
 };
 
 pub(crate) const PERIOD: Span = Span::from_ms(20);
-/// Until all are kept, and their rhythms have been verified for a while: the next time is after 32
-/// s.
-const SETTLE: Span = Span::from_secs(18);
+/// Until all are kept, and their rhythms have been verified for a while, the last time from 16 s
+/// on, one after the other: the next time is after 32 s.
+const SETTLE: Span = Span::from_secs(28);
 
 /// Room for all, and no system call.
 fn roomy() -> DryRun {
