@@ -2,18 +2,19 @@
 # It goes before the hog as root first, and keeps nothing of that when it drops root's rights. A thread that has taken none in two
 # seconds goes first as others do.
 # needs: onbeat chrt prlimit setpriv
+# long: yes
 chmod 755 /
 chmod 1777 /tmp
 cat >/tmp/beginning <<'SH'
 sh -c 'while :; do :; done' &
 echo $! >/tmp/hog
 i=0
-while [ $i -lt 5000 ]; do i=$((i + 1)); done
+while [ $i -lt 3000 ]; do i=$((i + 1)); done
 exec /usr/bin/setpriv --reuid=1000 --regid=1000 --clear-groups --inh-caps=-all --bounding-set=-all sh /tmp/player
 SH
 cat >/tmp/player <<'SH'
 i=0
-while [ $i -lt 5000 ]; do i=$((i + 1)); done
+while [ $i -lt 3000 ]; do i=$((i + 1)); done
 sed -n 's/^se.slice *: *//p' /proc/$$/sched >/tmp/slice
 sh -c "sleep 0.1; sed -n 's/^se.slice *: *//p' /proc/\$\$/sched" >/tmp/slice-of-child
 chrt --fifo -p 5 $$ 2>/tmp/refused
@@ -21,8 +22,9 @@ sed 's/.*) //' /proc/$$/stat | cut -d ' ' -f 39 >/tmp/policy
 SH
 cat >/tmp/older <<'SH'
 sh -c 'while :; do :; done' &
-until=$(($(cut -d . -f 1 /proc/uptime) + 4))
-while [ "$(cut -d . -f 1 /proc/uptime)" -lt $until ]; do :; done
+sleep 3
+i=0
+while [ $i -lt 3000 ]; do i=$((i + 1)); done
 sed 's/.*) //' /proc/$$/stat | cut -d ' ' -f 39 >/tmp/policy-of-older
 kill $!
 SH
