@@ -144,16 +144,26 @@ impl AnalysisQueue {
         }
     }
 
-    pub(crate) fn next(&mut self, now: Instant) -> Option<TaskId> {
-        if let Some(young) = self.young.pop_front() {
-            return Some(young);
+    /// The next thread to analyse, of those that are there.
+    pub(crate) fn next(
+        &mut self,
+        now: Instant,
+        is_there: impl Fn(TaskId) -> bool,
+    ) -> Option<TaskId> {
+        while let Some(young) = self.young.pop_front() {
+            if is_there(young) {
+                return Some(young);
+            }
         }
-        if now < self.not_before {
-            return None;
+        while now >= self.not_before {
+            let (task, bursts) = self.others.pop_front()?;
+            if is_there(task) {
+                let from = self.not_before.max(now - KEPT);
+                self.not_before = from + SHARED_PAUSE_FOR_A_BURST * bursts;
+                return Some(task);
+            }
         }
-        let (task, bursts) = self.others.pop_front()?;
-        self.not_before = self.not_before.max(now - KEPT) + SHARED_PAUSE_FOR_A_BURST * bursts;
-        Some(task)
+        None
     }
 }
 
@@ -250,9 +260,16 @@ mod tests {
         for ms in 0..1000 {
             let now = Instant::ZERO + Span::from_ms(ms);
             queue.put(young, 20);
-            assert_eq!(queue.next(now), Some(young));
-            analyses += u32::from(queue.next(now).is_some());
+            assert_eq!(queue.next(now, |_| true), Some(young));
+            analyses += u32::from(queue.next(now, |_| true).is_some());
         }
         assert_eq!(analyses, 25);
+        let last = TaskId::recorded(60);
+        let later = Instant::ZERO + Span::from_secs(2);
+        assert_eq!(
+            queue.next(later, |task| task == last),
+            Some(last),
+            "gone ones cost nothing"
+        );
     }
 }

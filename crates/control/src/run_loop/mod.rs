@@ -237,7 +237,8 @@ impl<A: Actuator> Controller<A> {
 
     fn analyse_some(&mut self, now: Instant) {
         for _ in 0..ANALYSES_PER_TURN {
-            let Some(task) = self.analyses.next(now) else {
+            let is_there = |task| self.tasks.find(task).is_some();
+            let Some(task) = self.analyses.next(now, is_there) else {
                 break;
             };
             self.analyse(task, now);
